@@ -1,0 +1,35 @@
+// One unary call: context, deadline and status. Internal to the client.
+#pragma once
+
+#include <chrono>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cpp/status.h"
+#include "grpcpp/client_context.h"
+
+namespace timecache {
+
+inline void SetTimeout(absl::Duration timeout, grpc::ClientContext& context) {
+  if (timeout == absl::InfiniteDuration()) return;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+}
+
+// Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put.
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const Request& request, absl::Duration timeout) {
+  grpc::ClientContext context;
+  SetTimeout(timeout, context);
+  Response response;
+  const grpc::Status status = (stub.*method)(&context, request, &response);
+  if (!status.ok()) return FromGrpcStatus(status);
+  return response;
+}
+
+}  // namespace timecache

@@ -1,0 +1,201 @@
+#include "client/cpp/client.h"
+
+#include <utility>
+
+#include "client/cpp/call.h"
+#include "client/cpp/channel.h"
+#include "client/cpp/convert.h"
+#include "client/cpp/requests.h"
+
+namespace timecache {
+namespace {
+
+using Cache = v1::TimeCacheService::Stub;
+using Namespaces = v1::NamespaceService::Stub;
+
+// A request for a key of the client's namespace.
+template <typename Request>
+Request KeyRequest(const ClientOptions& options, std::string_view key) {
+  Request request;
+  request.set_namespace_(options.default_namespace);
+  request.set_key(std::string(key));
+  return request;
+}
+
+template <typename Request>
+Request NameRequest(std::string_view name) {
+  Request request;
+  request.set_name(std::string(name));
+  return request;
+}
+
+}  // namespace
+
+Client::Client(const std::string& address, ClientOptions options)
+    : Client(MakeChannel(address), std::move(options)) {}
+
+Client::Client(std::shared_ptr<grpc::Channel> channel, ClientOptions options)
+    : options_(std::move(options)),
+      channel_(std::move(channel)),
+      cache_(v1::TimeCacheService::NewStub(channel_)),
+      namespaces_(v1::NamespaceService::NewStub(channel_)) {}
+
+Client Client::In(std::string_view ns) const {
+  Client client = *this;
+  client.options_.default_namespace = std::string(ns);
+  return client;
+}
+
+absl::StatusOr<PutResult> Client::Put(std::string_view key,
+                                      std::string_view value,
+                                      const PutOptions& options) const {
+  auto response =
+      Call(*cache_, &Cache::Put,
+           MakePutRequest(options_.default_namespace, key, value, options),
+           options_.timeout);
+  if (!response.ok()) return response.status();
+  return MakePutResult(*std::move(response));
+}
+
+absl::StatusOr<std::optional<Entry>> Client::Get(
+    std::string_view key, const GetOptions& options) const {
+  auto request = KeyRequest<v1::GetRequest>(options_, key);
+  request.set_touch(options.touch);
+  auto response = Call(*cache_, &Cache::Get, request, options_.timeout);
+  if (!response.ok()) return response.status();
+  std::optional<Entry> entry;
+  if (response->has_entry()) {
+    entry = FromProto(std::move(*response->mutable_entry()));
+  }
+  return entry;
+}
+
+absl::StatusOr<RemoveResult> Client::Remove(
+    std::string_view key, const RemoveOptions& options) const {
+  auto request = KeyRequest<v1::RemoveRequest>(options_, key);
+  if (options.if_version) request.set_if_version(*options.if_version);
+  request.set_return_previous(options.return_previous);
+  auto response = Call(*cache_, &Cache::Remove, request, options_.timeout);
+  if (!response.ok()) return response.status();
+  RemoveResult result = {.removed = response->removed()};
+  if (response->has_previous()) {
+    result.previous = FromProto(std::move(*response->mutable_previous()));
+  }
+  return result;
+}
+
+absl::StatusOr<bool> Client::Contains(std::string_view key) const {
+  auto response =
+      Call(*cache_, &Cache::Contains,
+           KeyRequest<v1::ContainsRequest>(options_, key), options_.timeout);
+  if (!response.ok()) return response.status();
+  return response->contains();
+}
+
+absl::StatusOr<SizeResult> Client::Size() const {
+  v1::SizeRequest request;
+  request.set_namespace_(options_.default_namespace);
+  auto response = Call(*cache_, &Cache::Size, request, options_.timeout);
+  if (!response.ok()) return response.status();
+  return SizeResult{.entries = response->entries(), .bytes = response->bytes()};
+}
+
+absl::StatusOr<std::optional<uint64_t>> Client::Touch(
+    std::string_view key, std::optional<absl::Duration> ttl) const {
+  auto request = KeyRequest<v1::TouchRequest>(options_, key);
+  if (ttl) *request.mutable_ttl() = ToProto(*ttl);
+  auto response = Call(*cache_, &Cache::Touch, request, options_.timeout);
+  if (!response.ok()) return response.status();
+  std::optional<uint64_t> version;
+  if (response->touched()) version = response->version();
+  return version;
+}
+
+absl::Status Client::Scan(const ScanOptions& options,
+                          absl::FunctionRef<bool(Entry entry)> visit) const {
+  v1::ScanRequest request;
+  request.set_namespace_(options_.default_namespace);
+  request.set_key_prefix(options.key_prefix);
+  request.set_keys_only(options.keys_only);
+  grpc::ClientContext context;
+  SetTimeout(options.timeout, context);
+  auto reader = cache_->Scan(&context, request);
+  v1::ScanResponse page;
+  while (reader->Read(&page)) {
+    for (v1::Entry& entry : *page.mutable_entries()) {
+      if (visit(FromProto(std::move(entry)))) continue;
+      context.TryCancel();
+      reader->Finish();  // CANCELLED, as asked.
+      return absl::OkStatus();
+    }
+  }
+  return FromGrpcStatus(reader->Finish());
+}
+
+absl::StatusOr<ScanResult> Client::ScanUpTo(size_t entries_max,
+                                            const ScanOptions& options) const {
+  ScanResult result;
+  absl::Status status = Scan(options, [&](Entry entry) {
+    if (result.entries.size() == entries_max) {
+      result.more = true;
+      return false;
+    }
+    result.entries.push_back(std::move(entry));
+    return true;
+  });
+  if (!status.ok()) return status;
+  return result;
+}
+
+absl::StatusOr<v1::Namespace> Client::CreateNamespace(
+    std::string_view name, const v1::NamespaceOptions& options) const {
+  auto request = NameRequest<v1::CreateNamespaceRequest>(name);
+  *request.mutable_options() = options;
+  auto response = Call(*namespaces_, &Namespaces::CreateNamespace, request,
+                       options_.timeout);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_namespace_());
+}
+
+absl::StatusOr<v1::Namespace> Client::GetNamespace(
+    std::string_view name) const {
+  auto response =
+      Call(*namespaces_, &Namespaces::GetNamespace,
+           NameRequest<v1::GetNamespaceRequest>(name), options_.timeout);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_namespace_());
+}
+
+absl::StatusOr<std::vector<v1::Namespace>> Client::ListNamespaces() const {
+  auto response = Call(*namespaces_, &Namespaces::ListNamespaces,
+                       v1::ListNamespacesRequest(), options_.timeout);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Namespace>(response->namespaces().begin(),
+                                    response->namespaces().end());
+}
+
+absl::StatusOr<v1::Namespace> Client::UpdateNamespace(
+    std::string_view name, const v1::NamespaceOptions& options) const {
+  auto request = NameRequest<v1::UpdateNamespaceRequest>(name);
+  *request.mutable_options() = options;
+  auto response = Call(*namespaces_, &Namespaces::UpdateNamespace, request,
+                       options_.timeout);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_namespace_());
+}
+
+absl::Status Client::DeleteNamespace(std::string_view name) const {
+  return Call(*namespaces_, &Namespaces::DeleteNamespace,
+              NameRequest<v1::DeleteNamespaceRequest>(name), options_.timeout)
+      .status();
+}
+
+absl::StatusOr<uint64_t> Client::RotateNamespace(std::string_view name) const {
+  auto response =
+      Call(*namespaces_, &Namespaces::RotateNamespace,
+           NameRequest<v1::RotateNamespaceRequest>(name), options_.timeout);
+  if (!response.ok()) return response.status();
+  return response->entries();
+}
+
+}  // namespace timecache

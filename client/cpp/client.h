@@ -1,0 +1,131 @@
+// A client of a timecached server.
+//
+//   timecache::Client client("127.0.0.1:7171");
+//   client.Put("session:7", "basket=3", {.ttl = absl::Minutes(30)});
+//   absl::StatusOr<std::optional<timecache::Entry>> entry =
+//       client.Get("session:7");
+//
+// What has expired comes through client/cpp/watcher.h; many puts at once go
+// through client/cpp/put_window.h.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cpp/types.h"
+#include "grpcpp/channel.h"
+#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache {
+
+struct ClientOptions {
+  // The namespace of all calls that name none. The server has one called so
+  // from its start, unless it was configured otherwise.
+  std::string default_namespace = "default";
+  // Longest duration of one call; past it the call ends with DEADLINE_EXCEEDED,
+  // and whether it had an effect is unknown. absl::InfiniteDuration(): no
+  // limit. Scan has its own.
+  absl::Duration timeout = absl::Seconds(5);
+};
+
+// A client of one server, and of one of its namespaces at a time.
+//
+// Thread-safe. Cheap to copy: copies share one connection. Every call is one
+// round trip and blocks until its answer is in. None retries by itself.
+//
+// Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
+// with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
+// what the calls below name. ErrorReason in client/cpp/status.h tells them
+// apart.
+class Client {
+ public:
+  // For the server at `address`: "host:port" or "unix:/path", plain text. Does
+  // not connect yet: that the server is not there is told by the first call.
+  explicit Client(const std::string& address, ClientOptions options = {});
+  // Over a channel of the caller's making, with its credentials and settings.
+  // Such a channel needs a large enough receive limit for what the namespaces
+  // hold.
+  explicit Client(std::shared_ptr<grpc::Channel> channel,
+                  ClientOptions options = {});
+
+  // The same client for another namespace.
+  Client In(std::string_view ns) const;
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  const ClientOptions& options() const { return options_; }
+
+  // Stores a value under a key, with a fresh time to live. A condition that
+  // does not hold is FAILED_PRECONDITION; a limit that would be passed is
+  // RESOURCE_EXHAUSTED.
+  absl::StatusOr<PutResult> Put(std::string_view key, std::string_view value,
+                                const PutOptions& options = {}) const;
+
+  // Reads an entry. A miss is OK with nullopt.
+  absl::StatusOr<std::optional<Entry>> Get(
+      std::string_view key, const GetOptions& options = {}) const;
+
+  // Removes an entry, without an expiry event. A miss is OK with removed =
+  // false, but FAILED_PRECONDITION with if_version.
+  absl::StatusOr<RemoveResult> Remove(std::string_view key,
+                                      const RemoveOptions& options = {}) const;
+
+  // Whether an entry is there. Never renews its time to live.
+  absl::StatusOr<bool> Contains(std::string_view key) const;
+
+  // Live entries and bytes of the namespace, exact.
+  absl::StatusOr<SizeResult> Size() const;
+
+  // Gives an entry a fresh time to live: `ttl`, or, where that is not given,
+  // the one it was put with. Returns its new version; a miss is OK with
+  // nullopt.
+  absl::StatusOr<std::optional<uint64_t>> Touch(
+      std::string_view key,
+      std::optional<absl::Duration> ttl = std::nullopt) const;
+
+  // Calls `visit` for each live entry, in no particular order, on this thread.
+  // An entry that lives through the whole scan comes exactly once, another at
+  // most once. `visit` returns false to end the scan, which then is OK. Holds
+  // one page (1,000 entries, about 1 MiB) at a time.
+  absl::Status Scan(const ScanOptions& options,
+                    absl::FunctionRef<bool(Entry entry)> visit) const;
+
+  // At most `entries_max` entries of such a scan, and whether there were more.
+  absl::StatusOr<ScanResult> ScanUpTo(size_t entries_max,
+                                      const ScanOptions& options = {}) const;
+
+  // Administration of namespaces. See proto/timecache/v1/namespace.proto for
+  // every option: its range, its default, and what unset means.
+
+  // ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name.
+  absl::StatusOr<v1::Namespace> CreateNamespace(
+      std::string_view name, const v1::NamespaceOptions& options = {}) const;
+  // The options in force and a snapshot of the statistics.
+  absl::StatusOr<v1::Namespace> GetNamespace(std::string_view name) const;
+  // Ordered by name.
+  absl::StatusOr<std::vector<v1::Namespace>> ListNamespaces() const;
+  // Changes the options that are set; the others stay.
+  absl::StatusOr<v1::Namespace> UpdateNamespace(
+      std::string_view name, const v1::NamespaceOptions& options) const;
+  // Deletes it with everything in it; its entries make no events.
+  absl::Status DeleteNamespace(std::string_view name) const;
+  // Kills the oldest bucket now, and returns how many entries died with it.
+  absl::StatusOr<uint64_t> RotateNamespace(std::string_view name) const;
+
+ private:
+  ClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+  // Never null. Thread-safe.
+  std::shared_ptr<v1::TimeCacheService::Stub> cache_;
+  std::shared_ptr<v1::NamespaceService::Stub> namespaces_;
+};
+
+}  // namespace timecache

@@ -1,0 +1,25 @@
+// Between the wire's messages and the client's structs. Internal to the client.
+#pragma once
+
+#include "absl/time/time.h"
+#include "client/cpp/types.h"
+#include "client/cpp/watch_types.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+
+// Exact to the nanosecond; what the message cannot hold becomes its largest or
+// smallest value, which the server then refuses by its own range.
+google::protobuf::Duration ToProto(absl::Duration duration);
+google::protobuf::Timestamp ToProto(absl::Time time);
+
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+absl::Time FromProto(const google::protobuf::Timestamp& time);
+
+// These take the bytes out of the message, instead of copying them.
+Entry FromProto(v1::Entry&& entry);
+ExpiredEvent FromProto(v1::ExpiredEvent&& event);
+
+}  // namespace timecache

@@ -1,0 +1,54 @@
+#include "client/cpp/status.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
+#include "google/rpc/status.pb.h"
+
+namespace timecache {
+namespace {
+
+constexpr absl::string_view kErrorInfoUrl =
+    "type.googleapis.com/google.rpc.ErrorInfo";
+constexpr absl::string_view kBadRequestUrl =
+    "type.googleapis.com/google.rpc.BadRequest";
+
+template <typename Detail>
+std::optional<Detail> FindDetail(const absl::Status& status,
+                                 absl::string_view type_url) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(type_url);
+  Detail detail;
+  if (!payload || !detail.ParseFromString(std::string(*payload))) {
+    return std::nullopt;
+  }
+  return detail;
+}
+
+}  // namespace
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+  google::rpc::Status details;
+  if (details.ParseFromString(status.error_details())) {
+    for (const google::protobuf::Any& any : details.details()) {
+      result.SetPayload(any.type_url(), absl::Cord(any.value()));
+    }
+  }
+  return result;
+}
+
+std::optional<std::string> ErrorReason(const absl::Status& status) {
+  const auto info = FindDetail<google::rpc::ErrorInfo>(status, kErrorInfoUrl);
+  if (!info) return std::nullopt;
+  return info->reason();
+}
+
+std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(
+    const absl::Status& status) {
+  const auto bad = FindDetail<google::rpc::BadRequest>(status, kBadRequestUrl);
+  if (!bad) return {};
+  return {bad->field_violations().begin(), bad->field_violations().end()};
+}
+
+}  // namespace timecache

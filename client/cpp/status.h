@@ -1,0 +1,29 @@
+// How errors reach the user of the client: as absl::Status with the code and
+// message that the server gave, and its error details as payloads, each under
+// its type URL ("type.googleapis.com/google.rpc.ErrorInfo").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "grpcpp/support/status.h"
+
+namespace timecache {
+
+// The same status, details included. Details that cannot be read are left out.
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+// Why the server refused, for a program: the reason of its
+// google.rpc.ErrorInfo, e.g. "NAMESPACE_NOT_FOUND" or "KEY_EXISTS". None where
+// the error is not the server's own (no connection, deadline passed,
+// cancelled).
+std::optional<std::string> ErrorReason(const absl::Status& status);
+
+// The fields that an INVALID_ARGUMENT is about. Empty where it names none.
+std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(
+    const absl::Status& status);
+
+}  // namespace timecache

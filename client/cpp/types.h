@@ -1,0 +1,94 @@
+// What the client takes and gives: plain structs. Times are absolute and on the
+// server's clock (which in tests may be a virtual one), with a resolution of 1
+// us.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace timecache {
+
+// A live entry.
+struct Entry {
+  std::string key;    // 1 B to 4 KiB.
+  std::string value;  // Empty where only keys were asked for.
+  // Unique in the namespace; grows with every change of one key. Never 0.
+  uint64_t version = 0;
+  // When the time to live last began: the last put or touch.
+  absl::Time put_time;
+  // put_time + ttl. The entry does not die before it, and at most one bucket
+  // width (ttl / (num_buckets - 1)) after it.
+  absl::Time deadline;
+};
+
+// What must hold for a Put to store.
+enum class PutCondition {
+  kAlways,
+  kIfAbsent,   // Else FAILED_PRECONDITION, reason KEY_EXISTS.
+  kIfPresent,  // Else FAILED_PRECONDITION, reason KEY_NOT_FOUND.
+};
+
+struct PutOptions {
+  // The entry's own time to live, 1 ms to the namespace's max_ttl. Unset: the
+  // namespace's. Zero or negative is INVALID_ARGUMENT.
+  std::optional<absl::Duration> ttl = {};
+  // Not together with if_version.
+  PutCondition condition = PutCondition::kAlways;
+  // Store only if the key is there with this version; else FAILED_PRECONDITION,
+  // reason KEY_NOT_FOUND or VERSION_MISMATCH.
+  std::optional<uint64_t> if_version = {};
+  // Answer with the entry that was replaced.
+  bool return_previous = false;
+};
+
+struct PutResult {
+  uint64_t version = 0;  // The new entry's.
+  // The replaced entry, if there was one and return_previous was set.
+  std::optional<Entry> previous = {};
+};
+
+struct GetOptions {
+  // Renew the time to live. The entry then has a new version.
+  bool touch = false;
+};
+
+struct RemoveOptions {
+  // Remove only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
+  // VERSION_MISMATCH.
+  std::optional<uint64_t> if_version = {};
+  // Answer with the entry that was removed.
+  bool return_previous = false;
+};
+
+struct RemoveResult {
+  bool removed = false;  // Whether the key was there.
+  // The removed entry, if there was one and return_previous was set.
+  std::optional<Entry> previous = {};
+};
+
+struct SizeResult {
+  uint64_t entries = 0;  // Live entries.
+  uint64_t bytes = 0;    // Bytes of their keys and values.
+};
+
+struct ScanOptions {
+  std::string key_prefix = {};  // At most 4 KiB. Empty: all keys.
+  bool keys_only = false;       // Leave the values out.
+  // Longest duration of the whole scan, the visitor's time included; past it
+  // the scan ends with DEADLINE_EXCEEDED. None unless given, because how long a
+  // scan takes is the namespace's size and the visitor's pace; a dead
+  // connection ends it all the same.
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+// The first entries of a scan.
+struct ScanResult {
+  std::vector<Entry> entries;
+  bool more = false;  // Whether there were more than were asked for.
+};
+
+}  // namespace timecache

@@ -1,0 +1,59 @@
+// One WatchExpired call, read message by message with a time limit. Internal to
+// the client.
+#pragma once
+
+#include <memory>
+
+#include "absl/time/time.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/support/async_stream.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache {
+
+// All by one thread, but for Cancel, which is for any. Holds one message; the
+// next is asked for when that one has been taken. A completion queue of its
+// own, polled by the caller, makes it possible to wait with a limit and without
+// a thread.
+class WatchStream {
+ public:
+  enum class Event { kMessage, kEnd, kTimeout };
+
+  // Starts the call. `stub` must outlive it.
+  WatchStream(v1::TimeCacheService::Stub& stub,
+              const v1::WatchExpiredRequest& request);
+  // Cancels the call and waits for its end, which is local and quick.
+  ~WatchStream();
+
+  WatchStream(const WatchStream&) = delete;
+  WatchStream& operator=(const WatchStream&) = delete;
+
+  // Waits until there is a message or the end, but not after `until`. After
+  // kEnd, not to be called again.
+  Event Await(absl::Time until);
+
+  // After kMessage, until the next Await.
+  v1::WatchExpiredResponse& message() { return message_; }
+  // After kEnd.
+  const grpc::Status& status() const { return status_; }
+  // Since when the server has owed a message.
+  absl::Time waiting_since() const { return waiting_since_; }
+
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  enum class Pending { kNothing, kStart, kRead, kFinish };
+
+  void Ask(Pending operation);
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::WatchExpiredResponse>> reader_;
+  Pending pending_ = Pending::kNothing;
+  absl::Time waiting_since_;
+  v1::WatchExpiredResponse message_;
+  grpc::Status status_;
+};
+
+}  // namespace timecache
