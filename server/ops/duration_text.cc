@@ -1,0 +1,64 @@
+#include "server/ops/duration_text.h"
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace timecache {
+namespace {
+
+// The most that google.protobuf.Duration holds: 10,000 years.
+constexpr int64_t kMaxSeconds = 315'576'000'000;
+
+// Reads what stands before the first 'd', and removes it: "1d12h" becomes
+// "12h".
+bool ConsumeDays(absl::string_view* text, absl::Duration* days) {
+  const size_t end = text->find('d');
+  if (end == absl::string_view::npos) return true;
+  const absl::string_view digits = text->substr(0, end);
+  uint32_t count = 0;
+  for (const char c : digits) {
+    if (!absl::ascii_isdigit(c)) return false;
+  }
+  if (!absl::SimpleAtoi(digits, &count)) return false;
+  *days = absl::Hours(24) * static_cast<int64_t>(count);
+  text->remove_prefix(end + 1);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<google::protobuf::Duration> ParseDurationText(
+    absl::string_view text) {
+  absl::string_view rest = text;
+  absl::Duration days;
+  absl::Duration time;
+  if (!ConsumeDays(&rest, &days) || (rest.empty() && text.empty()) ||
+      (!rest.empty() && !absl::ParseDuration(rest, &time)) ||
+      time == absl::InfiniteDuration() || time == -absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a duration with a unit, as 500ms, 30s, 5m, 24h or 7d, "
+        "got \"",
+        text.substr(0, 64), "\""));
+  }
+  if (time < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("must not be negative, got \"", text.substr(0, 64), "\""));
+  }
+  const absl::Duration total = days + time;
+  if (total > absl::Seconds(kMaxSeconds)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("longer than 10,000 years: \"", text.substr(0, 64), "\""));
+  }
+  google::protobuf::Duration duration;
+  duration.set_seconds(absl::ToInt64Seconds(total));
+  duration.set_nanos(static_cast<int32_t>(
+      absl::ToInt64Nanoseconds(total - absl::Seconds(duration.seconds()))));
+  return duration;
+}
+
+}  // namespace timecache

@@ -1,0 +1,20 @@
+#ifndef TIMECACHED_SERVER_OPS_DURATION_TEXT_H_
+#define TIMECACHED_SERVER_OPS_DURATION_TEXT_H_
+
+#include <google/protobuf/duration.pb.h>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace timecache {
+
+// Reads a duration as people write it: a number and a unit (ns, us, ms, s, m,
+// h, d), or several, as in 1h30m and 1d12h. Only whole days. A bare 0 needs no
+// unit. Negative ones, and those over 10,000 years, are INVALID_ARGUMENT, like
+// all else. Thread-safe.
+absl::StatusOr<google::protobuf::Duration> ParseDurationText(
+    absl::string_view text);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OPS_DURATION_TEXT_H_

@@ -1,0 +1,176 @@
+#include "server/ops/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/ops/yaml_to_proto.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+v1::ServerConfig Parsed(absl::string_view yaml) {
+  auto config = ParseConfig(yaml, "t.yaml");
+  EXPECT_TRUE(config.ok()) << config.status();
+  return config.ok() ? *config : v1::ServerConfig();
+}
+
+std::string Refusal(absl::string_view yaml) {
+  const auto config = ParseConfig(yaml, "t.yaml");
+  EXPECT_FALSE(config.ok()) << yaml;
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(config.status().message());
+}
+
+std::string AddressProblem(absl::string_view address) {
+  return std::string(ValidateAddress(address).message());
+}
+
+std::string LoadProblem(const std::string& path) {
+  return std::string(LoadConfig(path).status().message());
+}
+
+TEST(ConfigTest, DefaultIsOneListenerAndOneNamespace) {
+  const v1::ServerConfig config = DefaultConfig();
+  ASSERT_EQ(config.listeners_size(), 1);
+  EXPECT_EQ(config.listeners(0).address(), "127.0.0.1:7171");
+  ASSERT_EQ(config.namespaces_size(), 1);
+  EXPECT_EQ(config.namespaces(0).name(), "default");
+  EXPECT_FALSE(config.namespaces(0).has_options());
+  EXPECT_EQ(config.limits().max_namespaces(), 1024);
+  EXPECT_EQ(config.limits().max_watchers(), 10'000);
+  EXPECT_EQ(config.limits().max_entries(), 0);
+  EXPECT_EQ(config.log().level(), v1::LOG_LEVEL_INFO);
+  EXPECT_EQ(config.log().format(), v1::LOG_FORMAT_TEXT);
+  EXPECT_EQ(config.grace_period().seconds(), 10);
+}
+
+TEST(ConfigTest, EmptyFileIsTheDefault) {
+  EXPECT_EQ(Parsed("").SerializeAsString(),
+            DefaultConfig().SerializeAsString());
+  EXPECT_EQ(Parsed("# nothing\n").SerializeAsString(),
+            DefaultConfig().SerializeAsString());
+}
+
+TEST(ConfigTest, WhatTheFileSaysReplacesTheDefault) {
+  const v1::ServerConfig config = Parsed(
+      "listeners: [{address: 0.0.0.0:1}]\n"
+      "namespaces: [{name: a}, {name: b}]\n"
+      "limits: {max_watchers: 7}\n"
+      "grace_period: 0s\n");
+  ASSERT_EQ(config.listeners_size(), 1);
+  EXPECT_EQ(config.listeners(0).address(), "0.0.0.0:1");
+  ASSERT_EQ(config.namespaces_size(), 2);
+  EXPECT_EQ(config.namespaces(1).name(), "b");
+  EXPECT_EQ(config.limits().max_watchers(), 7);
+  EXPECT_EQ(config.limits().max_namespaces(), 1024);
+  EXPECT_EQ(config.grace_period().seconds(), 0);
+}
+
+TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
+  EXPECT_EQ(Refusal("limits:\n  max_namespaces: 0\n"),
+            "t.yaml:2: limits.max_namespaces: must be from 1 to 100000, got 0");
+  EXPECT_EQ(
+      Refusal("limits:\n\n  max_watchers: 1000001\n"),
+      "t.yaml:3: limits.max_watchers: must be from 1 to 1000000, got 1000001");
+  EXPECT_EQ(Refusal("grace_period: 3601s"),
+            "t.yaml:1: grace_period: must be from 0s to 1h");
+  EXPECT_EQ(Refusal("grace_period: 3600.1s"),
+            "t.yaml:1: grace_period: must be from 0s to 1h");
+  EXPECT_EQ(Parsed("grace_period: 1h").grace_period().seconds(), 3600);
+}
+
+TEST(ConfigTest, WrongListenersAreRefused) {
+  EXPECT_EQ(Refusal("listeners:\n  - {}\n"),
+            "t.yaml:2: listeners[0]: has no address: add address: host:port");
+  EXPECT_EQ(
+      Refusal("listeners:\n  - address: a:1\n  - address: a:99999\n"),
+      "t.yaml:3: listeners[1].address: \"a:99999\" has no port from 0 to 65535 "
+      "after the last colon");
+  EXPECT_EQ(Refusal("listeners:\n  - address: a:1\n  - address: a:1\n"),
+            "t.yaml:3: listeners[1].address: the same as listeners[0]");
+  EXPECT_EQ(Parsed("listeners: [{address: 'a:0'}, {address: 'a:0'}]")
+                .listeners_size(),
+            2);
+  std::string many = "listeners:\n";
+  for (int port = 0; port <= kMaxListeners; ++port) {
+    absl::StrAppend(&many, "  - address: a:", port, "\n");
+  }
+  EXPECT_EQ(Refusal(many), "t.yaml:1: listeners: has 17, more than 16");
+}
+
+TEST(ConfigTest, WrongNamespacesAreRefused) {
+  EXPECT_EQ(Refusal("namespaces:\n  - options: {ttl: 1s}\n"),
+            "t.yaml:2: namespaces[0]: has no name: add name: NAME");
+  EXPECT_EQ(Refusal("namespaces:\n  - name: a\n  - name: a\n"),
+            "t.yaml:3: namespaces[1].name: the same as namespaces[0]");
+  EXPECT_EQ(
+      Refusal(
+          "limits: {max_namespaces: 1}\nnamespaces: [{name: a}, {name: b}]\n"),
+      "t.yaml:2: namespaces: has 2, more than limits.max_namespaces, 1");
+}
+
+TEST(ConfigTest, AddressesOfEveryKindAreTaken) {
+  for (const char* address :
+       {"127.0.0.1:7171", "localhost:0", "0.0.0.0:65535", "[::]:1",
+        "[::1]:7171", "unix:/run/timecached.sock"}) {
+    EXPECT_EQ(AddressProblem(address), "") << address;
+  }
+  EXPECT_EQ(
+      AddressProblem("unix:/" + std::string(kMaxSocketPathBytes - 1, 'x')), "");
+}
+
+TEST(ConfigTest, WrongAddressesAreExplained) {
+  EXPECT_THAT(AddressProblem("localhost"),
+              HasSubstr("has no port: write host:port"));
+  EXPECT_THAT(AddressProblem(""), HasSubstr("has no port: write host:port"));
+  EXPECT_THAT(AddressProblem(":7171"), HasSubstr("has no host"));
+  EXPECT_THAT(AddressProblem("::1:7171"),
+              HasSubstr("without brackets: write [::1]:7171"));
+  EXPECT_THAT(AddressProblem("unix:run/x"),
+              HasSubstr("no absolute path after unix:"));
+  EXPECT_THAT(AddressProblem("unix:"),
+              HasSubstr("no absolute path after unix:"));
+  EXPECT_THAT(AddressProblem("unix:/" + std::string(kMaxSocketPathBytes, 'x')),
+              HasSubstr("a path of more than 107 bytes"));
+  for (const char* address :
+       {"a:", "a:-1", "a:65536", "a:http", "a:+1", "a:1x"}) {
+    EXPECT_THAT(AddressProblem(address), HasSubstr("no port from 0 to 65535"))
+        << address;
+  }
+  for (const char* address : {"a b:1", "a:1\n", "a\t:1", "\xff:1"}) {
+    EXPECT_THAT(AddressProblem(address),
+                HasSubstr("a character that no address has"));
+  }
+}
+
+TEST(ConfigTest, LoadsAFileAndNamesItInErrors) {
+  const std::string path = testing::TempDir() + "/config_test_load.yaml";
+  std::ofstream(path) << "namespaces: [{name: from-file}]\n";
+  const auto config = LoadConfig(path);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->namespaces(0).name(), "from-file");
+  std::ofstream(path) << "\nnamespace: x\n";
+  EXPECT_EQ(
+      LoadProblem(path),
+      path + ":2: namespace: unknown field; did you mean \"namespaces\"?");
+}
+
+TEST(ConfigTest, FilesThatCannotBeReadAreExplained) {
+  const std::string missing = testing::TempDir() + "/config_test_missing.yaml";
+  EXPECT_EQ(LoadConfig(missing).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(LoadProblem(missing), StartsWith(missing + ": cannot be read"));
+  EXPECT_THAT(LoadProblem(testing::TempDir()), HasSubstr("is a directory"));
+  const std::string large = testing::TempDir() + "/config_test_large.yaml";
+  std::ofstream(large) << std::string(kMaxYamlBytes + 1, '\n');
+  EXPECT_THAT(LoadProblem(large), HasSubstr("larger than 4194304 bytes"));
+}
+
+}  // namespace
+}  // namespace timecache
