@@ -1,0 +1,253 @@
+// timecache::Client against a stand-in for the server.
+#include "client/cpp/client.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cpp/put_window.h"
+#include "client/cpp/status.h"
+#include "client/cpp/virtual_clock.h"
+#include "gtest/gtest.h"
+#include "tests/client/fake_service.h"
+
+namespace timecache {
+namespace {
+
+class ClientTest : public ::testing::Test {
+ protected:
+  FakeService service_;
+  Client client_ = service_.MakeClient();
+};
+
+TEST_F(ClientTest, PutThenGetGivesTheEntry) {
+  const auto put =
+      client_.Put("key", std::string("a\0b", 3), {.ttl = absl::Seconds(7)});
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_FALSE(put->previous);
+  const auto got = client_.Get("key");
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_TRUE(*got);
+  EXPECT_EQ((*got)->key, "key");
+  EXPECT_EQ((*got)->value, std::string("a\0b", 3));
+  EXPECT_EQ((*got)->version, put->version);
+  EXPECT_EQ((*got)->deadline, (*got)->put_time + absl::Seconds(7));
+}
+
+TEST_F(ClientTest, UnsetTtlIsNotSent) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  EXPECT_FALSE(service_.last_put().has_ttl());
+  ASSERT_TRUE(
+      client_.Put("key", "value", {.ttl = absl::Milliseconds(1500)}).ok());
+  EXPECT_EQ(service_.last_put().ttl().seconds(), 1);
+  EXPECT_EQ(service_.last_put().ttl().nanos(), 500'000'000);
+}
+
+TEST_F(ClientTest, MissIsOkAndEmpty) {
+  EXPECT_EQ(client_.Get("key").value(), std::nullopt);
+  EXPECT_EQ(client_.Touch("key").value(), std::nullopt);
+  EXPECT_FALSE(client_.Contains("key").value());
+  EXPECT_FALSE(client_.Remove("key")->removed);
+}
+
+TEST_F(ClientTest, ConditionThatFailsHasItsReason) {
+  const uint64_t version = client_.Put("key", "1").value().version;
+  const auto absent =
+      client_.Put("key", "2", {.condition = PutCondition::kIfAbsent});
+  EXPECT_TRUE(absl::IsFailedPrecondition(absent.status()));
+  EXPECT_EQ(ErrorReason(absent.status()), "KEY_EXISTS");
+  const auto present =
+      client_.Put("other", "2", {.condition = PutCondition::kIfPresent});
+  EXPECT_EQ(ErrorReason(present.status()), "KEY_NOT_FOUND");
+  const auto stale = client_.Put("key", "2", {.if_version = version + 1});
+  EXPECT_EQ(ErrorReason(stale.status()), "VERSION_MISMATCH");
+  const auto right =
+      client_.Put("key", "2", {.if_version = version, .return_previous = true});
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_EQ(right->previous->value, "1");
+}
+
+TEST_F(ClientTest, RemoveReturnsWhatWasThere) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  const auto removed = client_.Remove("key", {.return_previous = true});
+  ASSERT_TRUE(removed.ok());
+  EXPECT_TRUE(removed->removed);
+  EXPECT_EQ(removed->previous->value, "value");
+  EXPECT_EQ(client_.Size()->entries, 0u);
+}
+
+TEST_F(ClientTest, InNamesAnotherNamespaceOnTheSameConnection) {
+  const Client other = client_.In("other");
+  const auto missing = other.Size();
+  EXPECT_TRUE(absl::IsNotFound(missing.status()));
+  EXPECT_EQ(ErrorReason(missing.status()), "NAMESPACE_NOT_FOUND");
+  ASSERT_TRUE(client_.CreateNamespace("other").ok());
+  ASSERT_TRUE(other.Put("key", "value").ok());
+  EXPECT_EQ(other.Size()->bytes, 8u);
+  EXPECT_EQ(client_.Size()->entries, 0u);
+  EXPECT_EQ(other.channel(), client_.channel());
+}
+
+TEST_F(ClientTest, ScanGivesEveryEntryOnce) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(client_.Put(absl::StrCat("a", i), "value").ok());
+  }
+  ASSERT_TRUE(client_.Put("b", "value").ok());
+  std::map<std::string, int> seen;
+  const absl::Status status =
+      client_.Scan({.key_prefix = "a", .keys_only = true}, [&](Entry entry) {
+        EXPECT_EQ(entry.value, "");
+        ++seen[entry.key];
+        return true;
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(seen, (std::map<std::string, int>{
+                      {"a0", 1}, {"a1", 1}, {"a2", 1}, {"a3", 1}, {"a4", 1}}));
+}
+
+TEST_F(ClientTest, ScanThatTheVisitorEndsIsOk) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(client_.Put(absl::StrCat("a", i), "value").ok());
+  }
+  int visited = 0;
+  EXPECT_TRUE(client_.Scan({}, [&](Entry) { return ++visited < 3; }).ok());
+  EXPECT_EQ(visited, 3);
+}
+
+TEST_F(ClientTest, ScanUpToSaysWhetherThereIsMore) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(client_.Put(absl::StrCat("a", i), "value").ok());
+  }
+  const auto some = client_.ScanUpTo(2);
+  ASSERT_TRUE(some.ok());
+  EXPECT_EQ(some->entries.size(), 2u);
+  EXPECT_TRUE(some->more);
+  const auto all = client_.ScanUpTo(3);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->entries.size(), 3u);
+  EXPECT_FALSE(all->more);
+}
+
+TEST_F(ClientTest, ScanOfNothingThatExistsIsAnError) {
+  EXPECT_TRUE(absl::IsNotFound(client_.In("none").ScanUpTo(1).status()));
+}
+
+TEST_F(ClientTest, CallThatIsNotAnsweredEndsAtItsDeadline) {
+  service_.Hang(true);
+  const Client client =
+      service_.MakeClient({.timeout = absl::Milliseconds(50)});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client.Get("key").status()));
+  service_.Hang(false);
+}
+
+TEST_F(ClientTest, ErrorKeepsCodeMessageAndReason) {
+  service_.FailWith(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                              "max_entries: 10 are in", "MAX_ENTRIES"));
+  const absl::Status status = client_.Put("key", "value").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "max_entries: 10 are in");
+  EXPECT_EQ(ErrorReason(status), "MAX_ENTRIES");
+}
+
+TEST_F(ClientTest, ErrorWithoutReadableDetailsHasNoReason) {
+  service_.FailWith(
+      grpc::Status(grpc::StatusCode::INTERNAL, "a bug", "\xff\xff"));
+  const absl::Status status = client_.Size().status();
+  EXPECT_EQ(status, absl::InternalError("a bug"));
+  EXPECT_EQ(ErrorReason(status), std::nullopt);
+  EXPECT_TRUE(FieldViolations(status).empty());
+}
+
+TEST(ClientWithoutServerTest, IsUnavailable) {
+  std::string address;
+  {
+    FakeService service;
+    address = service.address();
+  }
+  EXPECT_TRUE(absl::IsUnavailable(Client(address).Get("key").status()));
+}
+
+TEST_F(ClientTest, NamespacesAreAdministered) {
+  v1::NamespaceOptions options;
+  options.set_num_buckets(3);
+  const auto made = client_.CreateNamespace("n", options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->options().num_buckets(), 3u);
+  EXPECT_EQ(ErrorReason(client_.CreateNamespace("n").status()),
+            "NAMESPACE_EXISTS");
+  options.Clear();
+  options.set_sliding(true);
+  ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
+  EXPECT_EQ(client_.GetNamespace("n")->options().num_buckets(), 3u);
+  EXPECT_TRUE(client_.GetNamespace("n")->options().sliding());
+  const auto list = client_.ListNamespaces();
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ((*list)[1].name(), "n");
+  ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
+  EXPECT_EQ(client_.RotateNamespace("n").value(), 1u);
+  EXPECT_TRUE(client_.DeleteNamespace("n").ok());
+  EXPECT_TRUE(absl::IsNotFound(client_.DeleteNamespace("n")));
+}
+
+TEST_F(ClientTest, PutWindowStoresAllAndTellsEach) {
+  absl::Mutex mu;
+  int done = 0;
+  {
+    PutWindow window(client_, 8);
+    for (int i = 0; i < 1000; ++i) {
+      window.Put(absl::StrCat("key", i), "value", {}, [&](const auto& result) {
+        EXPECT_TRUE(result.ok()) << result.status();
+        absl::MutexLock lock(&mu);
+        ++done;
+      });
+    }
+    window.Flush();
+    absl::MutexLock lock(&mu);
+    EXPECT_EQ(done, 1000);
+  }
+  EXPECT_EQ(client_.Size()->entries, 1000u);
+  EXPECT_LE(service_.puts_at_once_max(), 8);
+}
+
+TEST_F(ClientTest, PutWindowKeepsTheOrderOfOneKey) {
+  std::vector<std::string> values;  // One put at a time: needs no lock.
+  service_.OnPut([&](const v1::PutRequest& request) {
+    values.push_back(request.value());
+  });
+  std::vector<std::string> wanted;
+  PutWindow window(client_);
+  for (int i = 0; i < 100; ++i) {
+    wanted.push_back(absl::StrCat(i));
+    window.Put("key", wanted.back(), {}, [](const auto&) {});
+  }
+  window.Flush();
+  EXPECT_EQ(values, wanted);
+  EXPECT_EQ(service_.puts_at_once_max(), 1);
+}
+
+TEST_F(ClientTest, PutWindowTellsFailures) {
+  service_.FailWith(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                              "max_bytes: full", "MAX_BYTES"));
+  absl::Status told;
+  PutWindow window(client_);
+  window.Put("key", "value", {}, [&](const auto& r) { told = r.status(); });
+  window.Flush();
+  EXPECT_EQ(ErrorReason(told), "MAX_BYTES");
+}
+
+TEST_F(ClientTest, VirtualClockAdvances) {
+  const VirtualClock clock(client_);
+  EXPECT_EQ(clock.Now().value(), absl::UnixEpoch());
+  EXPECT_EQ(clock.Advance(absl::Minutes(30)).value(),
+            absl::UnixEpoch() + absl::Minutes(30));
+  const absl::Time to = absl::FromUnixMillis(1'700'000'000'001);
+  EXPECT_EQ(clock.AdvanceTo(to).value(), to);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(clock.AdvanceTo(absl::UnixEpoch()).status()));
+  EXPECT_EQ(clock.Now().value(), to);
+}
+
+}  // namespace
+}  // namespace timecache

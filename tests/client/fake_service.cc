@@ -1,0 +1,429 @@
+#include "tests/client/fake_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cpp/channel.h"
+#include "client/cpp/convert.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+
+namespace timecache {
+namespace {
+
+constexpr absl::Duration kTtl = absl::Seconds(30);
+
+// How long a call that hangs, or a watch, looks away from its caller at most.
+constexpr absl::Duration kLook = absl::Milliseconds(1);
+
+grpc::Status NotFound(const std::string& name) {
+  return MakeError(grpc::StatusCode::NOT_FOUND,
+                   absl::StrCat("namespace \"", name, "\" does not exist"),
+                   "NAMESPACE_NOT_FOUND");
+}
+
+grpc::Status Refuse(const std::string& reason) {
+  return MakeError(grpc::StatusCode::FAILED_PRECONDITION,
+                   "the condition does not hold", reason);
+}
+
+v1::Namespace Describe(const std::string& name,
+                       const v1::NamespaceOptions& options, size_t entries) {
+  v1::Namespace result;
+  result.set_name(name);
+  *result.mutable_options() = options;
+  result.mutable_statistics()->set_entries(entries);
+  *result.mutable_bucket_width() = ToProto(absl::Milliseconds(300));
+  return result;
+}
+
+}  // namespace
+
+grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
+                       const std::string& reason) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("timecached");
+  google::rpc::Status details;
+  details.set_code(code);
+  details.set_message(message);
+  details.add_details()->PackFrom(info);
+  return grpc::Status(code, message, details.SerializeAsString());
+}
+
+v1::WatchExpiredResponse MakeBatch(const std::string& ns,
+                                   const std::string& key, int death_unix_s,
+                                   int watermark_unix_s) {
+  const absl::Time death = absl::FromUnixSeconds(death_unix_s);
+  v1::WatchExpiredResponse batch;
+  batch.set_namespace_(ns);
+  *batch.mutable_watermark() = ToProto(absl::FromUnixSeconds(watermark_unix_s));
+  if (key.empty()) return batch;
+  v1::ExpiredEvent& event = *batch.add_events();
+  event.set_namespace_(ns);
+  event.set_key(key);
+  event.set_value("value of " + key);
+  event.set_version(death_unix_s);
+  event.set_cause(v1::EXPIRY_CAUSE_EXPIRED);
+  *event.mutable_put_time() = ToProto(death - kTtl);
+  *event.mutable_deadline() = ToProto(death);
+  *event.mutable_death_time() = ToProto(death);
+  *event.mutable_delivered_at() =
+      ToProto(absl::FromUnixSeconds(watermark_unix_s));
+  return batch;
+}
+
+FakeService::FakeService(const std::string& listen) {
+  {
+    absl::MutexLock lock(&mu_);
+    *namespaces_["default"].options.mutable_ttl() = ToProto(kTtl);
+  }
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(static_cast<v1::TimeCacheService::Service*>(this));
+  builder.RegisterService(static_cast<v1::NamespaceService::Service*>(this));
+  builder.RegisterService(
+      static_cast<testing::v1::VirtualClock::Service*>(this));
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  server_ = builder.BuildAndStart();
+  address_ = absl::StrCat("127.0.0.1:", port);
+}
+
+FakeService::~FakeService() {
+  server_->Shutdown(absl::ToChronoTime(absl::Now()));
+  server_->Wait();
+}
+
+void FakeService::FailWith(grpc::Status status) {
+  absl::MutexLock lock(&mu_);
+  failure_ = std::move(status);
+}
+
+void FakeService::Hang(bool hang) {
+  absl::MutexLock lock(&mu_);
+  hang_ = hang;
+}
+
+void FakeService::AddWatch(WatchScript script) {
+  absl::MutexLock lock(&mu_);
+  watches_.push_back(std::move(script));
+}
+
+std::vector<v1::WatchExpiredRequest> FakeService::watch_requests() const {
+  absl::MutexLock lock(&mu_);
+  return watch_requests_;
+}
+
+v1::PutRequest FakeService::last_put() const {
+  absl::MutexLock lock(&mu_);
+  return last_put_;
+}
+
+void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
+  absl::MutexLock lock(&mu_);
+  on_put_ = std::move(on_put);
+}
+
+int FakeService::puts_at_once_max() const {
+  absl::MutexLock lock(&mu_);
+  return puts_at_once_max_;
+}
+
+grpc::Status FakeService::EnterUnary(grpc::ServerContext* context) {
+  while (hang_ && !context->IsCancelled()) {
+    const auto released = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return !hang_;
+    };
+    mu_.AwaitWithTimeout(absl::Condition(&released), kLook);
+  }
+  return failure_;
+}
+
+grpc::Status FakeService::Enter(grpc::ServerContext* context,
+                                const std::string& name,
+                                FakeNamespace** found) {
+  const grpc::Status status = EnterUnary(context);
+  if (!status.ok()) return status;
+  const auto it = namespaces_.find(name);
+  if (it == namespaces_.end()) return NotFound(name);
+  *found = &it->second;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Put(grpc::ServerContext* context,
+                              const v1::PutRequest* request,
+                              v1::PutResponse* response) {
+  std::function<void(const v1::PutRequest&)> on_put;
+  {
+    absl::MutexLock lock(&mu_);
+    puts_at_once_max_ = std::max(puts_at_once_max_, ++puts_at_once_);
+    on_put = on_put_;
+  }
+  if (on_put) on_put(*request);
+  absl::MutexLock lock(&mu_);
+  --puts_at_once_;
+  last_put_ = *request;
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  if (request->has_ttl() && FromProto(request->ttl()) <= absl::ZeroDuration()) {
+    return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
+                     "ttl: must be at least 1ms", "INVALID_TTL");
+  }
+  const auto it = ns->entries.find(request->key());
+  const bool there = it != ns->entries.end();
+  if (request->condition() == v1::PUT_CONDITION_IF_ABSENT && there) {
+    return Refuse("KEY_EXISTS");
+  }
+  if (request->condition() == v1::PUT_CONDITION_IF_PRESENT && !there) {
+    return Refuse("KEY_NOT_FOUND");
+  }
+  if (request->has_if_version() &&
+      (!there || it->second.version() != request->if_version())) {
+    return Refuse(there ? "VERSION_MISMATCH" : "KEY_NOT_FOUND");
+  }
+  v1::Entry& entry = ns->entries[request->key()];
+  if (there && request->return_previous())
+    *response->mutable_previous() = entry;
+  entry.set_key(request->key());
+  entry.set_value(request->value());
+  entry.set_version(++version_);
+  *entry.mutable_put_time() = ToProto(now_);
+  *entry.mutable_deadline() =
+      ToProto(now_ + (request->has_ttl() ? FromProto(request->ttl()) : kTtl));
+  response->set_version(version_);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Get(grpc::ServerContext* context,
+                              const v1::GetRequest* request,
+                              v1::GetResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  const auto it = ns->entries.find(request->key());
+  if (it == ns->entries.end()) return grpc::Status::OK;
+  if (request->touch()) it->second.set_version(++version_);
+  *response->mutable_entry() = it->second;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Remove(grpc::ServerContext* context,
+                                 const v1::RemoveRequest* request,
+                                 v1::RemoveResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  const auto it = ns->entries.find(request->key());
+  if (it == ns->entries.end()) {
+    return request->has_if_version() ? Refuse("KEY_NOT_FOUND")
+                                     : grpc::Status::OK;
+  }
+  if (request->has_if_version() &&
+      it->second.version() != request->if_version()) {
+    return Refuse("VERSION_MISMATCH");
+  }
+  response->set_removed(true);
+  if (request->return_previous()) *response->mutable_previous() = it->second;
+  ns->entries.erase(it);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Contains(grpc::ServerContext* context,
+                                   const v1::ContainsRequest* request,
+                                   v1::ContainsResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  response->set_contains(ns->entries.count(request->key()) == 1);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Size(grpc::ServerContext* context,
+                               const v1::SizeRequest* request,
+                               v1::SizeResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  uint64_t bytes = 0;
+  for (const auto& [key, entry] : ns->entries) {
+    bytes += key.size() + entry.value().size();
+  }
+  response->set_entries(ns->entries.size());
+  response->set_bytes(bytes);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Touch(grpc::ServerContext* context,
+                                const v1::TouchRequest* request,
+                                v1::TouchResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  const auto it = ns->entries.find(request->key());
+  if (it == ns->entries.end()) return grpc::Status::OK;
+  it->second.set_version(++version_);
+  response->set_touched(true);
+  response->set_version(version_);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Scan(grpc::ServerContext* context,
+                               const v1::ScanRequest* request,
+                               grpc::ServerWriter<v1::ScanResponse>* writer) {
+  std::vector<v1::Entry> entries;
+  {
+    absl::MutexLock lock(&mu_);
+    FakeNamespace* ns;
+    const grpc::Status status = Enter(context, request->namespace_(), &ns);
+    if (!status.ok()) return status;
+    for (const auto& [key, entry] : ns->entries) {
+      if (!absl::StartsWith(key, request->key_prefix())) continue;
+      entries.push_back(entry);
+      if (request->keys_only()) entries.back().clear_value();
+    }
+  }
+  constexpr int kPageEntries = 2;  // Small, so that a test sees several.
+  v1::ScanResponse page;
+  for (v1::Entry& entry : entries) {
+    *page.add_entries() = std::move(entry);
+    if (page.entries_size() < kPageEntries) continue;
+    if (!writer->Write(page)) return grpc::Status::CANCELLED;
+    page.Clear();
+  }
+  if (page.entries_size() > 0) writer->Write(page);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::WatchExpired(
+    grpc::ServerContext* context, const v1::WatchExpiredRequest* request,
+    grpc::ServerWriter<v1::WatchExpiredResponse>* writer) {
+  WatchScript script;
+  {
+    absl::MutexLock lock(&mu_);
+    watch_requests_.push_back(*request);
+    if (watches_.empty()) return NotFound(request->namespaces(0));
+    script = std::move(watches_.front());
+    watches_.erase(watches_.begin());
+  }
+  for (const v1::WatchExpiredResponse& message : script.messages) {
+    writer->Write(message);
+  }
+  while (script.hang && !context->IsCancelled()) {
+    absl::SleepFor(kLook);  // For the caller to leave, not for time to pass.
+  }
+  return script.end;
+}
+
+grpc::Status FakeService::CreateNamespace(
+    grpc::ServerContext* context, const v1::CreateNamespaceRequest* request,
+    v1::CreateNamespaceResponse* response) {
+  absl::MutexLock lock(&mu_);
+  const grpc::Status status = EnterUnary(context);
+  if (!status.ok()) return status;
+  const auto [it, made] = namespaces_.try_emplace(request->name());
+  if (!made) {
+    return MakeError(grpc::StatusCode::ALREADY_EXISTS,
+                     "the namespace exists already", "NAMESPACE_EXISTS");
+  }
+  it->second.options = request->options();
+  *response->mutable_namespace_() =
+      Describe(it->first, it->second.options, it->second.entries.size());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::GetNamespace(grpc::ServerContext* context,
+                                       const v1::GetNamespaceRequest* request,
+                                       v1::GetNamespaceResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->name(), &ns);
+  if (!status.ok()) return status;
+  *response->mutable_namespace_() =
+      Describe(request->name(), ns->options, ns->entries.size());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::ListNamespaces(grpc::ServerContext* context,
+                                         const v1::ListNamespacesRequest*,
+                                         v1::ListNamespacesResponse* response) {
+  absl::MutexLock lock(&mu_);
+  const grpc::Status status = EnterUnary(context);
+  if (!status.ok()) return status;
+  for (const auto& [name, ns] : namespaces_) {
+    *response->add_namespaces() = Describe(name, ns.options, ns.entries.size());
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::UpdateNamespace(
+    grpc::ServerContext* context, const v1::UpdateNamespaceRequest* request,
+    v1::UpdateNamespaceResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->name(), &ns);
+  if (!status.ok()) return status;
+  ns->options.MergeFrom(request->options());
+  *response->mutable_namespace_() =
+      Describe(request->name(), ns->options, ns->entries.size());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::DeleteNamespace(
+    grpc::ServerContext* context, const v1::DeleteNamespaceRequest* request,
+    v1::DeleteNamespaceResponse*) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->name(), &ns);
+  if (!status.ok()) return status;
+  namespaces_.erase(request->name());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::RotateNamespace(
+    grpc::ServerContext* context, const v1::RotateNamespaceRequest* request,
+    v1::RotateNamespaceResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->name(), &ns);
+  if (!status.ok()) return status;
+  response->set_entries(ns->entries.size());
+  ns->entries.clear();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Advance(grpc::ServerContext*,
+                                  const testing::v1::AdvanceRequest* request,
+                                  testing::v1::AdvanceResponse* response) {
+  absl::MutexLock lock(&mu_);
+  const absl::Time to = request->has_to() ? FromProto(request->to())
+                                          : now_ + FromProto(request->by());
+  if (to < now_) {
+    return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
+                     "the clock does not go back", "INVALID_TIME");
+  }
+  now_ = to;
+  *response->mutable_now() = ToProto(now_);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Now(grpc::ServerContext*,
+                              const testing::v1::NowRequest*,
+                              testing::v1::NowResponse* response) {
+  absl::MutexLock lock(&mu_);
+  *response->mutable_now() = ToProto(now_);
+  return grpc::Status::OK;
+}
+
+}  // namespace timecache

@@ -1,0 +1,141 @@
+// An in-process stand-in for the server, for tests of its clients.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/cpp/client.h"
+#include "grpcpp/server.h"
+#include "timecache/testing/v1/virtual_clock.grpc.pb.h"
+#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache {
+
+// An error as the server makes it: code, message, and an ErrorInfo with the
+// reason.
+grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
+                       const std::string& reason);
+
+// A batch of one event, died at `death_unix_s` and delivered a second later.
+v1::WatchExpiredResponse MakeBatch(const std::string& ns,
+                                   const std::string& key, int death_unix_s,
+                                   int watermark_unix_s);
+
+// What one WatchExpired call does: its messages, then how it ends.
+struct WatchScript {
+  std::vector<v1::WatchExpiredResponse> messages = {};
+  grpc::Status end = grpc::Status::OK;
+  // Instead of ending, stay silent until the caller leaves.
+  bool hang = false;
+};
+
+// Maps without expiry, behind the real services' interfaces, on 127.0.0.1 and a
+// free port. The data is exact enough for what clients do with it; deaths are
+// scripted. Thread-safe.
+class FakeService final : public v1::TimeCacheService::Service,
+                          public v1::NamespaceService::Service,
+                          public testing::v1::VirtualClock::Service {
+ public:
+  // With a namespace "default". `listen` brings back one that is gone.
+  explicit FakeService(const std::string& listen = "127.0.0.1:0");
+  ~FakeService() override;
+
+  const std::string& address() const { return address_; }
+  Client MakeClient(ClientOptions options = {}) const {
+    return Client(address_, std::move(options));
+  }
+
+  // From now on every unary call ends with this; OK: answers again.
+  void FailWith(grpc::Status status);
+  // From now on every unary call waits until its caller leaves it.
+  void Hang(bool hang);
+  // The next WatchExpired calls, in turn; a call beyond them ends with
+  // NOT_FOUND.
+  void AddWatch(WatchScript script);
+  // The requests that WatchExpired calls came with.
+  std::vector<v1::WatchExpiredRequest> watch_requests() const;
+  // The last Put's request.
+  v1::PutRequest last_put() const;
+  // Called in every Put, before it stores.
+  void OnPut(std::function<void(const v1::PutRequest&)> on_put);
+  // Most Puts that were being served at one time.
+  int puts_at_once_max() const;
+
+  grpc::Status Put(grpc::ServerContext*, const v1::PutRequest*,
+                   v1::PutResponse*) override;
+  grpc::Status Get(grpc::ServerContext*, const v1::GetRequest*,
+                   v1::GetResponse*) override;
+  grpc::Status Remove(grpc::ServerContext*, const v1::RemoveRequest*,
+                      v1::RemoveResponse*) override;
+  grpc::Status Contains(grpc::ServerContext*, const v1::ContainsRequest*,
+                        v1::ContainsResponse*) override;
+  grpc::Status Size(grpc::ServerContext*, const v1::SizeRequest*,
+                    v1::SizeResponse*) override;
+  grpc::Status Touch(grpc::ServerContext*, const v1::TouchRequest*,
+                     v1::TouchResponse*) override;
+  grpc::Status Scan(grpc::ServerContext*, const v1::ScanRequest*,
+                    grpc::ServerWriter<v1::ScanResponse>*) override;
+  grpc::Status WatchExpired(
+      grpc::ServerContext*, const v1::WatchExpiredRequest*,
+      grpc::ServerWriter<v1::WatchExpiredResponse>*) override;
+  grpc::Status CreateNamespace(grpc::ServerContext*,
+                               const v1::CreateNamespaceRequest*,
+                               v1::CreateNamespaceResponse*) override;
+  grpc::Status GetNamespace(grpc::ServerContext*,
+                            const v1::GetNamespaceRequest*,
+                            v1::GetNamespaceResponse*) override;
+  grpc::Status ListNamespaces(grpc::ServerContext*,
+                              const v1::ListNamespacesRequest*,
+                              v1::ListNamespacesResponse*) override;
+  grpc::Status UpdateNamespace(grpc::ServerContext*,
+                               const v1::UpdateNamespaceRequest*,
+                               v1::UpdateNamespaceResponse*) override;
+  grpc::Status DeleteNamespace(grpc::ServerContext*,
+                               const v1::DeleteNamespaceRequest*,
+                               v1::DeleteNamespaceResponse*) override;
+  grpc::Status RotateNamespace(grpc::ServerContext*,
+                               const v1::RotateNamespaceRequest*,
+                               v1::RotateNamespaceResponse*) override;
+  grpc::Status Advance(grpc::ServerContext*, const testing::v1::AdvanceRequest*,
+                       testing::v1::AdvanceResponse*) override;
+  grpc::Status Now(grpc::ServerContext*, const testing::v1::NowRequest*,
+                   testing::v1::NowResponse*) override;
+
+ private:
+  struct FakeNamespace {
+    v1::NamespaceOptions options;
+    std::map<std::string, v1::Entry> entries;
+  };
+
+  // What every call does first: fail or hang as told, and find the namespace.
+  grpc::Status Enter(grpc::ServerContext* context, const std::string& name,
+                     FakeNamespace** found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  grpc::Status EnterUnary(grpc::ServerContext* context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable absl::Mutex mu_;
+  std::map<std::string, FakeNamespace> namespaces_ ABSL_GUARDED_BY(mu_);
+  uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
+  grpc::Status failure_ ABSL_GUARDED_BY(mu_);
+  bool hang_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<WatchScript> watches_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::WatchExpiredRequest> watch_requests_ ABSL_GUARDED_BY(mu_);
+  v1::PutRequest last_put_ ABSL_GUARDED_BY(mu_);
+  std::function<void(const v1::PutRequest&)> on_put_ ABSL_GUARDED_BY(mu_);
+  int puts_at_once_ ABSL_GUARDED_BY(mu_) = 0;
+  int puts_at_once_max_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch();
+
+  std::string address_;
+  std::unique_ptr<grpc::Server>
+      server_;  // Last: calls come as soon as it stands.
+};
+
+}  // namespace timecache
