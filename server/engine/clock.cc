@@ -1,0 +1,41 @@
+#include "server/engine/clock.h"
+
+#include "absl/time/time.h"
+
+namespace timecache {
+
+SystemClock::SystemClock()
+    : start_(std::chrono::steady_clock::now()),
+      start_us_(std::chrono::duration_cast<std::chrono::microseconds>(
+                    std::chrono::system_clock::now().time_since_epoch())
+                    .count()) {}
+
+int64_t SystemClock::NowUs() const {
+  return start_us_ + std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::steady_clock::now() - start_)
+                         .count();
+}
+
+void SystemClock::WaitUntil(int64_t deadline_us, absl::Mutex* mu,
+                            absl::CondVar* wake) const {
+  if (deadline_us == kNeverUs) {
+    wake->Wait(mu);
+    return;
+  }
+  const int64_t wait_us = deadline_us - NowUs();
+  if (wait_us > 0) wake->WaitWithTimeout(mu, absl::Microseconds(wait_us));
+}
+
+void ManualClock::WaitUntil(int64_t /*deadline_us*/, absl::Mutex* mu,
+                            absl::CondVar* wake) const {
+  wake->Wait(mu);
+}
+
+void ManualClock::AdvanceTo(int64_t now_us) {
+  int64_t seen = now_us_.load(std::memory_order_relaxed);
+  while (seen < now_us && !now_us_.compare_exchange_weak(
+                              seen, now_us, std::memory_order_release)) {
+  }
+}
+
+}  // namespace timecache

@@ -1,0 +1,30 @@
+// The engine's errors: an absl::Status whose reason and field travel with it as
+// payloads, so that the service can tell a program what a person reads.
+
+#ifndef TIMECACHED_SERVER_ENGINE_ERROR_H_
+#define TIMECACHED_SERVER_ENGINE_ERROR_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace timecache {
+
+// INVALID_ARGUMENT about one field. `field` is the name that the user knows
+// ("num_buckets"); `problem` completes the sentence that begins with it and
+// names the limit ("must be at least 2, not 1").
+absl::Status InvalidField(absl::string_view field, absl::string_view problem);
+
+// An error of `code` with a reason for programs (UPPER_SNAKE_CASE).
+absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
+                             absl::string_view message);
+
+// What the two above put in; nothing for any other status.
+std::optional<std::string> ReasonOf(const absl::Status& status);
+std::optional<std::string> FieldOf(const absl::Status& status);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_ERROR_H_

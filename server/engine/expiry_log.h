@@ -1,0 +1,191 @@
+// The expiry log of one map: what died, in order of death, for as long as it is
+// retained. Watchers are cursors on it: a thousand of them share the same
+// bytes, and a slow one costs its cursor.
+
+#ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_LOG_H_
+#define TIMECACHED_SERVER_ENGINE_EXPIRY_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+
+namespace timecache {
+
+enum class Cause : uint8_t { kExpired, kEvicted, kRotated };
+
+// One entry that died. The views live as long as the batch that it stands in.
+struct ExpiredEvent {
+  absl::string_view key;
+  absl::string_view value;
+  uint64_t version = 0;
+  int64_t put_us = 0;
+  int64_t deadline_us = 0;
+};
+
+// A batch holds at most this many events, and no more bytes than this unless it
+// is one event: so that a message with a whole batch stays below gRPC's 4 MiB.
+inline constexpr int kMaxEventBatchEvents = 8192;
+inline constexpr size_t kMaxEventBatchBytes = size_t{1} << 20;
+
+// Events with one time and cause of death. A dead bucket makes one batch, or
+// several where it is larger than a batch may be. Filled by one thread, then
+// immutable.
+class EventBatch {
+ public:
+  EventBatch(int64_t death_us, Cause cause)
+      : death_us_(death_us), cause_(cause) {}
+
+  // Makes room at once for that many events and bytes of keys and values, or
+  // for a full batch if that is less.
+  void Reserve(int64_t events, int64_t payload_bytes);
+
+  // Whether `event` still fits. A batch without an event takes any.
+  bool HasRoomFor(const ExpiredEvent& event) const;
+  void Add(const ExpiredEvent& event);
+
+  int size() const { return static_cast<int>(offsets_.size()); }
+  // 0 <= i < size().
+  ExpiredEvent event(int i) const;
+
+  // When the entries' bucket died, for every reader.
+  int64_t death_us() const { return death_us_; }
+  Cause cause() const { return cause_; }
+  // Memory that the batch takes.
+  int64_t bytes() const;
+
+ private:
+  const int64_t death_us_;
+  const Cause cause_;
+  std::string data_;
+  std::vector<uint32_t> offsets_;
+};
+
+// Thread-safe. Append and Read are O(1) a batch, and O(cursors) for waking
+// them.
+class ExpiryLog {
+ public:
+  // What one Read finds, in order.
+  struct Chunk {
+    std::vector<std::shared_ptr<const EventBatch>> batches;
+    // Everything that died at or before this has been read by this cursor, or
+    // is counted as lost. Never goes back.
+    int64_t watermark_us = 0;
+    // Events that were dropped before this cursor came to them, since its last
+    // Read. They died before those in `batches`.
+    uint64_t lost = 0;
+    // Whether there is more to read now.
+    bool more = false;
+    // The map is gone: nothing comes after this.
+    bool closed = false;
+  };
+
+  // A reader's place. Used by one thread at a time; must not outlive its log,
+  // nor be destroyed from its own `wake`.
+  class Cursor {
+   public:
+    ~Cursor();
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+
+    // Takes up to `max_bytes` of whole batches, at least one if there is one.
+    Chunk Read(int64_t max_bytes);
+
+   private:
+    friend class ExpiryLog;
+    Cursor(ExpiryLog* log, std::function<void()> wake)
+        : log_(log), wake_(std::move(wake)) {}
+
+    ExpiryLog* const log_;
+    const std::function<void()> wake_;
+    // Guarded by log_->mu_.
+    uint64_t next_seq_ = 0;
+    int64_t watermark_us_ = 0;
+  };
+
+  enum class Start { kNow, kEarliest };
+
+  ExpiryLog(int64_t retention_us, int64_t retention_bytes);
+
+  // Whether somebody may read an event that is appended now. If not, its bytes
+  // need not be gathered: Skip it.
+  bool Wanted() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Appends events that died no earlier than those before them, and wakes the
+  // cursors. `watermark_us` as in AdvanceWatermark, with this batch counted.
+  void Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
+              int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Counts events that are told to nobody.
+  void Skip(uint64_t events) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // States that all that died at or before `watermark_us` has been appended.
+  // Lower than before: no change. Wakes nobody: without events, a reader comes
+  // by itself.
+  void AdvanceWatermark(int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t watermark_us() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Starts a cursor with the oldest retained event, or with what dies after
+  // `now_us`: `pending` events that died before have not been appended or
+  // skipped yet. `wake` is called when there is something new to read, from the
+  // publishing thread and under the log's lock: it must be quick, must not
+  // block and not call the log.
+  std::unique_ptr<Cursor> Subscribe(Start start, int64_t now_us,
+                                    uint64_t pending,
+                                    std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  void SetRetention(int64_t retention_us, int64_t retention_bytes,
+                    int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Drops what is older than retained and read by every cursor.
+  void Trim(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // When Trim should be called next; kNeverUs if never. What some cursor holds
+  // on to is looked at again after kTrimRetryUs.
+  int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
+  static constexpr int64_t kTrimRetryUs = 1'000'000;
+
+  // Wakes all cursors; each reads to the end and then finds `closed`.
+  void Close() ABSL_LOCKS_EXCLUDED(mu_);
+
+  struct Statistics {
+    uint64_t events = 0;
+    int64_t bytes = 0;
+    int64_t cursors = 0;
+  };
+  Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Retained {
+    uint64_t first_seq;
+    int64_t appended_us;
+    std::shared_ptr<const EventBatch> batch;
+  };
+
+  void TrimLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable absl::Mutex mu_;
+  int64_t retention_us_ ABSL_GUARDED_BY(mu_);
+  int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
+  std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
+  int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // Events ever appended or skipped: the next event's number.
+  uint64_t next_seq_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_LOG_H_

@@ -1,0 +1,81 @@
+#include "server/engine/options.h"
+
+#include <bit>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+std::string Text(int64_t time_us) {
+  return absl::FormatDuration(absl::Microseconds(time_us));
+}
+
+absl::Status CheckDuration(absl::string_view field, int64_t value_us,
+                           int64_t least_us, int64_t most_us) {
+  if (value_us >= least_us && value_us <= most_us) return absl::OkStatus();
+  return InvalidField(field,
+                      absl::StrCat("must be between ", Text(least_us), " and ",
+                                   Text(most_us), ", not ", Text(value_us)));
+}
+
+absl::Status CheckNumber(absl::string_view field, int64_t value, int64_t least,
+                         int64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return InvalidField(field, absl::StrCat("must be between ", least, " and ",
+                                          most, ", not ", value));
+}
+
+}  // namespace
+
+absl::Status Validate(const MapOptions& o) {
+  for (const absl::Status& status : {
+           CheckDuration("ttl", o.ttl_us, kMinTtlUs, kMaxTtlUs),
+           CheckNumber("num_buckets", o.num_buckets, kMinBuckets, kMaxBuckets),
+           CheckDuration("max_ttl", o.max_ttl_us, o.ttl_us, kMaxTtlUs),
+           CheckNumber("max_entries", o.max_entries, 0, INT64_MAX),
+           CheckNumber("max_bytes", o.max_bytes, 0, INT64_MAX),
+           CheckNumber("max_value_bytes", o.max_value_bytes, 1,
+                       kMaxValueBytesLimit),
+           CheckDuration("event_retention", o.retention_us, 0, kMaxRetentionUs),
+           CheckNumber("event_retention_bytes", o.retention_bytes,
+                       kMinRetentionBytes, kMaxRetentionBytes),
+           CheckNumber("num_shards", o.num_shards, 1, kMaxShards),
+       }) {
+    if (!status.ok()) return status;
+  }
+  if (!std::has_single_bit(static_cast<unsigned>(o.num_shards))) {
+    return InvalidField(
+        "num_shards",
+        absl::StrCat("must be a power of two, not ", o.num_shards));
+  }
+  if (BucketWidthUs(o) < kMinBucketWidthUs) {
+    return InvalidField(
+        "num_buckets",
+        absl::StrCat("of ", o.num_buckets, " makes buckets narrower than ",
+                     Text(kMinBucketWidthUs), ": for a ttl of ", Text(o.ttl_us),
+                     " take at most ", o.ttl_us / kMinBucketWidthUs + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateNamespaceName(absl::string_view name) {
+  constexpr size_t kMaxNameLength = 63;
+  const auto alphanumeric = [](char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c);
+  };
+  bool ok = !name.empty() && name.size() <= kMaxNameLength &&
+            alphanumeric(name.front()) && alphanumeric(name.back());
+  for (char c : name) ok = ok && (alphanumeric(c) || c == '-' || c == '.');
+  if (ok) return absl::OkStatus();
+  return InvalidField("namespace", name.empty()
+                                       ? "must be set"
+                                       : "must be 1 to 63 characters of a-z, "
+                                         "0-9, '-' and '.', and begin and "
+                                         "end with a letter or digit");
+}
+
+}  // namespace timecache

@@ -1,0 +1,107 @@
+#include "server/engine/registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+
+Registry::Registry(const Clock* clock, Reaper* reaper,
+                   const RegistryLimits& limits)
+    : clock_(clock),
+      reaper_(reaper),
+      limits_(limits),
+      usage_(limits.max_entries, limits.max_bytes) {}
+
+Registry::~Registry() {
+  for (const auto& map : List()) {
+    reaper_->Remove(map.get());
+    map->Close();
+  }
+}
+
+absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
+    absl::string_view name, const MapOptions& options) {
+  if (absl::Status status = ValidateNamespaceName(name); !status.ok())
+    return status;
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  Usage* const server_usage =
+      limits_.max_entries > 0 || limits_.max_bytes > 0 ? &usage_ : nullptr;
+  auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
+                                            server_usage, clock_->NowUs());
+  absl::MutexLock lock(&mu_);
+  if (maps_.contains(name)) {
+    return ErrorWithReason(absl::StatusCode::kAlreadyExists, "NAMESPACE_EXISTS",
+                           absl::StrCat("namespace ", name, " exists"));
+  }
+  if (maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
+    return ErrorWithReason(
+        absl::StatusCode::kResourceExhausted, "MAX_NAMESPACES",
+        absl::StrCat("the server is at its limits.max_namespaces of ",
+                     limits_.max_namespaces));
+  }
+  // Before it can be found: its first put must be able to schedule.
+  reaper_->Add(map);
+  maps_.emplace(name, map);
+  return map;
+}
+
+absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(
+    absl::string_view name) const {
+  {
+    absl::ReaderMutexLock lock(&mu_);
+    const auto it = maps_.find(name);
+    if (it != maps_.end()) return it->second;
+  }
+  if (absl::Status status = ValidateNamespaceName(name); !status.ok())
+    return status;
+  return ErrorWithReason(absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+                         absl::StrCat("namespace ", name, " does not exist"));
+}
+
+std::vector<std::shared_ptr<TimeCacheMap>> Registry::List() const {
+  std::vector<std::shared_ptr<TimeCacheMap>> maps;
+  {
+    absl::ReaderMutexLock lock(&mu_);
+    maps.reserve(maps_.size());
+    for (const auto& [name, map] : maps_) maps.push_back(map);
+  }
+  std::sort(maps.begin(), maps.end(),
+            [](const auto& a, const auto& b) { return a->name() < b->name(); });
+  return maps;
+}
+
+absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
+    absl::string_view name,
+    const std::function<absl::Status(MapOptions*)>& change) {
+  absl::MutexLock lock(&update_mu_);
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(name);
+  if (!map.ok()) return map;
+  MapOptions options = (*map)->options();
+  if (absl::Status status = change(&options); !status.ok()) return status;
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  (*map)->Update(options, clock_->NowUs());
+  return map;
+}
+
+absl::Status Registry::Delete(absl::string_view name) {
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(name);
+  if (!map.ok()) return map.status();
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = maps_.find(name);
+    if (it == maps_.end() || it->second != *map) {
+      return ErrorWithReason(
+          absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+          absl::StrCat("namespace ", name, " does not exist"));
+    }
+    maps_.erase(it);
+  }
+  reaper_->Remove(map->get());
+  (*map)->Close();
+  return absl::OkStatus();
+}
+
+}  // namespace timecache

@@ -1,0 +1,77 @@
+// The maps of a server, by name.
+
+#ifndef TIMECACHED_SERVER_ENGINE_REGISTRY_H_
+#define TIMECACHED_SERVER_ENGINE_REGISTRY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/clock.h"
+#include "server/engine/reaper.h"
+#include "server/engine/time_cache_map.h"
+
+namespace timecache {
+
+// Limits of all maps together; 0 is no limit.
+struct RegistryLimits {
+  int max_namespaces = 1024;
+  int64_t max_entries = 0;
+  int64_t max_bytes = 0;
+};
+
+// Makes, finds, changes and deletes maps. A map that was found may be used
+// after its deletion: it is then nobody else's.
+//
+// Thread-safe. Find costs a reader's lock and a hash lookup.
+class Registry {
+ public:
+  // `clock` and `reaper` are not owned and must outlive the registry.
+  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits);
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES).
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
+      absl::string_view name, const MapOptions& options)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // NOT_FOUND, or INVALID_ARGUMENT for a name that no namespace can have.
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> Find(
+      absl::string_view name) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Ordered by name.
+  std::vector<std::shared_ptr<TimeCacheMap>> List() const
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Changes the options of one map by `change`, which gets those in force.
+  // Atomic among Updates. INVALID_ARGUMENT leaves them as they were.
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> Update(
+      absl::string_view name,
+      const std::function<absl::Status(MapOptions*)>& change)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  absl::Status Delete(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  const Clock* const clock_;
+  Reaper* const reaper_;
+  const RegistryLimits limits_;
+  Usage usage_;
+
+  mutable absl::Mutex mu_;
+  absl::flat_hash_map<std::string, std::shared_ptr<TimeCacheMap>> maps_
+      ABSL_GUARDED_BY(mu_);
+  // One Update at a time; taken before mu_.
+  absl::Mutex update_mu_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_REGISTRY_H_

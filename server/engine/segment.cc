@@ -1,0 +1,68 @@
+#include "server/engine/segment.h"
+
+#include "server/engine/check.h"
+
+namespace timecache {
+
+SegmentId SegmentTable::Allocate(uint32_t capacity, Place place,
+                                 const RecordBase& base,
+                                 Generation* generation) {
+  SegmentId id = free_;
+  if (id != kNoSegment) {
+    free_ = (*this)[id].next;
+    --free_count_;
+  } else {
+    TIMECACHED_CHECK(next_id_ < kMaxSegments);
+    id = next_id_++;
+    if (id / kSegmentsPerChunk >= chunks_.size()) {
+      chunks_.push_back(std::make_unique<Segment[]>(kSegmentsPerChunk));
+      memory_bytes_ += kSegmentsPerChunk * sizeof(Segment);
+    }
+  }
+  Segment& segment = (*this)[id];
+  // Not make_unique, which would write zeros.
+  segment.data.reset(new char[capacity]);
+  memory_bytes_ += capacity;
+  segment.capacity = capacity;
+  segment.base = base;
+  segment.generation = generation;
+  segment.next = kNoSegment;
+  generation->capacity += capacity;
+  if (generation->first == kNoSegment) {
+    generation->first = generation->open = id;
+  } else if (place == Place::kEnd) {
+    segment.previous = generation->open;
+    (*this)[generation->open].next = id;
+    generation->open = id;
+  } else {
+    segment.next = generation->first;
+    (*this)[generation->first].previous = id;
+    generation->first = id;
+  }
+  return id;
+}
+
+std::unique_ptr<char[]> SegmentTable::Free(SegmentId id) {
+  Segment& segment = (*this)[id];
+  Generation* generation = segment.generation;
+  if (segment.previous != kNoSegment) {
+    (*this)[segment.previous].next = segment.next;
+  } else {
+    generation->first = segment.next;
+  }
+  if (segment.next != kNoSegment) {
+    (*this)[segment.next].previous = segment.previous;
+  } else {
+    generation->open = segment.previous;
+  }
+  generation->capacity -= segment.capacity;
+  memory_bytes_ -= segment.capacity;
+  std::unique_ptr<char[]> data = std::move(segment.data);
+  segment = Segment();
+  segment.next = free_;
+  free_ = id;
+  ++free_count_;
+  return data;
+}
+
+}  // namespace timecache

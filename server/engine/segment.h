@@ -1,0 +1,126 @@
+// Where records lie: segments, and the table that a record reference leads
+// through.
+
+#ifndef TIMECACHED_SERVER_ENGINE_SEGMENT_H_
+#define TIMECACHED_SERVER_ENGINE_SEGMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/engine/compact_index.h"
+#include "server/engine/record.h"
+
+namespace timecache {
+
+using SegmentId = uint32_t;
+inline constexpr SegmentId kNoSegment = 0;
+inline constexpr int kOffsetBits = 20;
+inline constexpr SegmentId kMaxSegments = SegmentId{1}
+                                          << (kRefBits - kOffsetBits);
+// Where a record may begin; only one larger than this reaches past it.
+inline constexpr uint32_t kMaxSegmentBytes = uint32_t{1} << kOffsetBits;
+inline constexpr uint32_t kMinSegmentBytes = 512;
+
+inline RecordRef MakeRef(SegmentId id, uint32_t offset) {
+  return (RecordRef{id} << kOffsetBits) | offset;
+}
+inline SegmentId SegmentOf(RecordRef ref) {
+  return static_cast<SegmentId>(ref >> kOffsetBits);
+}
+inline uint32_t OffsetOf(RecordRef ref) {
+  return static_cast<uint32_t>(ref & (kMaxSegmentBytes - 1));
+}
+
+struct Generation;
+
+// A stretch of memory with records of one generation, appended one after the
+// other. One cache line, so that a lookup misses the cache once here.
+struct alignas(64) Segment {
+  std::unique_ptr<char[]> data;
+  uint32_t capacity = 0;
+  uint32_t used = 0;
+  // Bytes of records that no index slot refers to any more.
+  uint32_t dead = 0;
+  // How far compaction has come, or kNotCompacting.
+  uint32_t compacted = kNotCompacting;
+  RecordBase base;
+  Generation* generation = nullptr;
+  // Neighbours in the generation's chain.
+  SegmentId previous = kNoSegment;
+  SegmentId next = kNoSegment;
+
+  static constexpr uint32_t kNotCompacting = UINT32_MAX;
+
+  Record Read(uint32_t offset, size_t* size) const {
+    return DecodeRecord(data.get() + offset, base, size);
+  }
+};
+static_assert(sizeof(Segment) == 64);
+
+// The segments of one shard that die together.
+struct Generation {
+  explicit Generation(int64_t death) : death_us(death) {}
+
+  // When it dies; kDead once it was killed by hand.
+  int64_t death_us;
+  SegmentId first = kNoSegment;
+  // The one that is appended to; the last of the chain.
+  SegmentId open = kNoSegment;
+  // Capacity of the chain, by which the next segment is sized.
+  int64_t capacity = 0;
+  // Records that are live but for the clock, and the bytes of their keys and
+  // values.
+  int64_t entries = 0;
+  int64_t bytes = 0;
+
+  static constexpr int64_t kDead = INT64_MIN;
+};
+
+// Owns a shard's segments and gives them numbers. A segment keeps its address
+// as long as it has its number. Not thread-safe, but a segment whose generation
+// is dead may be read outside the lock that guards the table.
+class SegmentTable {
+ public:
+  Segment& operator[](SegmentId id) {
+    return chunks_[id / kSegmentsPerChunk][id % kSegmentsPerChunk];
+  }
+  const Segment& operator[](SegmentId id) const {
+    return chunks_[id / kSegmentsPerChunk][id % kSegmentsPerChunk];
+  }
+
+  // Whether Allocate has numbers left for one more mutation and what it
+  // compacts.
+  bool HasRoom() const {
+    return kMaxSegments - next_id_ + free_count_ >= kReserve;
+  }
+
+  // A segment of `capacity` bytes at the end of the generation's chain, where
+  // it is the one to append to, or at its front.
+  enum class Place { kEnd, kFront };
+  SegmentId Allocate(uint32_t capacity, Place place, const RecordBase& base,
+                     Generation* generation);
+
+  // Takes a segment out of its chain and frees its number. Returns its memory,
+  // to be given back outside of the lock where that can be had.
+  std::unique_ptr<char[]> Free(SegmentId id);
+
+  // Asked from the allocator.
+  size_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  static constexpr SegmentId kSegmentsPerChunk = 64;
+  static constexpr SegmentId kReserve = 16;
+  std::vector<std::unique_ptr<Segment[]>> chunks_;
+  // Free numbers, linked by Segment::next.
+  SegmentId free_ = kNoSegment;
+  SegmentId free_count_ = 0;
+  SegmentId next_id_ = kNoSegment + 1;
+  size_t memory_bytes_ = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_SEGMENT_H_

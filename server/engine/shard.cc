@@ -1,0 +1,457 @@
+#include "server/engine/shard.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+// Records above this size get a segment of their own.
+constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
+
+// What is wasted in a chain of c bytes with segments of s bytes is half a
+// segment at its end and a header for each of its c / s: least when s grows as
+// the root of c.
+uint32_t SegmentBytesFor(int64_t chain_bytes) {
+  const double size = 16 * std::sqrt(static_cast<double>(chain_bytes));
+  const double most = kMaxSegmentBytes;
+  return std::max(kMinSegmentBytes,
+                  std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
+}
+
+int64_t PayloadBytes(const Record& record) {
+  return static_cast<int64_t>(record.key.size() + record.value.size());
+}
+
+absl::Status Unmet(absl::string_view reason, absl::string_view message) {
+  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason,
+                         message);
+}
+
+// Whether the operation's condition holds for the entry's version; 0: no entry.
+absl::Status CheckCondition(const Operation& op, uint64_t version) {
+  switch (op.condition) {
+    case Condition::kNone:
+      break;
+    case Condition::kIfAbsent:
+      if (version != 0) return Unmet("KEY_EXISTS", "the key is there already");
+      break;
+    case Condition::kIfPresent:
+      if (version == 0) return Unmet("KEY_NOT_FOUND", "the key is not there");
+      break;
+    case Condition::kIfVersion:
+      if (version == 0) return Unmet("KEY_NOT_FOUND", "the key is not there");
+      if (version != op.if_version) {
+        return Unmet("VERSION_MISMATCH",
+                     "the key is there with another version");
+      }
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Shard::Shard(int index, int shards, const MapOptions& options, Usage* usage,
+             int64_t created_us)
+    : index_(static_cast<uint64_t>(index)),
+      shards_(static_cast<uint64_t>(shards)),
+      usage_(usage),
+      count_(static_cast<uint64_t>(std::max<int64_t>(created_us, 0)) / shards_ +
+             1) {
+  SetOptions(options);
+}
+
+void Shard::SetOptions(const MapOptions& options) {
+  absl::MutexLock lock(&mu_);
+  ttl_us_ = options.ttl_us;
+  width_us_ = BucketWidthUs(options);
+  sliding_ = options.sliding;
+}
+
+int64_t Shard::Observe(int64_t now_us) {
+  now_us_ = std::max(now_us_, now_us);
+  return now_us_;
+}
+
+Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
+                            Result* result) {
+  const uint32_t tag = CompactIndex::TagOf(hash);
+  Outcome outcome;
+  absl::MutexLock lock(&mu_);
+  Observe(now_us);
+  const Found old = FindLive(tag, op.key);
+  result->found = old.slot != nullptr;
+  switch (op.kind) {
+    case OpKind::kContains:
+      return outcome;
+    case OpKind::kGet:
+      if (!result->found) return outcome;
+      result->has_entry = true;
+      CopyEntry(old.record, &result->entry);
+      if (!op.touch && !sliding_) return outcome;
+      Renew(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kTouch:
+      if (!result->found) return outcome;
+      Renew(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kPut:
+      Put(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kRemove:
+      result->status =
+          CheckCondition(op, result->found ? VersionOf(old.record.count) : 0);
+      if (!result->status.ok() || !result->found) return outcome;
+      if (op.return_previous) {
+        result->has_entry = true;
+        CopyEntry(old.record, &result->entry);
+      }
+      usage_->Subtract(1, PayloadBytes(old.record));
+      Forget(old);
+      slots_.Erase(old.slot);
+      break;
+  }
+  CompactStep();
+  return outcome;
+}
+
+Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
+  Found found;
+  const SegmentTable& segments = segments_;
+  const int64_t now_us = now_us_;
+  found.slot = slots_.Find(tag, [&](RecordRef ref) {
+    const Segment& segment = segments[SegmentOf(ref)];
+    if (segment.generation->death_us <= now_us) return false;
+    found.record = segment.Read(OffsetOf(ref), &found.size);
+    if (found.record.key != key) return false;
+    found.segment = SegmentOf(ref);
+    found.offset = OffsetOf(ref);
+    return true;
+  });
+  return found;
+}
+
+void Shard::CopyEntry(const Record& record, Entry* entry) const {
+  entry->value.assign(record.value.data(), record.value.size());
+  entry->version = VersionOf(record.count);
+  entry->put_us = record.put_us;
+  entry->deadline_us = record.deadline_us();
+}
+
+void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
+                Result* result, Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  result->status = CheckCondition(op, found ? VersionOf(old.record.count) : 0);
+  if (!result->status.ok()) return;
+  Record record;
+  record.key = op.key;
+  record.value = op.value;
+  record.count = count_;
+  record.put_us = now_us_;
+  record.ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
+  record.own_ttl = op.has_ttl;
+  if (!slots_.HasRoom() || !segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return;
+  }
+  outcome->hit =
+      usage_->Add(found ? 0 : 1, PayloadBytes(record) -
+                                     (found ? PayloadBytes(old.record) : 0));
+  if (outcome->hit != LimitHit::kNone) return;
+  if (found && op.return_previous) {
+    result->has_entry = true;
+    CopyEntry(old.record, &result->entry);
+  }
+  result->version = VersionOf(count_++);
+  Store(record, tag, old, outcome);
+}
+
+void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
+                  Result* result, Outcome* outcome) {
+  if (!segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return;
+  }
+  Record record = old.record;
+  record.count = count_;
+  record.put_us = now_us_;
+  if (op.has_ttl) {
+    record.ttl_us = op.ttl_us;
+    record.own_ttl = true;
+  } else if (!record.own_ttl) {
+    record.ttl_us = ttl_us_;
+  }
+  result->version = VersionOf(count_++);
+  if (result->has_entry) {
+    result->entry.version = result->version;
+    result->entry.put_us = record.put_us;
+    result->entry.deadline_us = record.deadline_us();
+  }
+  Store(record, tag, old, outcome);
+}
+
+// Writes `record` where `old` is, if it may stay there, else into its
+// generation.
+void Shard::Store(const Record& record, uint32_t tag, const Found& old,
+                  Outcome* outcome) {
+  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
+  if (old.slot != nullptr) {
+    Segment& segment = segments_[old.segment];
+    if (segment.generation->death_us == death_us &&
+        EncodedSize(record, segment.base) == old.size) {
+      segment.generation->bytes +=
+          PayloadBytes(record) - PayloadBytes(old.record);
+      EncodeRecord(record, segment.base, segment.data.get() + old.offset);
+      return;
+    }
+  }
+  Generation* generation = GenerationFor(death_us, outcome);
+  const RecordRef ref = Append(record, generation);
+  ++generation->entries;
+  generation->bytes += PayloadBytes(record);
+  if (old.slot != nullptr) {
+    *old.slot = CompactIndex::MakeSlot(tag, ref);
+    Forget(old);
+  } else {
+    slots_.Insert(tag, ref);
+  }
+}
+
+Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
+  if (current_ != nullptr && current_->death_us == death_us) return current_;
+  std::unique_ptr<Generation>& generation = generations_[death_us];
+  if (generation == nullptr) {
+    generation = std::make_unique<Generation>(death_us);
+    outcome->new_death_us = death_us;
+  }
+  Generation* const last = std::exchange(current_, generation.get());
+  if (last != nullptr) ReleaseIfEmpty(last);
+  return current_;
+}
+
+RecordRef Shard::Append(const Record& record, Generation* generation) {
+  const RecordBase base = {record.count, record.put_us, record.ttl_us};
+  if (generation->open != kNoSegment) {
+    Segment& open = segments_[generation->open];
+    if (open.used == 0) open.base = base;
+    const size_t size = EncodedSize(record, open.base);
+    if (size <= open.capacity - open.used && open.used < kMaxSegmentBytes) {
+      EncodeRecord(record, open.base, open.data.get() + open.used);
+      const RecordRef ref = MakeRef(generation->open, open.used);
+      open.used += static_cast<uint32_t>(size);
+      return ref;
+    }
+  }
+  const size_t size = EncodedSize(record, base);
+  const SegmentId last = generation->open;
+  SegmentId id;
+  if (size > kMaxSharedRecordBytes) {
+    id = segments_.Allocate(static_cast<uint32_t>(size),
+                            SegmentTable::Place::kFront, base, generation);
+  } else {
+    uint32_t capacity = std::max(SegmentBytesFor(generation->capacity),
+                                 static_cast<uint32_t>(size));
+    // A chain that goes on takes records like this one: let several fit.
+    if (last != kNoSegment) {
+      capacity =
+          std::max(capacity, std::bit_ceil(static_cast<uint32_t>(size) * 2));
+    }
+    id = segments_.Allocate(capacity, SegmentTable::Place::kEnd, base,
+                            generation);
+    if (last != kNoSegment) {
+      if (segments_[last].used == segments_[last].dead) {
+        segments_.Free(last);
+      } else {
+        QueueIfSparse(last);
+      }
+    }
+  }
+  Segment& segment = segments_[id];
+  EncodeRecord(record, base, segment.data.get());
+  segment.used = static_cast<uint32_t>(size);
+  return MakeRef(id, 0);
+}
+
+void Shard::Forget(const Found& old) {
+  Generation* generation = segments_[old.segment].generation;
+  --generation->entries;
+  generation->bytes -= PayloadBytes(old.record);
+  MarkDead(old.segment, old.size);
+  ReleaseIfEmpty(generation);
+}
+
+void Shard::MarkDead(SegmentId id, size_t size) {
+  Segment& segment = segments_[id];
+  segment.dead += static_cast<uint32_t>(size);
+  const bool all_dead = segment.dead == segment.used;
+  if (id == segment.generation->open) {
+    if (all_dead) segment.used = segment.dead = 0;
+  } else if (all_dead) {
+    segments_.Free(id);
+  } else {
+    QueueIfSparse(id);
+  }
+}
+
+void Shard::QueueIfSparse(SegmentId id) {
+  Segment& segment = segments_[id];
+  if (segment.compacted == Segment::kNotCompacting &&
+      segment.dead > segment.used / 2) {
+    segment.compacted = 0;
+    sparse_.push_back(id);
+  }
+}
+
+// The live records of a sparse segment move to the end of their generation, a
+// few at each mutation: every mutation leaves at most one dead record behind,
+// and a segment is half dead before it is walked, so that the walk keeps ahead
+// of the garbage.
+void Shard::CompactStep() {
+  int budget = kCompactRecords;
+  while (budget > 0 && !sparse_.empty()) {
+    const SegmentId id = sparse_.front();
+    Segment& segment = segments_[id];
+    if (segment.compacted == Segment::kNotCompacting ||
+        segment.generation->death_us <= now_us_) {
+      sparse_.pop_front();
+      --budget;
+      continue;
+    }
+    TIMECACHED_CHECK(segment.compacted < segment.used);
+    const uint32_t offset = segment.compacted;
+    size_t size;
+    const Record record = segment.Read(offset, &size);
+    segment.compacted += static_cast<uint32_t>(size);
+    --budget;
+    const uint32_t tag = CompactIndex::TagOf(HashKey(record.key));
+    CompactIndex::Slot* slot = slots_.FindExact(tag, MakeRef(id, offset));
+    if (slot == nullptr) continue;
+    *slot = CompactIndex::MakeSlot(tag, Append(record, segment.generation));
+    MarkDead(id, size);
+  }
+}
+
+void Shard::ReleaseIfEmpty(Generation* generation) {
+  if (generation->entries > 0 || generation == current_) return;
+  while (generation->first != kNoSegment) segments_.Free(generation->first);
+  generations_.erase(generation->death_us);
+}
+
+void Shard::DetachDue(int64_t now_us, Detached* due) {
+  absl::MutexLock lock(&mu_);
+  DetachDueLocked(now_us, due);
+}
+
+void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
+  Observe(now_us);
+  while (!generations_.empty() && generations_.begin()->first <= now_us) {
+    std::unique_ptr<Generation> generation =
+        std::move(generations_.begin()->second);
+    generations_.erase(generations_.begin());
+    if (generation.get() == current_) current_ = nullptr;
+    if (generation->entries > 0) {
+      usage_->Subtract(generation->entries, generation->bytes);
+      due->push_back(std::move(generation));
+    } else {
+      while (generation->first != kNoSegment) segments_.Free(generation->first);
+    }
+  }
+}
+
+int64_t Shard::NextDeathUs() const {
+  absl::MutexLock lock(&mu_);
+  return generations_.empty() ? kNeverUs : generations_.begin()->first;
+}
+
+int64_t Shard::OldestLocked() const {
+  // At most the current generation is empty.
+  for (const auto& [death_us, generation] : generations_) {
+    if (generation->entries > 0) return death_us;
+  }
+  return kNeverUs;
+}
+
+std::unique_ptr<Generation> Shard::KillLocked(int64_t death_us) {
+  const auto it = generations_.find(death_us);
+  if (it == generations_.end() || it->second->entries == 0) return nullptr;
+  std::unique_ptr<Generation> generation = std::move(it->second);
+  generations_.erase(it);
+  if (generation.get() == current_) current_ = nullptr;
+  usage_->Subtract(generation->entries, generation->bytes);
+  generation->death_us = Generation::kDead;
+  return generation;
+}
+
+const Segment* Shard::DeadSegment(SegmentId id) {
+  absl::MutexLock lock(&mu_);
+  return &segments_[id];
+}
+
+void Shard::EraseDead(absl::Span<DeadRecord> records) {
+  TIMECACHED_CHECK(records.size() <= kSweepLockRecords);
+  absl::MutexLock lock(&mu_);
+  for (const DeadRecord& record : records) slots_.Prefetch(record.tag);
+  for (DeadRecord& record : records) {
+    CompactIndex::Slot* slot = slots_.FindExact(record.tag, record.ref);
+    record.live = slot != nullptr;
+    if (slot != nullptr) slots_.Erase(slot);
+  }
+}
+
+void Shard::FreeDead(SegmentId id) {
+  std::unique_ptr<char[]> data;
+  absl::MutexLock lock(&mu_);
+  data = segments_.Free(id);
+}
+
+void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
+                 int64_t* bytes_left, uint32_t* tag, const Visitor& visit) {
+  absl::MutexLock lock(&mu_);
+  now_us = Observe(now_us);
+  const SegmentTable& segments = segments_;
+  for (int lines = kScanLines;
+       lines > 0 && *tag<CompactIndex::kTags&& * entries_left> 0 &&
+       *bytes_left > 0;
+       --lines) {
+    *tag = slots_.VisitLine(*tag, [&](uint32_t, RecordRef ref) {
+      const Segment& segment = segments[SegmentOf(ref)];
+      if (segment.generation->death_us <= now_us) return;
+      size_t size;
+      const Record record = segment.Read(OffsetOf(ref), &size);
+      if (!absl::StartsWith(record.key, prefix)) return;
+      visit(record.key, record.value, VersionOf(record.count), record.put_us,
+            record.deadline_us());
+      --*entries_left;
+      *bytes_left -= PayloadBytes(record);
+    });
+  }
+}
+
+int64_t Shard::memory_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int64_t>(sizeof(*this) + slots_.memory_bytes() +
+                              segments_.memory_bytes() +
+                              generations_.size() * sizeof(Generation));
+}
+
+void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
+  absl::MutexLock lock(&mu_);
+  for (const auto& [death_us, generation] : generations_) {
+    if (generation->entries > 0 && death_us > now_us)
+      deaths->push_back(death_us);
+  }
+}
+
+uint32_t Shard::longest_run() const {
+  absl::MutexLock lock(&mu_);
+  return slots_.longest_run();
+}
+
+}  // namespace timecache

@@ -1,0 +1,186 @@
+// One part of a map: an index, the segments that it refers to, and the
+// generations that these die in.
+
+#ifndef TIMECACHED_SERVER_ENGINE_SHARD_H_
+#define TIMECACHED_SERVER_ENGINE_SHARD_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/clock.h"
+#include "server/engine/compact_index.h"
+#include "server/engine/operation.h"
+#include "server/engine/options.h"
+#include "server/engine/segment.h"
+#include "server/engine/usage.h"
+
+namespace timecache {
+
+// The hash of a key: its low bits choose the shard, its top bits are the
+// index's tag.
+inline uint64_t HashKey(absl::string_view key) {
+  return absl::Hash<absl::string_view>()(key);
+}
+
+// Thread-safe: one mutex. The shard takes time as it is told, and never
+// backwards: its `now` is the latest that it has seen.
+//
+// A generation is live, due (its death time has come, but nobody has detached
+// it) or detached. Lookups take due and detached ones as gone, by the clock and
+// by the generation's mark. A slot that refers to such a record stays where it
+// is until the sweep has told its event: a put on the same key takes a new
+// slot.
+class Shard {
+ public:
+  // Records that one sweep step erases under the lock.
+  static constexpr int kSweepLockRecords = 64;
+  // Records that one mutation looks at, to compact what is mostly dead.
+  static constexpr int kCompactRecords = 4;
+  // Lines of the index that one scan step visits under the lock.
+  static constexpr int kScanLines = 64;
+
+  // Versions are `index + shards * count` for a count that begins above
+  // created_us / shards. `usage` is not owned.
+  Shard(int index, int shards, const MapOptions& options, Usage* usage,
+        int64_t created_us);
+
+  struct Outcome {
+    // The limit that the put would pass; then nothing was done.
+    LimitHit hit = LimitHit::kNone;
+    // A generation was made that dies then; kNeverUs if none.
+    int64_t new_death_us = kNeverUs;
+  };
+  // Applies a valid operation; `*result` must be fresh.
+  Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
+                Result* result) ABSL_LOCKS_EXCLUDED(mu_);
+
+  using Visitor = std::function<void(absl::string_view key,
+                                     absl::string_view value, uint64_t version,
+                                     int64_t put_us, int64_t deadline_us)>;
+  // One step of a walk: live entries from `*tag` on, until kScanLines lines or
+  // the given numbers are reached. Sets `*tag`; CompactIndex::kTags when
+  // through.
+  void Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
+            int64_t* bytes_left, uint32_t* tag, const Visitor& visit)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Death. Detached generations keep their segments until these are freed.
+
+  using Detached = std::vector<std::unique_ptr<Generation>>;
+  // Detaches the generations whose death time is at or before `now_us`, in
+  // order.
+  void DetachDue(int64_t now_us, Detached* due) ABSL_LOCKS_EXCLUDED(mu_);
+  // The earliest death of a live generation; kNeverUs if there is none.
+  int64_t NextDeathUs() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // For a death of several shards at one instant: all are locked, then told.
+  void Lock() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) { mu_.Lock(); }
+  void Unlock() const ABSL_UNLOCK_FUNCTION(mu_) { mu_.Unlock(); }
+  int64_t SeenLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return now_us_;
+  }
+  void DetachDueLocked(int64_t now_us, Detached* due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The earliest death of a generation with an entry; kNeverUs if there is
+  // none.
+  int64_t OldestLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Detaches the generation of this death, before its time; null if there is
+  // none.
+  std::unique_ptr<Generation> KillLocked(int64_t death_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Sweep, of detached generations only. One thread at a time.
+
+  // The segment, which may be read without the lock until it is freed.
+  const Segment* DeadSegment(SegmentId id) ABSL_LOCKS_EXCLUDED(mu_);
+  struct DeadRecord {
+    uint32_t tag;
+    RecordRef ref;
+    // Set by EraseDead: whether it was live until its generation died.
+    bool live;
+  };
+  // At most kSweepLockRecords.
+  void EraseDead(absl::Span<DeadRecord> records) ABSL_LOCKS_EXCLUDED(mu_);
+  // Frees a segment whose records have all been given to EraseDead.
+  void FreeDead(SegmentId id) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Statistics.
+
+  uint64_t VersionOf(uint64_t count) const { return count * shards_ + index_; }
+  int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Appends the deaths of the generations with an entry.
+  void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The most lines that a lookup has to look at: what bounds every step of the
+  // index.
+  uint32_t longest_run() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  // A live record, where its slot is and what it says.
+  struct Found {
+    CompactIndex::Slot* slot = nullptr;
+    SegmentId segment = kNoSegment;
+    uint32_t offset = 0;
+    size_t size = 0;
+    Record record;
+  };
+
+  int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Found FindLive(uint32_t tag, absl::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Put(const Operation& op, uint32_t tag, const Found& old, Result* result,
+           Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Renew(const Operation& op, uint32_t tag, const Found& old,
+             Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Store(const Record& record, uint32_t tag, const Found& old,
+             Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CopyEntry(const Record& record, Entry* entry) const;
+
+  Generation* GenerationFor(int64_t death_us, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordRef Append(const Record& record, Generation* generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Forget(const Found& old) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MarkDead(SegmentId id, size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void QueueIfSparse(SegmentId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CompactStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseIfEmpty(Generation* generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  const uint64_t index_;
+  const uint64_t shards_;
+  Usage* const usage_;
+
+  mutable absl::Mutex mu_;
+  int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  uint64_t count_ ABSL_GUARDED_BY(mu_);
+  int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
+  int64_t width_us_ ABSL_GUARDED_BY(mu_);
+  bool sliding_ ABSL_GUARDED_BY(mu_);
+  CompactIndex slots_ ABSL_GUARDED_BY(mu_);
+  SegmentTable segments_ ABSL_GUARDED_BY(mu_);
+  absl::btree_map<int64_t, std::unique_ptr<Generation>> generations_
+      ABSL_GUARDED_BY(mu_);
+  // The generation that was last put into: where the next put goes, too, unless
+  // the bucket has changed or it brings its own TTL.
+  Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
+  // Segments that are mostly dead; numbers that are no longer so are skipped.
+  std::deque<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_SHARD_H_

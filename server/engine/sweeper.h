@@ -1,0 +1,126 @@
+// Turns dead buckets into events.
+
+#ifndef TIMECACHED_SERVER_ENGINE_SWEEPER_H_
+#define TIMECACHED_SERVER_ENGINE_SWEEPER_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/expiry_log.h"
+#include "server/engine/shard.h"
+#include "server/engine/statistics.h"
+
+namespace timecache {
+
+// What died at one instant in all shards of a map.
+struct DeadBucket {
+  struct Part {
+    Shard* shard;
+    std::unique_ptr<Generation> generation;
+  };
+
+  int64_t death_us = 0;
+  Cause cause = Cause::kExpired;
+  // The bucket width in force when it died: later publication breaks the bound.
+  int64_t width_us = 0;
+  std::vector<Part> parts;
+
+  void Add(Shard* shard, std::unique_ptr<Generation> generation) {
+    entries += generation->entries;
+    bytes += generation->bytes;
+    parts.push_back({shard, std::move(generation)});
+  }
+
+  // In all parts: entries, and bytes of their keys and values.
+  int64_t entries = 0;
+  int64_t bytes = 0;
+};
+
+// A queue of dead buckets, walked in order of death. A record of a dead bucket
+// was live if and only if an index slot still refers to it: no flag says so,
+// and overwriting or removing an entry writes nothing to its bucket.
+//
+// Thread-safe. Records are read outside of any shard's lock, which is taken for
+// Shard::kSweepLockRecords erasures at a time.
+class Sweeper {
+ public:
+  // `log` is not owned and must outlive the sweeper.
+  explicit Sweeper(ExpiryLog* log) : log_(log) {}
+
+  // Adds buckets that died no earlier than those before, and states that
+  // besides these nothing died at or before `complete_us`.
+  void Add(std::vector<DeadBucket> buckets, int64_t complete_us)
+      ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Walks up to about `max_records` records, appends events to the log and
+  // moves its watermark. Returns whether something is left.
+  bool Step(int64_t now_us, int max_records)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+
+  // Whether a bucket waits for Step.
+  bool HasWork() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Moves the watermark up to what Add has stated, or just before the first
+  // bucket that waits.
+  void PublishWatermark() ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Starts a cursor on the log behind all that has been added here.
+  std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
+                                               int64_t now_us,
+                                               std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+
+  struct Statistics {
+    std::array<uint64_t, 3> died_by_cause = {};
+    LatenessHistogram lateness;
+    uint64_t bound_violations = 0;
+  };
+  Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+ private:
+  // Where the walk of the first bucket stands.
+  struct Place {
+    size_t part = 0;
+    SegmentId segment = kNoSegment;
+    uint32_t offset = 0;
+    int64_t live_in_part = 0;
+    int64_t live = 0;
+    // Events of this bucket that the log has.
+    int64_t appended = 0;
+    bool wanted = false;
+    std::shared_ptr<EventBatch> batch;
+  };
+
+  DeadBucket* Front() ABSL_LOCKS_EXCLUDED(queue_mu_);
+  int64_t WatermarkAfter(size_t buckets) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);
+  int WalkSegment(const DeadBucket& bucket, int64_t now_us, int max_records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void Tell(const DeadBucket& bucket, const ExpiredEvent& event, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void Finish(const DeadBucket& bucket, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+
+  ExpiryLog* const log_;
+
+  // One step at a time. Taken before queue_mu_, shard locks and the log's.
+  absl::Mutex step_mu_;
+  Place place_ ABSL_GUARDED_BY(step_mu_);
+
+  // Held for moments only; the log's lock is taken under it.
+  mutable absl::Mutex queue_mu_;
+  // Only Step removes; the first bucket is Step's to read.
+  std::deque<DeadBucket> queue_ ABSL_GUARDED_BY(queue_mu_);
+  int64_t complete_us_ ABSL_GUARDED_BY(queue_mu_) = INT64_MIN;
+  Statistics statistics_ ABSL_GUARDED_BY(queue_mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_SWEEPER_H_

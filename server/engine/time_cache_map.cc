@@ -1,0 +1,344 @@
+#include "server/engine/time_cache_map.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+absl::Status CheckKey(absl::string_view key) {
+  if (key.empty()) return InvalidField("key", "must not be empty");
+  return InvalidField("key", absl::StrCat("must be at most ", kMaxKeyBytes,
+                                          " bytes, not ", key.size()));
+}
+
+}  // namespace
+
+TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
+                           Usage* server_usage, int64_t created_us)
+    : name_(std::move(name)),
+      shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
+      usage_(options.max_entries, options.max_bytes, server_usage),
+      log_(options.retention_us, options.retention_bytes),
+      sweeper_(&log_),
+      options_(options),
+      max_ttl_us_(options.max_ttl_us),
+      max_value_bytes_(options.max_value_bytes),
+      evict_(options.limit_policy == LimitPolicy::kEvictOldest) {
+  for (int i = 0; i < options.num_shards; ++i) {
+    shards_.push_back(std::make_unique<Shard>(i, options.num_shards, options,
+                                              &usage_, created_us));
+  }
+}
+
+// The server's account outlives the map: what is still live here leaves it.
+TimeCacheMap::~TimeCacheMap() {
+  usage_.Subtract(usage_.entries(), usage_.bytes());
+}
+
+Result TimeCacheMap::Apply(const Operation& op, int64_t now_us) {
+  Result result;
+  if (op.key.empty() || op.key.size() > kMaxKeyBytes) {
+    result.status = CheckKey(op.key);
+    return result;
+  }
+  if (op.has_ttl) {
+    const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
+    if (op.ttl_us < kMinTtlUs || op.ttl_us > max_ttl_us) {
+      result.status = InvalidField(
+          "ttl",
+          absl::StrCat("must be between 1ms and the namespace's max_ttl of ",
+                       absl::FormatDuration(absl::Microseconds(max_ttl_us)),
+                       ", not ",
+                       absl::FormatDuration(absl::Microseconds(op.ttl_us))));
+      return result;
+    }
+  }
+  if (op.kind == OpKind::kPut) {
+    const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
+    if (static_cast<int64_t>(op.value.size()) > max_bytes) {
+      result.status = InvalidField(
+          "value",
+          absl::StrCat("must be at most ", max_bytes,
+                       " bytes (the namespace's max_value_bytes), not ",
+                       op.value.size()));
+      return result;
+    }
+  }
+  const uint64_t hash = HashKey(op.key);
+  for (;;) {
+    const Shard::Outcome outcome =
+        ShardOf(hash).Apply(op, hash, now_us, &result);
+    if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
+    if (outcome.hit == LimitHit::kNone) return result;
+    // Ends: each round but the last has taken a bucket away.
+    if (outcome.hit == LimitHit::kShardFull || !MakeRoom(now_us)) {
+      result = Result();
+      result.status = LimitError(outcome.hit);
+      return result;
+    }
+    result = Result();
+  }
+}
+
+absl::Status TimeCacheMap::LimitError(LimitHit hit) const {
+  const auto error = [](absl::string_view reason, absl::string_view message) {
+    return ErrorWithReason(absl::StatusCode::kResourceExhausted, reason,
+                           message);
+  };
+  switch (hit) {
+    case LimitHit::kMaxEntries:
+      return error("MAX_ENTRIES", absl::StrCat("namespace ", name_,
+                                               " is at its max_entries of ",
+                                               usage_.max_entries()));
+    case LimitHit::kMaxBytes:
+      return error("MAX_BYTES",
+                   absl::StrCat("namespace ", name_,
+                                " has no room for this under its max_bytes of ",
+                                usage_.max_bytes()));
+    case LimitHit::kServerMaxEntries:
+      return error("SERVER_MAX_ENTRIES",
+                   "the server is at its limits.max_entries");
+    case LimitHit::kServerMaxBytes:
+      return error(
+          "SERVER_MAX_BYTES",
+          "the server has no room for this under its limits.max_bytes");
+    case LimitHit::kShardFull:
+    case LimitHit::kNone:
+      break;
+  }
+  return error(
+      "SHARD_FULL",
+      absl::StrCat("a shard of namespace ", name_,
+                   " can index no more entries: make it with more num_shards"));
+}
+
+// Takes what is due out of the account; if nothing is, and the map evicts,
+// kills its oldest bucket. Returns whether there may be room now.
+bool TimeCacheMap::MakeRoom(int64_t now_us) {
+  int64_t died;
+  {
+    absl::MutexLock lock(&advance_mu_);
+    died = DetachDue(now_us);
+    if (died == 0 && evict_.load(std::memory_order_relaxed)) {
+      died = KillOldest(now_us, Cause::kEvicted);
+    }
+  }
+  if (died > 0) Announce(now_us);
+  return died > 0;
+}
+
+void TimeCacheMap::Announce(int64_t due_us) {
+  if (!schedule_) return;
+  int64_t announced_us = announced_us_.load(std::memory_order_relaxed);
+  while (due_us < announced_us) {
+    if (announced_us_.compare_exchange_weak(announced_us, due_us)) {
+      schedule_(due_us);
+      return;
+    }
+  }
+}
+
+int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
+  // Before anything is looked at: what changes behind the look is told.
+  announced_us_.store(kNeverUs);
+  int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
+  for (const auto& shard : shards_)
+    due_us = std::min(due_us, shard->NextDeathUs());
+  int64_t announced_us = announced_us_.load();
+  while (due_us < announced_us &&
+         !announced_us_.compare_exchange_weak(announced_us, due_us)) {
+  }
+  return due_us;
+}
+
+void TimeCacheMap::AddDue(std::vector<Shard::Detached> due) {
+  const int64_t width_us = BucketWidthUs(options_);
+  std::vector<DeadBucket> buckets;
+  // Each shard's generations stand in order of death: merge them.
+  std::vector<size_t> next(due.size(), 0);
+  for (;;) {
+    int64_t death_us = kNeverUs;
+    for (size_t i = 0; i < due.size(); ++i) {
+      if (next[i] < due[i].size()) {
+        death_us = std::min(death_us, due[i][next[i]]->death_us);
+      }
+    }
+    if (death_us == kNeverUs) break;
+    DeadBucket& bucket = buckets.emplace_back();
+    bucket.death_us = death_us;
+    bucket.cause = Cause::kExpired;
+    bucket.width_us = width_us;
+    for (size_t i = 0; i < due.size(); ++i) {
+      if (next[i] == due[i].size() || due[i][next[i]]->death_us != death_us)
+        continue;
+      bucket.Add(shards_[i].get(), std::move(due[i][next[i]++]));
+    }
+  }
+  sweeper_.Add(std::move(buckets), claimed_us_);
+}
+
+int64_t TimeCacheMap::DetachDue(int64_t now_us) {
+  std::vector<Shard::Detached> due(shards_.size());
+  int64_t died = 0;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i]->DetachDue(now_us, &due[i]);
+    for (const auto& generation : due[i]) died += generation->entries;
+  }
+  if (died > 0) AddDue(std::move(due));
+  return died;
+}
+
+void TimeCacheMap::AdvanceLocked(int64_t now_us) {
+  DetachDue(now_us);
+  if (now_us > claimed_us_) {
+    claimed_us_ = now_us;
+    sweeper_.Add({}, claimed_us_);
+  }
+}
+
+// Under all locks at once: for every reader the bucket is there before and gone
+// after.
+int64_t TimeCacheMap::KillOldest(int64_t now_us,
+                                 Cause cause) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (const auto& shard : shards_) shard->Lock();
+  for (const auto& shard : shards_)
+    now_us = std::max(now_us, shard->SeenLocked());
+  std::vector<Shard::Detached> due(shards_.size());
+  int64_t oldest_us = kNeverUs;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i]->DetachDueLocked(now_us, &due[i]);
+    oldest_us = std::min(oldest_us, shards_[i]->OldestLocked());
+  }
+  DeadBucket bucket;
+  // Whoever was told that he knows all up to claimed_us_ must still hear of
+  // this.
+  bucket.death_us = std::max(now_us, claimed_us_ + 1);
+  bucket.cause = cause;
+  bucket.width_us = BucketWidthUs(options_);
+  for (const auto& shard : shards_) {
+    if (auto generation = shard->KillLocked(oldest_us)) {
+      bucket.Add(shard.get(), std::move(generation));
+    }
+  }
+  for (const auto& shard : shards_) shard->Unlock();
+  AddDue(std::move(due));
+  const int64_t died = bucket.entries;
+  if (died > 0) {
+    std::vector<DeadBucket> killed;
+    killed.push_back(std::move(bucket));
+    sweeper_.Add(std::move(killed), claimed_us_);
+  }
+  return died;
+}
+
+TimeCacheMap::Size TimeCacheMap::GetSize(int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  DetachDue(now_us);
+  return {usage_.entries(), usage_.bytes()};
+}
+
+bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
+                        int max_entries, int64_t max_bytes, ScanPlace* place,
+                        const Visitor& visit) {
+  for (int steps = kMaxScanSteps; steps > 0 && max_entries > 0 && max_bytes > 0;
+       --steps) {
+    if (place->shard == static_cast<int>(shards_.size())) return false;
+    shards_[static_cast<size_t>(place->shard)]->Scan(
+        prefix, now_us, &max_entries, &max_bytes, &place->tag, visit);
+    if (place->tag >= CompactIndex::kTags) {
+      ++place->shard;
+      place->tag = 0;
+    }
+  }
+  return place->shard < static_cast<int>(shards_.size());
+}
+
+MapOptions TimeCacheMap::options() const {
+  absl::MutexLock lock(&advance_mu_);
+  return options_;
+}
+
+void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  const int num_shards = options_.num_shards;
+  options_ = options;
+  options_.num_shards = num_shards;
+  max_ttl_us_ = options.max_ttl_us;
+  max_value_bytes_ = options.max_value_bytes;
+  evict_ = options.limit_policy == LimitPolicy::kEvictOldest;
+  usage_.SetLimits(options.max_entries, options.max_bytes);
+  log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
+  for (const auto& shard : shards_) shard->SetOptions(options);
+}
+
+int64_t TimeCacheMap::Rotate(int64_t now_us) {
+  int64_t died;
+  {
+    absl::MutexLock lock(&advance_mu_);
+    died = KillOldest(now_us, Cause::kRotated);
+  }
+  Announce(now_us);
+  return died;
+}
+
+void TimeCacheMap::Advance(int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+}
+
+bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
+  const bool more = sweeper_.Step(now_us, max_records);
+  log_.Trim(now_us);
+  return more;
+}
+
+void TimeCacheMap::RefreshWatermark(int64_t now_us) {
+  Advance(now_us);
+  sweeper_.PublishWatermark();
+}
+
+std::unique_ptr<ExpiryLog::Cursor> TimeCacheMap::Subscribe(
+    ExpiryLog::Start start, int64_t now_us, std::function<void()> wake) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  sweeper_.PublishWatermark();
+  return sweeper_.Subscribe(start, now_us, std::move(wake));
+}
+
+MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
+  MapStatistics statistics;
+  const Size size = GetSize(now_us);
+  statistics.entries = size.entries;
+  statistics.bytes = size.bytes;
+  std::vector<int64_t> deaths;
+  for (const auto& shard : shards_) {
+    statistics.memory_bytes += shard->memory_bytes();
+    shard->AppendDeaths(now_us, &deaths);
+  }
+  std::sort(deaths.begin(), deaths.end());
+  statistics.live_buckets =
+      std::unique(deaths.begin(), deaths.end()) - deaths.begin();
+  const ExpiryLog::Statistics log = log_.GetStatistics();
+  statistics.events_retained = log.events;
+  statistics.events_retained_bytes = log.bytes;
+  statistics.watchers = log.cursors;
+  statistics.watermark_us = log_.watermark_us();
+  statistics.bucket_width_us = BucketWidthUs(options());
+  const Sweeper::Statistics swept = sweeper_.GetStatistics();
+  statistics.expired =
+      swept.died_by_cause[static_cast<size_t>(Cause::kExpired)];
+  statistics.evicted =
+      swept.died_by_cause[static_cast<size_t>(Cause::kEvicted)];
+  statistics.rotated =
+      swept.died_by_cause[static_cast<size_t>(Cause::kRotated)];
+  statistics.lateness = swept.lateness;
+  statistics.bound_violations = swept.bound_violations;
+  return statistics;
+}
+
+}  // namespace timecache

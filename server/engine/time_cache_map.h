@@ -1,0 +1,178 @@
+// The expiring map: Storm's TimeCacheMap, with O(1) operations whatever the
+// number of buckets, buckets that die without a stop, and a log of what died.
+
+#ifndef TIMECACHED_SERVER_ENGINE_TIME_CACHE_MAP_H_
+#define TIMECACHED_SERVER_ENGINE_TIME_CACHE_MAP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/expiry_log.h"
+#include "server/engine/operation.h"
+#include "server/engine/options.h"
+#include "server/engine/shard.h"
+#include "server/engine/statistics.h"
+#include "server/engine/sweeper.h"
+#include "server/engine/usage.h"
+
+namespace timecache {
+
+// A map whose entries die in buckets.
+//
+// An entry put at time t with TTL x is there for every reader until its bucket
+// dies at d = ceil((t + x) / w) * w, for the bucket width w = ttl /
+// (num_buckets - 1): so d is in [t + x, t + x + w), never early, late by less
+// than w. This holds by the clock, whether or not anybody has come round to
+// sweep: readers compare with `now`.
+//
+// The map reads no clock and owns no thread: every call says what time it is,
+// and somebody (Reaper) calls Advance and Sweep. A `now_us` behind one that a
+// part of the map has already seen counts as that one.
+//
+// Thread-safe. Apply costs O(1) whatever the number of entries and buckets: a
+// hash, a lock of one of num_shards parts, a cache miss for the index and one
+// for the record. An own TTL costs O(log of the live buckets) more. The death
+// of a bucket costs O(1) under each part's lock; the sweep that follows holds a
+// lock for at most kSweepLockRecords records at a time.
+class TimeCacheMap {
+ public:
+  // `options` must be valid. `server_usage` counts for all maps of a server;
+  // not owned, may be null. `created_us` starts the versions, so that a map
+  // that is made again after a restart does not give a version twice.
+  TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
+               int64_t created_us);
+  ~TimeCacheMap();
+  TimeCacheMap(const TimeCacheMap&) = delete;
+  TimeCacheMap& operator=(const TimeCacheMap&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  // Applies one operation. Result.status is OK, INVALID_ARGUMENT (malformed
+  // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
+  // (a limit).
+  Result Apply(const Operation& op, int64_t now_us);
+
+  // Live entries and bytes of their keys and values. Exact for this `now_us`.
+  struct Size {
+    int64_t entries = 0;
+    int64_t bytes = 0;
+  };
+  Size GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // A walk over the live entries whose keys begin with `prefix`. Every entry
+  // that is live from the first call to the last is visited exactly once,
+  // others at most once. Each call goes on until about `max_entries` or
+  // `max_bytes` (those of one line of the index more at the most) were visited,
+  // or kMaxScanSteps parts of the map were walked without; it sets `*place` for
+  // the next call and returns whether there is more. The views given to `visit`
+  // live until it returns; it runs under a part's lock, so it must only copy.
+  static constexpr int kMaxScanSteps = 64;
+  struct ScanPlace {
+    int shard = 0;
+    uint32_t tag = 0;
+  };
+  using Visitor = Shard::Visitor;
+  bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
+            int64_t max_bytes, ScanPlace* place, const Visitor& visit);
+
+  MapOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // Takes `options` for what comes; entries that are in keep their deaths. They
+  // must be valid; num_shards is not looked at.
+  void Update(const MapOptions& options, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Kills the live bucket that would die next; returns how many entries died.
+  int64_t Rotate(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // --- Time, called by whoever drives the map.
+
+  // `schedule(due_us)` is called when something becomes due earlier than was
+  // said before: from within other calls, never under a lock of the map. Set
+  // before use.
+  void SetSchedule(std::function<void(int64_t due_us)> schedule) {
+    schedule_ = std::move(schedule);
+  }
+
+  // When Advance and Sweep next have something to do; kNeverUs if never. From
+  // this call on, `schedule` tells what becomes due earlier than what it
+  // returned.
+  int64_t NextDueUs(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Buckets whose time has come are dead and wait for Sweep. O(1) each.
+  void Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Walks up to `max_records` dead records, publishes what is complete and
+  // moves the watermark; returns whether there is more to sweep.
+  // O(max_records).
+  bool Sweep(int64_t now_us, int max_records) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Advance; if then nothing waits for Sweep, the watermark is `now_us`
+  // afterwards.
+  void RefreshWatermark(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // --- Events.
+
+  // A cursor on what dies after `now_us`, or from the oldest retained event on.
+  // See ExpiryLog::Subscribe.
+  std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
+                                               int64_t now_us,
+                                               std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Ends all cursors: the map is being deleted.
+  void Close() { log_.Close(); }
+
+  int64_t watermark_us() const { return log_.watermark_us(); }
+
+  MapStatistics GetStatistics(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+ private:
+  Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
+  bool MakeRoom(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  absl::Status LimitError(LimitHit hit) const;
+  void Announce(int64_t due_us);
+  int64_t DetachDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void AddDue(std::vector<Shard::Detached> due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void AdvanceLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  int64_t KillOldest(int64_t now_us, Cause cause)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+
+  // Constant after construction.
+  const std::string name_;
+  const uint64_t shard_mask_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::function<void(int64_t)> schedule_;
+
+  Usage usage_;
+  ExpiryLog log_;
+  Sweeper sweeper_;
+  // The earliest due time that `schedule_` knows of.
+  std::atomic<int64_t> announced_us_{kNeverUs};
+
+  // Held while buckets die, so that they reach the sweeper in order of death.
+  // Taken before any shard's lock, and before the sweeper's.
+  mutable absl::Mutex advance_mu_;
+  MapOptions options_ ABSL_GUARDED_BY(advance_mu_);
+  // Some watcher may have been told that it knows all up to this time: what is
+  // killed by hand from now on dies after it.
+  int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
+
+  // What Apply checks operations against: options_, without a lock.
+  std::atomic<int64_t> max_ttl_us_;
+  std::atomic<int64_t> max_value_bytes_;
+  std::atomic<bool> evict_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_TIME_CACHE_MAP_H_
