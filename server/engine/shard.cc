@@ -124,10 +124,10 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
 
 Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   Found found;
-  const SegmentTable& segments = segments_;
+  const SegmentTable* const segments = &segments_;
   const int64_t now_us = now_us_;
   found.slot = slots_.Find(tag, [&](RecordRef ref) {
-    const Segment& segment = segments[SegmentOf(ref)];
+    const Segment& segment = (*segments)[SegmentOf(ref)];
     if (segment.generation->death_us <= now_us) return false;
     found.record = segment.Read(OffsetOf(ref), &found.size);
     if (found.record.key != key) return false;
@@ -415,13 +415,13 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
                  int64_t* bytes_left, uint32_t* tag, const Visitor& visit) {
   absl::MutexLock lock(&mu_);
   now_us = Observe(now_us);
-  const SegmentTable& segments = segments_;
+  const SegmentTable* const segments = &segments_;
   for (int lines = kScanLines;
        lines > 0 && *tag<CompactIndex::kTags&& * entries_left> 0 &&
        *bytes_left > 0;
        --lines) {
     *tag = slots_.VisitLine(*tag, [&](uint32_t, RecordRef ref) {
-      const Segment& segment = segments[SegmentOf(ref)];
+      const Segment& segment = (*segments)[SegmentOf(ref)];
       if (segment.generation->death_us <= now_us) return;
       size_t size;
       const Record record = segment.Read(OffsetOf(ref), &size);

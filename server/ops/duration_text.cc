@@ -1,6 +1,8 @@
 #include "server/ops/duration_text.h"
 
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -13,6 +15,12 @@ namespace {
 
 // The most that google.protobuf.Duration holds: 10,000 years.
 constexpr int64_t kMaxSeconds = 315'576'000'000;
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+constexpr std::pair<const char*, int64_t> kLargeUnits[] = {
+    {"d", 86'400}, {"h", 3600}, {"m", 60}, {"s", 1}};
+constexpr std::pair<const char*, int64_t> kSmallUnits[] = {
+    {"ms", 1000}, {"us", 1'000'000}, {"ns", kNanosPerSecond}};
 
 // Reads what stands before the first 'd', and removes it: "1d12h" becomes
 // "12h".
@@ -59,6 +67,26 @@ absl::StatusOr<google::protobuf::Duration> ParseDurationText(
   duration.set_nanos(static_cast<int32_t>(
       absl::ToInt64Nanoseconds(total - absl::Seconds(duration.seconds()))));
   return duration;
+}
+
+std::string FormatDurationText(const google::protobuf::Duration& duration) {
+  const int64_t seconds = duration.seconds();
+  const int64_t nanos = duration.nanos();
+  if (nanos == 0) {
+    if (seconds == 0) return "0s";
+    for (const auto& [unit, factor] : kLargeUnits) {
+      if (seconds % factor == 0) return absl::StrCat(seconds / factor, unit);
+    }
+  }
+  for (const auto& [unit, per_second] : kSmallUnits) {
+    const int64_t in_nanos = kNanosPerSecond / per_second;
+    // More than the unit can count: seconds and the rest.
+    if (seconds > std::numeric_limits<int64_t>::max() / per_second - 1) break;
+    if (nanos % in_nanos == 0) {
+      return absl::StrCat(seconds * per_second + nanos / in_nanos, unit);
+    }
+  }
+  return absl::StrCat(seconds, "s", nanos, "ns");
 }
 
 }  // namespace timecache

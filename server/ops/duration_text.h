@@ -3,6 +3,8 @@
 
 #include <google/protobuf/duration.pb.h>
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -14,6 +16,11 @@ namespace timecache {
 // all else. Thread-safe.
 absl::StatusOr<google::protobuf::Duration> ParseDurationText(
     absl::string_view text);
+
+// Writes it so that ParseDurationText reads it back: as a whole number of the
+// largest unit that leaves no rest, 30s, 1500ms, 7d. Not for negative ones.
+// Thread-safe.
+std::string FormatDurationText(const google::protobuf::Duration& duration);
 
 }  // namespace timecache
 

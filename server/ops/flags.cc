@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/ops/config.h"
+#include "server/ops/enum_names.h"
 #include "server/ops/version.h"
-#include "server/ops/yaml_to_proto.h"
 
 namespace timecache {
 namespace {

@@ -19,12 +19,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/ops/duration_text.h"
+#include "server/ops/enum_names.h"
 
 namespace timecache {
 namespace {
 
 using google::protobuf::Descriptor;
-using google::protobuf::EnumDescriptor;
 using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -396,34 +396,6 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
   } catch (const YAML::Exception& e) {
     return mapper.Error(e.mark.is_null() ? 1 : e.mark.line + 1, "", e.msg);
   }
-}
-
-std::vector<std::string> EnumNames(const EnumDescriptor& type) {
-  // LIMIT_POLICY_EVICT_OLDEST of LimitPolicy, whose number 0 is
-  // LIMIT_POLICY_UNSPECIFIED, is "evict_oldest".
-  absl::string_view prefix;
-  if (const EnumValueDescriptor* zero = type.FindValueByNumber(0);
-      zero != nullptr) {
-    prefix = zero->name();
-    if (!absl::ConsumeSuffix(&prefix, "UNSPECIFIED")) prefix = "";
-  }
-  std::vector<std::string> names;
-  for (int i = 0; i < type.value_count(); ++i) {
-    if (type.value(i)->number() == 0 && !prefix.empty()) continue;
-    names.push_back(absl::AsciiStrToLower(
-        absl::StripPrefix(type.value(i)->name(), prefix)));
-  }
-  return names;
-}
-
-const EnumValueDescriptor* FindEnumValue(const EnumDescriptor& type,
-                                         absl::string_view name) {
-  const std::vector<std::string> names = EnumNames(type);
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return nullptr;
-  // Names leave out values at the front only.
-  const auto left_out = type.value_count() - static_cast<int>(names.size());
-  return type.value(left_out + static_cast<int>(found - names.begin()));
 }
 
 }  // namespace timecache

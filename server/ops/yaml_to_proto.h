@@ -1,12 +1,10 @@
 #ifndef TIMECACHED_SERVER_OPS_YAML_TO_PROTO_H_
 #define TIMECACHED_SERVER_OPS_YAML_TO_PROTO_H_
 
-#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -32,7 +30,7 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 //   64MiB,
 //              1GiB, 2TiB
 //   floats     decimal, finite
-//   enums      the value's name in lower case without the enum's: evict_oldest
+//   enums      as in enum_names.h: evict_oldest
 //   Duration   as in duration_text.h: 500ms, 30s, 5m, 24h, 7d.
 //
 // A message or a sequence without a value (`limits:` and nothing more) is
@@ -53,15 +51,6 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
                          google::protobuf::Message* message,
                          FieldLines* lines = nullptr);
-
-// The names that an enum's values have in YAML, in the enum's order, the one
-// for "unspecified" (number 0) left out.
-std::vector<std::string> EnumNames(
-    const google::protobuf::EnumDescriptor& type);
-
-// The value of that name, or null.
-const google::protobuf::EnumValueDescriptor* FindEnumValue(
-    const google::protobuf::EnumDescriptor& type, absl::string_view name);
 
 }  // namespace timecache
 

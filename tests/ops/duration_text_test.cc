@@ -61,5 +61,17 @@ TEST(DurationTextTest, TakesTenThousandYearsAndNoMore) {
   EXPECT_THAT(Parsed("4294967295d"), HasSubstr("longer than 10,000 years"));
 }
 
+TEST(DurationTextTest, WritesTheLargestUnitThatLeavesNoRest) {
+  for (const char* text :
+       {"0s", "1ns", "100us", "1500ms", "30s", "5m", "36h", "7d",
+        "9223372036854775807ns", "315575999999s999999999ns"}) {
+    const auto duration = ParseDurationText(text);
+    ASSERT_TRUE(duration.ok()) << duration.status();
+    EXPECT_EQ(FormatDurationText(*duration), text);
+  }
+  EXPECT_EQ(FormatDurationText(*ParseDurationText("1h30m")), "90m");
+  EXPECT_EQ(FormatDurationText(*ParseDurationText("24h")), "1d");
+}
+
 }  // namespace
 }  // namespace timecache

@@ -249,15 +249,5 @@ TEST(YamlToProtoTest, TellsTheLineOfEveryFieldThatWasSet) {
                                   Pair("log", 3), Pair("log.level", 4)));
 }
 
-TEST(YamlToProtoTest, EnumNamesAreShortAndLowerCase) {
-  EXPECT_THAT(EnumNames(*v1::LogLevel_descriptor()),
-              ElementsAre("debug", "info", "warning", "error"));
-  EXPECT_EQ(FindEnumValue(*v1::LogLevel_descriptor(), "warning")->number(),
-            v1::LOG_LEVEL_WARNING);
-  EXPECT_EQ(FindEnumValue(*v1::LogLevel_descriptor(), "unspecified"), nullptr);
-  EXPECT_EQ(FindEnumValue(*v1::LogLevel_descriptor(), "LOG_LEVEL_INFO"),
-            nullptr);
-}
-
 }  // namespace
 }  // namespace timecache
