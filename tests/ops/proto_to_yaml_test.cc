@@ -1,0 +1,72 @@
+#include "server/ops/proto_to_yaml.h"
+
+#include <google/protobuf/descriptor.pb.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/ops/config.h"
+#include "server/ops/yaml_to_proto.h"
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+namespace {
+
+template <typename M>
+void ExpectSurvivesYaml(const M& message) {
+  const std::string yaml = ProtoToYaml(message);
+  M read;
+  const absl::Status status = YamlToProto(yaml, "t.yaml", &read);
+  ASSERT_TRUE(status.ok()) << status << "\n" << yaml;
+  EXPECT_EQ(read.SerializeAsString(), message.SerializeAsString()) << yaml;
+}
+
+TEST(ProtoToYamlTest, WritesAsPeopleDo) {
+  EXPECT_EQ(ProtoToYaml(DefaultConfig()),
+            "listeners:\n"
+            "  - address: 127.0.0.1:7171\n"
+            "limits:\n"
+            "  max_namespaces: 1024\n"
+            "  max_entries: 0\n"
+            "  max_bytes: 0\n"
+            "  max_watchers: 10000\n"
+            "namespaces:\n"
+            "  - name: default\n"
+            "log:\n"
+            "  level: info\n"
+            "  format: text\n"
+            "grace_period: 10s\n");
+}
+
+TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {
+  ExpectSurvivesYaml(v1::ServerConfig());
+  ExpectSurvivesYaml(DefaultConfig());
+  v1::ServerConfig config = DefaultConfig();
+  v1::NamespaceConfig& sessions = *config.add_namespaces();
+  sessions.set_name("true");
+  sessions.mutable_options()->mutable_ttl()->set_nanos(1'500'000);
+  sessions.mutable_options()->set_sliding(false);
+  sessions.mutable_options()->set_max_bytes(UINT64_MAX);
+  sessions.mutable_options()->set_limit_policy(v1::LIMIT_POLICY_EVICT_OLDEST);
+  config.add_namespaces()->mutable_options();
+  for (const char* text :
+       {"~", "null", "", " a: b #c", "\"quoted\"", "two\nlines", "7"}) {
+    config.add_namespaces()->set_name(text);
+  }
+  ExpectSurvivesYaml(config);
+}
+
+TEST(ProtoToYamlTest, RepeatedScalarsAndFloatsAreReadBack) {
+  google::protobuf::FileDescriptorProto file;
+  file.add_dependency("a.proto");
+  file.add_dependency("- b");
+  file.add_public_dependency(-3);
+  ExpectSurvivesYaml(file);
+  google::protobuf::UninterpretedOption option;
+  option.set_double_value(-0.1);
+  option.set_negative_int_value(INT64_MIN);
+  ExpectSurvivesYaml(option);
+}
+
+}  // namespace
+}  // namespace timecache
