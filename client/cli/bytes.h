@@ -1,0 +1,32 @@
+// Keys and values are bytes; a terminal and JSON want text. How they are taken
+// and shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace timecache::cli {
+
+enum class Encoding {
+  kText,    // As they are; see Escape for how they are shown.
+  kHex,     // "00ff": two digits a byte, either case.
+  kBase64,  // "AP8=": RFC 4648, section 4.
+};
+
+// Whether all of it is well-formed UTF-8 (no surrogates, nothing overlong).
+bool IsValidUtf8(std::string_view bytes);
+
+// Safe to show, on one line, and unambiguous: control characters and bytes that
+// are not UTF-8 become \xNN, a backslash becomes two. The rest stays.
+std::string Escape(std::string_view bytes);
+
+// The bytes in that form; text is escaped.
+std::string Encode(std::string_view bytes, Encoding encoding);
+
+// The bytes that the text stands for; text stands for itself. INVALID_ARGUMENT
+// if it is not of that form.
+absl::StatusOr<std::string> Decode(std::string_view text, Encoding encoding);
+
+}  // namespace timecache::cli

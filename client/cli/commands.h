@@ -1,0 +1,18 @@
+// The families of commands. Each adds its commands to `app`; the one that is
+// named on the command line sets context.command. Both must outlive the run.
+#pragma once
+
+#include "CLI/CLI.hpp"
+#include "client/cli/context.h"
+
+namespace timecache::cli {
+
+// put, get, rm, contains, size, touch
+void AddDataCommands(CLI::App& app, Context& context);
+void AddScanCommand(CLI::App& app, Context& context);
+void AddWatchCommand(CLI::App& app, Context& context);
+void AddLoadCommand(CLI::App& app, Context& context);
+// ns create, get, list, update, delete, rotate
+void AddNamespaceCommands(CLI::App& app, Context& context);
+
+}  // namespace timecache::cli

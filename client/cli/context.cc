@@ -1,0 +1,112 @@
+#include "client/cli/context.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/output.h"
+#include "client/cli/units.h"
+#include "client/cpp/status.h"
+
+namespace timecache::cli {
+namespace {
+
+absl::StatusOr<std::string> ReadStdin() {
+  std::string bytes(kMaxStdinBytes + 1, '\0');
+  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), stdin));
+  if (std::ferror(stdin)) {
+    return absl::UnknownError(
+        absl::StrCat("standard input: ", std::strerror(errno)));
+  }
+  if (bytes.size() > kMaxStdinBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("standard input is longer than the largest value, ",
+                     SizeText(kMaxStdinBytes)));
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::string> DecodeAs(std::string_view name,
+                                     std::string_view text, Encoding encoding) {
+  absl::StatusOr<std::string> bytes = Decode(text, encoding);
+  if (bytes.ok()) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(name), ": ", bytes.status().message()));
+}
+
+}  // namespace
+
+Client Context::MakeClient() const {
+  return Client(address, {.default_namespace = ns(), .timeout = timeout});
+}
+
+absl::StatusOr<std::string> Context::Key(const std::string& argument) const {
+  return DecodeAs("key", argument, encoding);
+}
+
+absl::StatusOr<std::string> Context::Value(const std::string& argument) const {
+  if (argument != "-") return DecodeAs("value", argument, encoding);
+  const absl::StatusOr<std::string> input = ReadStdin();
+  if (!input.ok() || encoding == Encoding::kText) return input;
+  return DecodeAs("value", std::string(absl::StripAsciiWhitespace(*input)),
+                  encoding);
+}
+
+std::string Context::Explain(const absl::Status& status) const {
+  const std::string message(status.message());
+  const std::optional<std::string> reason = ErrorReason(status);
+  if (absl::IsUnavailable(status) && !reason) {
+    return absl::StrCat("no server at ", address,
+                        ": start one with ./dev run, or name another with "
+                        "--address (",
+                        message, ")");
+  }
+  if (absl::IsDeadlineExceeded(status)) {
+    return absl::StrCat("no answer from ", address, " within ",
+                        DurationText(timeout),
+                        ": give it longer with --timeout");
+  }
+  if (reason == "NAMESPACE_NOT_FOUND") {
+    return absl::StrCat(message, ": create it with: timecachectl ns create ",
+                        namespaces.size() == 1 ? ns() : "NAME");
+  }
+  if (absl::IsUnimplemented(status)) {
+    return absl::StrCat("the server at ", address,
+                        " does not know this call: is it timecached, and of "
+                        "this version? (",
+                        message, ")");
+  }
+  return message;
+}
+
+int Context::Fail(const absl::Status& status) const {
+  const std::string text = Explain(status);
+  if (!json) {
+    Warn(text);
+    return kExitError;
+  }
+  Json error = {{"code", absl::StatusCodeToString(status.code())}};
+  if (const auto reason = ErrorReason(status)) error["reason"] = *reason;
+  error["message"] = text;
+  std::fprintf(stderr, "%s\n",
+               Json({{"error", error}})
+                   .dump(-1, ' ', false, Json::error_handler_t::replace)
+                   .c_str());
+  return kExitError;
+}
+
+int Context::FailToWrite() const {
+  if (errno == EPIPE) return kExitDone;
+  Warn(absl::StrCat("standard output: ", std::strerror(errno)));
+  return kExitError;
+}
+
+void Warn(std::string_view message) {
+  std::fprintf(stderr, "timecachectl: %s\n", Escape(message).c_str());
+}
+
+}  // namespace timecache::cli

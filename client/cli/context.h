@@ -1,0 +1,61 @@
+// What all commands share: the global flags, the connection, and how errors are
+// told.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cli/bytes.h"
+#include "client/cpp/client.h"
+
+namespace timecache::cli {
+
+// How timecachectl exits.
+inline constexpr int kExitDone = 0;  // Found, or done.
+inline constexpr int kExitNotFound =
+    1;  // Not there, or a condition does not hold.
+inline constexpr int kExitError = 2;  // Anything else, wrong usage included.
+
+// Most bytes read from standard input as one value: the largest value there can
+// be.
+inline constexpr size_t kMaxStdinBytes = 16 << 20;
+
+// The flags that every command takes, before or after its name.
+struct Context {
+  std::string address = "127.0.0.1:7171";
+  std::vector<std::string> namespaces = {"default"};
+  absl::Duration timeout = absl::Seconds(5);
+  bool timeout_given = false;
+  bool json = false;
+  Encoding encoding = Encoding::kText;
+  // What the command that was named does; returns the exit code.
+  std::function<int()> command = {};
+
+  // The one namespace of a command that works on one.
+  const std::string& ns() const { return namespaces.front(); }
+  Client MakeClient() const;
+
+  // The bytes that an argument stands for. "-" is standard input, to its end:
+  // as it is, or, encoded, without the white space around it.
+  absl::StatusOr<std::string> Value(const std::string& argument) const;
+  absl::StatusOr<std::string> Key(const std::string& argument) const;
+
+  // Says on standard error, as text or JSON, what went wrong and what to do.
+  // Returns kExitError.
+  int Fail(const absl::Status& status) const;
+  // The text of it.
+  std::string Explain(const absl::Status& status) const;
+  // What a command returns whose output could not be written: nothing to
+  // complain about if the reader has left.
+  int FailToWrite() const;
+};
+
+// A message on standard error.
+void Warn(std::string_view message);
+
+}  // namespace timecache::cli

@@ -1,0 +1,50 @@
+// Flags with units, on CLI11. A value that cannot be read is a usage error that
+// names the flag.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cli/units.h"
+
+namespace timecache::cli {
+
+template <typename Value>
+CLI::Option* AddParsed(CLI::App& app, const std::string& name,
+                       absl::StatusOr<Value> (*parse)(std::string_view),
+                       std::function<void(Value)> set, const std::string& type,
+                       const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, parse, set](const std::string& text) {
+            const absl::StatusOr<Value> value = parse(text);
+            if (!value.ok()) {
+              throw CLI::ValidationError(name,
+                                         std::string(value.status().message()));
+            }
+            set(*value);
+          },
+          help)
+      ->type_name(type);
+}
+
+inline CLI::Option* AddDuration(CLI::App& app, const std::string& name,
+                                std::function<void(absl::Duration)> set,
+                                const std::string& help) {
+  return AddParsed<absl::Duration>(app, name, ParseDuration, std::move(set),
+                                   "DURATION", help);
+}
+
+inline CLI::Option* AddSize(CLI::App& app, const std::string& name,
+                            std::function<void(uint64_t)> set,
+                            const std::string& help) {
+  return AddParsed<uint64_t>(app, name, ParseSize, std::move(set), "SIZE",
+                             help);
+}
+
+}  // namespace timecache::cli

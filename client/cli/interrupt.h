@@ -1,0 +1,27 @@
+// Ctrl-C as an event instead of a death.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace timecache::cli {
+
+// While it lives, SIGINT and SIGTERM call `on_interrupt`, on a thread of its
+// own, in place of ending the process.
+class InterruptHandler {
+ public:
+  // Holds the signals back until there is a handler. To be called before any
+  // other thread is started, because threads inherit it.
+  static void Hold();
+
+  explicit InterruptHandler(std::function<void()> on_interrupt);
+  ~InterruptHandler();
+
+  InterruptHandler(const InterruptHandler&) = delete;
+  InterruptHandler& operator=(const InterruptHandler&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace timecache::cli

@@ -1,0 +1,80 @@
+// timecachectl: a timecached server from the command line. This file only wires
+// the commands together.
+#include <csignal>
+
+#include "client/cli/commands.h"
+#include "client/cli/flags.h"
+
+namespace timecache::cli {
+namespace {
+
+void AddGlobalFlags(CLI::App& app, Context& context) {
+  app.add_option("--address", context.address, "The server, HOST:PORT")
+      ->envname("TIMECACHE_ADDRESS")
+      ->capture_default_str();
+  app.add_option("-n,--namespace", context.namespaces,
+                 "The namespace; watch takes several")
+      ->envname("TIMECACHE_NAMESPACE")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  AddDuration(
+      app, "--timeout",
+      [&context](absl::Duration timeout) {
+        context.timeout = timeout;
+        context.timeout_given = true;
+      },
+      "Longest duration of a call (5s)");
+  app.add_flag("--json", context.json, "Print JSON; watch and scan one a line");
+  auto* hex = app.add_flag_callback(
+      "--hex", [&context] { context.encoding = Encoding::kHex; },
+      "Take and show keys and values as hex");
+  app.add_flag_callback(
+         "--base64", [&context] { context.encoding = Encoding::kBase64; },
+         "Take and show keys and values as base64")
+      ->excludes(hex);
+}
+
+// CLI11's exit codes are its own; ours are 0 for help and 2 for wrong usage.
+int Usage(const CLI::App& app, const CLI::ParseError& error) {
+  return app.exit(error) == 0 ? kExitDone : kExitError;
+}
+
+int Main(int argc, char** argv) {
+  // A reader that leaves is an error of the write, not a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  Context context;
+  CLI::App app("The command line of timecached, state that expires.",
+               "timecachectl");
+  app.fallthrough();
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "timecachectl " TIMECACHED_VERSION);
+  app.footer(
+      "Exit codes: 0 found or done; 1 not found, or a condition does not "
+      "hold; 2 error.\nDurations are written 500ms, 30s, 5m, 24h, 7d; sizes "
+      "64MiB.\n\n"
+      "Examples:\n"
+      "  timecachectl put session:7 'basket=3' --ttl 30m\n"
+      "  timecachectl get session:7\n"
+      "  timecachectl watch");
+  AddGlobalFlags(app, context);
+  AddDataCommands(app, context);
+  AddScanCommand(app, context);
+  AddWatchCommand(app, context);
+  AddLoadCommand(app, context);
+  AddNamespaceCommands(app, context);
+  try {
+    app.parse(argc, argv);
+    if (context.namespaces.size() != 1 && !app.got_subcommand("watch")) {
+      throw CLI::ValidationError("--namespace",
+                                 "give one; only watch takes several");
+    }
+  } catch (const CLI::ParseError& error) {
+    return Usage(app, error);
+  }
+  return context.command();
+}
+
+}  // namespace
+}  // namespace timecache::cli
+
+int main(int argc, char** argv) { return timecache::cli::Main(argc, argv); }

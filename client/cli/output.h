@@ -1,0 +1,45 @@
+// What the commands print: JSON of the client's structs, lines on standard
+// output.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/cli/bytes.h"
+#include "client/cpp/types.h"
+#include "client/cpp/watch_types.h"
+#include "nlohmann/json.hpp"
+#include "timecache/v1/namespace.pb.h"
+
+namespace timecache::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Sets "NAME", or, where the bytes are not UTF-8 or the encoding says so,
+// "NAME_base64" or "NAME_hex": never ambiguous.
+void SetBytes(Json& object, const std::string& name, std::string_view bytes,
+              Encoding encoding);
+
+// {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}
+Json ToJson(const Entry& entry, Encoding encoding, bool keys_only = false);
+
+// {"type":"expired","namespace":..,"cause":..,"key":..,...,"late_ms":..}
+Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only);
+
+// Options, statistics and bucket width; durations as numbers of milliseconds.
+Json ToJson(const v1::Namespace& ns);
+
+// The same for the eye, a field a line.
+std::string Describe(const v1::Namespace& ns);
+
+// "expired", "evicted", "rotated".
+std::string_view CauseName(ExpiryCause cause);
+
+// Writes to standard output, buffered. False once nobody reads it any more, or
+// it cannot be written (a full disk): errno tells which.
+bool Write(std::string_view bytes);
+bool WriteLine(std::string_view line);
+bool WriteJson(const Json& object);
+bool Flush();
+
+}  // namespace timecache::cli

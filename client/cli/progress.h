@@ -1,0 +1,50 @@
+// How far a long command is, for the one who waits at a terminal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace timecache::cli {
+
+struct Progress {
+  uint64_t done = 0;        // Entries.
+  uint64_t bytes_read = 0;  // Of the input.
+  uint64_t bytes_all = 0;   // 0: unknown, as of a pipe.
+  absl::Duration elapsed;
+};
+
+// "1234567" -> "1,234,567".
+std::string CountText(uint64_t count);
+
+// Entries per second, rounded.
+uint64_t RatePerSecond(uint64_t done, absl::Duration elapsed);
+
+// One line, with a bar where the end is known:
+// "[=====>    ]  55%  1,234 entries  5,678/s".
+std::string RenderProgress(const Progress& progress);
+
+// Draws that line over and over on standard error, if it is a terminal; else
+// nothing. Not thread-safe.
+class ProgressBar {
+ public:
+  ProgressBar();
+  // Wipes the line.
+  ~ProgressBar();
+
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // Draws, if the last drawing is some time ago. Cheap: may be called often.
+  void Update(const Progress& progress);
+  // Makes way for another line on standard error.
+  void Wipe();
+
+ private:
+  const bool shown_;
+  bool drawn_ = false;
+  absl::Time draw_next_at_ = absl::InfinitePast();
+};
+
+}  // namespace timecache::cli
