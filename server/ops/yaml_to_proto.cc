@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "server/ops/duration_text.h"
 #include "server/ops/enum_names.h"
+#include "server/ops/utf8.h"
 
 namespace timecache {
 namespace {
@@ -382,6 +383,12 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
                      " bytes, the most that is read"));
   }
   Mapper mapper(source_name, lines);
+  const size_t invalid = FindInvalidUtf8(yaml);
+  if (invalid != absl::string_view::npos) {
+    const auto line =
+        std::count(yaml.begin(), yaml.begin() + invalid, '\n') + 1;
+    return mapper.Error(static_cast<int>(line), "", "is not UTF-8");
+  }
   try {
     const std::string text(yaml);
     std::istringstream stream(text);

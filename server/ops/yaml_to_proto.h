@@ -43,8 +43,8 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 //
 // Refused are unknown and repeated keys, values of a wrong type or out of the
 // type's range, anchors, aliases and tags (a file must not grow when it is
-// read), a second document, a text over kMaxYamlBytes. The message is then left
-// half filled.
+// read), a second document, a text over kMaxYamlBytes or that is not UTF-8. The
+// message is then left half filled.
 //
 // `source_name` stands before the line in errors. `lines`, unless null, is told
 // the line of every field that was set. Thread-safe; linear in the text.

@@ -214,6 +214,7 @@ TEST(YamlToProtoTest, TextThatIsNoYamlIsRefusedByLine) {
               StartsWith("t.yaml:2: "));
   EXPECT_THAT(Refusal("a: b: c"), StartsWith("t.yaml:1: "));
   EXPECT_THAT(Refusal("log: {level: info"), StartsWith("t.yaml:1: "));
+  EXPECT_EQ(Refusal("\nnamespaces: [{name: \xff}]"), "t.yaml:2: is not UTF-8");
 }
 
 TEST(YamlToProtoTest, AnchorsAliasesTagsAndSecondDocumentsAreRefused) {
