@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,6 +27,8 @@ constexpr uint32_t kDefaultMaxNamespaces = 1024;
 constexpr uint32_t kMaxMaxNamespaces = 100'000;
 constexpr uint32_t kDefaultMaxWatchers = 10'000;
 constexpr uint32_t kMaxMaxWatchers = 1'000'000;
+// Sizes are counted in signed 64 bits.
+constexpr uint64_t kMaxSizeLimit = std::numeric_limits<int64_t>::max();
 constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr int64_t kMaxGracePeriodSeconds = 3600;
 
@@ -100,17 +103,27 @@ class Validator {
 
   absl::Status ValidateLimits(const v1::ServerLimits& limits) const {
     absl::Status status = ValidateRange(
-        "limits.max_namespaces", limits.max_namespaces(), kMaxMaxNamespaces);
-    if (!status.ok()) return status;
-    return ValidateRange("limits.max_watchers", limits.max_watchers(),
-                         kMaxMaxWatchers);
+        "limits.max_namespaces", limits.max_namespaces(), 1, kMaxMaxNamespaces);
+    if (status.ok()) {
+      status = ValidateRange("limits.max_watchers", limits.max_watchers(), 1,
+                             kMaxMaxWatchers);
+    }
+    if (status.ok()) {
+      status = ValidateRange("limits.max_entries", limits.max_entries(), 0,
+                             kMaxSizeLimit);
+    }
+    if (status.ok()) {
+      status = ValidateRange("limits.max_bytes", limits.max_bytes(), 0,
+                             kMaxSizeLimit);
+    }
+    return status;
   }
 
-  absl::Status ValidateRange(const std::string& path, uint32_t value,
-                             uint32_t max) const {
-    if (value >= 1 && value <= max) return absl::OkStatus();
-    return Error(path,
-                 absl::StrCat("must be from 1 to ", max, ", got ", value));
+  absl::Status ValidateRange(const std::string& path, uint64_t value,
+                             uint64_t min, uint64_t max) const {
+    if (value >= min && value <= max) return absl::OkStatus();
+    return Error(
+        path, absl::StrCat("must be from ", min, " to ", max, ", got ", value));
   }
 
   absl::Status ValidateNamespaces(const v1::ServerConfig& config) const {

@@ -79,6 +79,14 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
   EXPECT_EQ(
       Refusal("limits:\n\n  max_watchers: 1000001\n"),
       "t.yaml:3: limits.max_watchers: must be from 1 to 1000000, got 1000001");
+  EXPECT_EQ(
+      Refusal("limits: {max_bytes: 9223372036854775808}"),
+      "t.yaml:1: limits.max_bytes: must be from 0 to 9223372036854775807, got "
+      "9223372036854775808");
+  EXPECT_EQ(Parsed("limits: {max_entries: 9223372036854775807}")
+                .limits()
+                .max_entries(),
+            9223372036854775807u);
   EXPECT_EQ(Refusal("grace_period: 3601s"),
             "t.yaml:1: grace_period: must be from 0s to 1h");
   EXPECT_EQ(Refusal("grace_period: 3600.1s"),
