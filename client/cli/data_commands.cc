@@ -42,8 +42,8 @@ int Refused(const Context& context, const char* what,
 }
 
 Json Found(const Context& context, const Entry& entry) {
-  Json object = ToJson(entry, context.encoding);
-  object.insert(object.begin(), {"found", true});
+  Json object = {{"found", true}};
+  object.update(ToJson(entry, context.encoding));
   return object;
 }
 
@@ -95,8 +95,8 @@ void AddPut(CLI::App& app, Context& context) {
       "--if-present",
       [&options] { options.condition = PutCondition::kIfPresent; },
       "Only if the key is there");
-  auto* version = put->add_option_function<uint64_t>(
-      "--if-version",
+  auto* version = AddCount(
+      *put, "--if-version",
       [&options](uint64_t version) { options.if_version = version; },
       "Only if the key is there with this version");
   absent->excludes(present)->excludes(version);
@@ -213,8 +213,8 @@ void AddRemove(CLI::App& app, Context& context) {
   CLI::App* rm =
       app.add_subcommand("rm", "Remove a key, without an expiry event");
   rm->add_option("key", arguments->key, kKeyHelp)->required();
-  rm->add_option_function<uint64_t>(
-      "--if-version",
+  AddCount(
+      *rm, "--if-version",
       [arguments = arguments.get()](uint64_t version) {
         arguments->options.if_version = version;
       },

@@ -47,4 +47,17 @@ inline CLI::Option* AddSize(CLI::App& app, const std::string& name,
                              help);
 }
 
+inline CLI::Option* AddCount(CLI::App& app, const std::string& name,
+                             std::function<void(uint64_t)> set,
+                             const std::string& help) {
+  return AddParsed<uint64_t>(app, name, ParseCount, std::move(set), "N", help);
+}
+
+// `value` as a 32-bit field, which the server then checks against its own
+// range.
+inline uint32_t Narrow(const std::string& name, uint64_t value) {
+  if (value > UINT32_MAX) throw CLI::ValidationError(name, "is too large");
+  return static_cast<uint32_t>(value);
+}
+
 }  // namespace timecache::cli

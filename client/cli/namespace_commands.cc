@@ -77,10 +77,12 @@ void AddTimeFlags(CLI::App& app, v1::NamespaceOptions& options) {
       app, "--ttl",
       [&options](absl::Duration d) { *options.mutable_ttl() = ToProto(d); },
       "Time to live of entries without their own (30s)");
-  app.add_option_function<uint32_t>(
-         "--buckets", [&options](uint32_t n) { options.set_num_buckets(n); },
-         "Time buckets; an entry lives at most ttl/(N-1) too long (101)")
-      ->type_name("N");
+  AddCount(
+      app, "--buckets",
+      [&options](uint64_t n) {
+        options.set_num_buckets(Narrow("--buckets", n));
+      },
+      "Time buckets; an entry lives at most ttl/(N-1) too long (101)");
   AddDuration(
       app, "--max-ttl",
       [&options](absl::Duration d) { *options.mutable_max_ttl() = ToProto(d); },
@@ -95,11 +97,10 @@ void AddTimeFlags(CLI::App& app, v1::NamespaceOptions& options) {
 }
 
 void AddLimitFlags(CLI::App& app, v1::NamespaceOptions& options) {
-  app.add_option_function<uint64_t>(
-         "--max-entries",
-         [&options](uint64_t n) { options.set_max_entries(n); },
-         "Most live entries; 0: no limit (0)")
-      ->type_name("N");
+  AddCount(
+      app, "--max-entries",
+      [&options](uint64_t n) { options.set_max_entries(n); },
+      "Most live entries; 0: no limit (0)");
   AddSize(
       app, "--max-bytes",
       [&options](uint64_t bytes) { options.set_max_bytes(bytes); },
@@ -116,11 +117,7 @@ void AddLimitFlags(CLI::App& app, v1::NamespaceOptions& options) {
   AddSize(
       app, "--max-value-bytes",
       [&options](uint64_t bytes) {
-        if (bytes > UINT32_MAX) {
-          throw CLI::ValidationError("--max-value-bytes",
-                                     "at most 16MiB is allowed");
-        }
-        options.set_max_value_bytes(static_cast<uint32_t>(bytes));
+        options.set_max_value_bytes(Narrow("--max-value-bytes", bytes));
       },
       "Largest value, up to 16MiB (1MiB)");
 }
@@ -164,14 +161,12 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
                      about.MakeClient().CreateNamespace(a.name, a.options));
       });
   AddOptionFlags(*create, arguments->options);
-  create
-      ->add_option_function<uint32_t>(
-          "--shards",
-          [arguments = arguments.get()](uint32_t n) {
-            arguments->options.set_num_shards(n);
-          },
-          "Parts with a lock of their own, a power of two (16)")
-      ->type_name("N");
+  AddCount(
+      *create, "--shards",
+      [arguments = arguments.get()](uint64_t n) {
+        arguments->options.set_num_shards(Narrow("--shards", n));
+      },
+      "Parts with a lock of their own, a power of two (16)");
   create->footer(
       "Examples:\n"
       "  timecachectl ns create sessions --ttl 30m --sliding\n"

@@ -122,6 +122,15 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
   return NoSize(text);
 }
 
+absl::StatusOr<uint64_t> ParseCount(std::string_view text) {
+  uint64_t count;
+  if (!absl::SimpleAtoi(absl::string_view(text.data(), text.size()), &count)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" is not a whole number"));
+  }
+  return count;
+}
+
 std::string SizeText(uint64_t bytes) {
   if (bytes < 1024) return absl::StrCat(bytes, " B");
   const char* const kUnits[] = {"KiB", "MiB", "GiB", "TiB"};

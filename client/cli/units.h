@@ -21,6 +21,9 @@ std::string DurationText(absl::Duration duration);
 // B, kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (of 1024).
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);
 
+// A whole number, not negative.
+absl::StatusOr<uint64_t> ParseCount(std::string_view text);
+
 // "64 MiB", "1.5 KiB", "17 B".
 std::string SizeText(uint64_t bytes);
 
