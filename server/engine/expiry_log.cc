@@ -142,10 +142,16 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
       retained_.begin(), retained_.end(),
       [&](const Retained& r) { return r.first_seq < cursor->next_seq_; });
   int64_t bytes = 0;
+  int events = 0;
   for (; it != retained_.end(); ++it) {
     const EventBatch& batch = *it->batch;
-    if (!chunk.batches.empty() && bytes + batch.bytes() > max_bytes) break;
+    if (!chunk.batches.empty() &&
+        (bytes + batch.bytes() > max_bytes ||
+         events + batch.size() > kMaxEventBatchEvents)) {
+      break;
+    }
     bytes += batch.bytes();
+    events += batch.size();
     chunk.batches.push_back(it->batch);
     cursor->next_seq_ = it->first_seq + static_cast<uint64_t>(batch.size());
   }

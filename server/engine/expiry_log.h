@@ -96,7 +96,8 @@ class ExpiryLog {
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
 
-    // Takes up to `max_bytes` of whole batches, at least one if there is one.
+    // Takes whole batches up to `max_bytes` and kMaxEventBatchEvents, at least
+    // one if there is one.
     Chunk Read(int64_t max_bytes);
 
    private:

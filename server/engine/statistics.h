@@ -48,6 +48,7 @@ struct MapStatistics {
   // Asked from the allocator for segments, index and tables.
   int64_t memory_bytes = 0;
   int64_t live_buckets = 0;
+  // Deaths that have been swept, by cause.
   uint64_t expired = 0;
   uint64_t evicted = 0;
   uint64_t rotated = 0;

@@ -76,7 +76,8 @@ Result TimeCacheMap::Apply(const Operation& op, int64_t now_us) {
     if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
     if (outcome.hit == LimitHit::kNone) return result;
     // Ends: each round but the last has taken a bucket away.
-    if (outcome.hit == LimitHit::kShardFull || !MakeRoom(now_us)) {
+    const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
+    if (outcome.hit == LimitHit::kShardFull || !MakeRoom(now_us, bytes)) {
       result = Result();
       result.status = LimitError(outcome.hit);
       return result;
@@ -118,13 +119,15 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) const {
 }
 
 // Takes what is due out of the account; if nothing is, and the map evicts,
-// kills its oldest bucket. Returns whether there may be room now.
-bool TimeCacheMap::MakeRoom(int64_t now_us) {
+// kills its oldest bucket, unless an entry of `bytes` would not fit even in an
+// empty map. Returns whether there may be room now.
+bool TimeCacheMap::MakeRoom(int64_t now_us, int64_t bytes) {
   int64_t died;
   {
     absl::MutexLock lock(&advance_mu_);
     died = DetachDue(now_us);
-    if (died == 0 && evict_.load(std::memory_order_relaxed)) {
+    if (died == 0 && evict_.load(std::memory_order_relaxed) &&
+        usage_.CouldFit(bytes)) {
       died = KillOldest(now_us, Cause::kEvicted);
     }
   }
@@ -201,18 +204,32 @@ void TimeCacheMap::AdvanceLocked(int64_t now_us) {
   }
 }
 
-// Under all locks at once: for every reader the bucket is there before and gone
-// after.
-int64_t TimeCacheMap::KillOldest(int64_t now_us,
-                                 Cause cause) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+// Locks all shards, so that what follows is at one instant for every reader,
+// and detaches what is due then. Returns the latest time that any shard has
+// seen.
+int64_t TimeCacheMap::LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const auto& shard : shards_) shard->Lock();
   for (const auto& shard : shards_)
     now_us = std::max(now_us, shard->SeenLocked());
-  std::vector<Shard::Detached> due(shards_.size());
-  int64_t oldest_us = kNeverUs;
+  due->resize(shards_.size());
   for (size_t i = 0; i < shards_.size(); ++i) {
-    shards_[i]->DetachDueLocked(now_us, &due[i]);
-    oldest_us = std::min(oldest_us, shards_[i]->OldestLocked());
+    shards_[i]->DetachDueLocked(now_us, &(*due)[i]);
+  }
+  return now_us;
+}
+
+void TimeCacheMap::UnlockAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (const auto& shard : shards_) shard->Unlock();
+}
+
+int64_t TimeCacheMap::KillOldest(int64_t now_us,
+                                 Cause cause) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<Shard::Detached> due;
+  now_us = LockAll(now_us, &due);
+  int64_t oldest_us = kNeverUs;
+  for (const auto& shard : shards_) {
+    oldest_us = std::min(oldest_us, shard->OldestLocked());
   }
   DeadBucket bucket;
   // Whoever was told that he knows all up to claimed_us_ must still hear of
@@ -225,7 +242,7 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us,
       bucket.Add(shard.get(), std::move(generation));
     }
   }
-  for (const auto& shard : shards_) shard->Unlock();
+  UnlockAll();
   AddDue(std::move(due));
   const int64_t died = bucket.entries;
   if (died > 0) {
@@ -238,8 +255,12 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us,
 
 TimeCacheMap::Size TimeCacheMap::GetSize(int64_t now_us) {
   absl::MutexLock lock(&advance_mu_);
-  DetachDue(now_us);
-  return {usage_.entries(), usage_.bytes()};
+  std::vector<Shard::Detached> due;
+  LockAll(now_us, &due);
+  const Size size = {usage_.entries(), usage_.bytes()};
+  UnlockAll();
+  AddDue(std::move(due));
+  return size;
 }
 
 bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,

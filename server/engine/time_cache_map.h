@@ -61,7 +61,9 @@ class TimeCacheMap {
   // (a limit).
   Result Apply(const Operation& op, int64_t now_us);
 
-  // Live entries and bytes of their keys and values. Exact for this `now_us`.
+  // Live entries and bytes of their keys and values, at one instant: `now_us`,
+  // or the latest time that any part of the map has seen. Holds all parts for a
+  // moment.
   struct Size {
     int64_t entries = 0;
     int64_t bytes = 0;
@@ -71,7 +73,8 @@ class TimeCacheMap {
   // A walk over the live entries whose keys begin with `prefix`. Every entry
   // that is live from the first call to the last is visited exactly once,
   // others at most once. Each call goes on until about `max_entries` or
-  // `max_bytes` (those of one line of the index more at the most) were visited,
+  // `max_bytes` (a line of the index and its
+  // overflow more at the most) were visited,
   // or kMaxScanSteps parts of the map were walked without; it sets `*place` for
   // the next call and returns whether there is more. The views given to `visit`
   // live until it returns; it runs under a part's lock, so it must only copy.
@@ -137,9 +140,12 @@ class TimeCacheMap {
 
  private:
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
-  bool MakeRoom(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit) const;
   void Announce(int64_t due_us);
+  int64_t LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void UnlockAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   int64_t DetachDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void AddDue(std::vector<Shard::Detached> due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);

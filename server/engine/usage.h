@@ -52,6 +52,19 @@ class Usage {
     return hit;
   }
 
+  // Whether an entry of `bytes` could be added if everything that is counted
+  // here was gone.
+  bool CouldFit(int64_t bytes) const {
+    if (max_bytes() != 0 && bytes > max_bytes()) return false;
+    if (server_ == nullptr) return true;
+    const int64_t others = server_->entries() - entries();
+    const int64_t others_bytes = server_->bytes() - this->bytes();
+    return (server_->max_entries() == 0 ||
+            others + 1 <= server_->max_entries()) &&
+           (server_->max_bytes() == 0 ||
+            others_bytes + bytes <= server_->max_bytes());
+  }
+
   void Subtract(int64_t entries, int64_t bytes) {
     entries_.fetch_sub(entries, std::memory_order_relaxed);
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);

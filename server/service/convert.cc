@@ -1,0 +1,273 @@
+#include "server/service/convert.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+constexpr int32_t kNanosPerMicro = 1'000;
+constexpr int32_t kNanosPerSecond = 1'000'000'000;
+
+int64_t CeilMicros(int64_t seconds, int32_t nanos) {
+  // Rounded towards zero below zero, which is upwards.
+  const int64_t micros = nanos > 0
+                             ? (nanos + kNanosPerMicro - 1) / kNanosPerMicro
+                             : nanos / kNanosPerMicro;
+  return seconds * kMicrosPerSecond + micros;
+}
+
+// Sets an engine's limit from a message's number, which may be larger.
+template <typename From, typename To>
+absl::Status SetNumber(From from, absl::string_view field, To* to) {
+  if (from > static_cast<uint64_t>(std::numeric_limits<To>::max())) {
+    return InvalidField(
+        field, absl::StrCat("must be at most ", std::numeric_limits<To>::max(),
+                            ", not ", from));
+  }
+  *to = static_cast<To>(from);
+  return absl::OkStatus();
+}
+
+absl::Status SetMicros(const google::protobuf::Duration& from,
+                       absl::string_view field, int64_t* to) {
+  absl::StatusOr<int64_t> micros = ToMicros(from, field);
+  if (micros.ok()) *to = *micros;
+  return micros.status();
+}
+
+absl::Status SetTtl(const google::protobuf::Duration& ttl, Operation* op) {
+  op->has_ttl = true;
+  return SetMicros(ttl, "ttl", &op->ttl_us);
+}
+
+absl::Status SetIfVersion(uint64_t version, Operation* op) {
+  if (version == 0) {
+    return InvalidField("if_version",
+                        "must not be 0, which no entry has: for a key "
+                        "that must not be there use IF_ABSENT");
+  }
+  op->condition = Condition::kIfVersion;
+  op->if_version = version;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
+                                 absl::string_view field) {
+  const int64_t seconds = duration.seconds();
+  const int32_t nanos = duration.nanos();
+  if (seconds > TimeUtil::kDurationMaxSeconds ||
+      seconds < TimeUtil::kDurationMinSeconds || nanos >= kNanosPerSecond ||
+      nanos <= -kNanosPerSecond || (seconds > 0 && nanos < 0) ||
+      (seconds < 0 && nanos > 0)) {
+    return InvalidField(field, "is not a valid google.protobuf.Duration");
+  }
+  return CeilMicros(seconds, nanos);
+}
+
+absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
+                                 absl::string_view field) {
+  if (time.seconds() > TimeUtil::kTimestampMaxSeconds ||
+      time.seconds() < TimeUtil::kTimestampMinSeconds || time.nanos() < 0 ||
+      time.nanos() >= kNanosPerSecond) {
+    return InvalidField(field, "is not a valid google.protobuf.Timestamp");
+  }
+  return CeilMicros(time.seconds(), time.nanos());
+}
+
+void SetTime(int64_t time_us, google::protobuf::Timestamp* time) {
+  int64_t seconds = time_us / kMicrosPerSecond;
+  int64_t micros = time_us % kMicrosPerSecond;
+  if (micros < 0) {
+    --seconds;
+    micros += kMicrosPerSecond;
+  }
+  time->set_seconds(seconds);
+  time->set_nanos(static_cast<int32_t>(micros) * kNanosPerMicro);
+}
+
+void SetDuration(int64_t duration_us, google::protobuf::Duration* duration) {
+  duration->set_seconds(duration_us / kMicrosPerSecond);
+  duration->set_nanos(static_cast<int32_t>(duration_us % kMicrosPerSecond) *
+                      kNanosPerMicro);
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
+  Operation op = Operation::Put(request.key(), request.value());
+  op.return_previous = request.return_previous();
+  switch (request.condition()) {
+    case v1::PUT_CONDITION_UNSPECIFIED:
+      break;
+    case v1::PUT_CONDITION_IF_ABSENT:
+      op.condition = Condition::kIfAbsent;
+      break;
+    case v1::PUT_CONDITION_IF_PRESENT:
+      op.condition = Condition::kIfPresent;
+      break;
+    default:
+      return InvalidField("condition",
+                          absl::StrCat("has no value ", request.condition()));
+  }
+  if (request.has_if_version()) {
+    if (op.condition != Condition::kNone) {
+      return InvalidField("if_version",
+                          "must not be set together with condition");
+    }
+    if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
+      return s;
+  }
+  if (request.has_ttl()) {
+    if (absl::Status s = SetTtl(request.ttl(), &op); !s.ok()) return s;
+  }
+  return op;
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request) {
+  Operation op = Operation::Get(request.key());
+  op.touch = request.touch();
+  return op;
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request) {
+  Operation op = Operation::Remove(request.key());
+  op.return_previous = request.return_previous();
+  if (request.has_if_version()) {
+    if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
+      return s;
+  }
+  return op;
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
+  return Operation::Contains(request.key());
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
+  Operation op = Operation::Touch(request.key());
+  if (request.has_ttl()) {
+    if (absl::Status s = SetTtl(request.ttl(), &op); !s.ok()) return s;
+  }
+  return op;
+}
+
+void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to) {
+  to->set_key(key.data(), key.size());
+  to->set_value(std::move(entry->value));
+  to->set_version(entry->version);
+  SetTime(entry->put_us, to->mutable_put_time());
+  SetTime(entry->deadline_us, to->mutable_deadline());
+}
+
+absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
+  const auto set_micros = [](bool has, const google::protobuf::Duration& value,
+                             absl::string_view field, int64_t* to_us) {
+    return has ? SetMicros(value, field, to_us) : absl::OkStatus();
+  };
+  const auto set_number = [](bool has, auto value, absl::string_view field,
+                             auto* number) {
+    return has ? SetNumber(value, field, number) : absl::OkStatus();
+  };
+  for (const absl::Status& status : {
+           set_micros(from.has_ttl(), from.ttl(), "ttl", &to->ttl_us),
+           set_number(from.has_num_buckets(), from.num_buckets(), "num_buckets",
+                      &to->num_buckets),
+           set_micros(from.has_max_ttl(), from.max_ttl(), "max_ttl",
+                      &to->max_ttl_us),
+           set_number(from.has_max_entries(), from.max_entries(), "max_entries",
+                      &to->max_entries),
+           set_number(from.has_max_bytes(), from.max_bytes(), "max_bytes",
+                      &to->max_bytes),
+           set_number(from.has_max_value_bytes(), from.max_value_bytes(),
+                      "max_value_bytes", &to->max_value_bytes),
+           set_micros(from.has_event_retention(), from.event_retention(),
+                      "event_retention", &to->retention_us),
+           set_number(from.has_event_retention_bytes(),
+                      from.event_retention_bytes(), "event_retention_bytes",
+                      &to->retention_bytes),
+           set_number(from.has_num_shards(), from.num_shards(), "num_shards",
+                      &to->num_shards),
+       }) {
+    if (!status.ok()) return status;
+  }
+  if (from.has_sliding()) to->sliding = from.sliding();
+  switch (from.limit_policy()) {
+    case v1::LIMIT_POLICY_UNSPECIFIED:
+      break;
+    case v1::LIMIT_POLICY_REJECT:
+      to->limit_policy = LimitPolicy::kReject;
+      break;
+    case v1::LIMIT_POLICY_EVICT_OLDEST:
+      to->limit_policy = LimitPolicy::kEvictOldest;
+      break;
+    default:
+      return InvalidField("limit_policy",
+                          absl::StrCat("has no value ", from.limit_policy()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from) {
+  MapOptions options;
+  if (absl::Status status = ApplyOptions(from, &options); !status.ok())
+    return status;
+  if (!from.has_max_ttl() && options.ttl_us > options.max_ttl_us) {
+    options.max_ttl_us = options.ttl_us;
+  }
+  return options;
+}
+
+void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
+  SetDuration(options.ttl_us, to->mutable_ttl());
+  to->set_num_buckets(static_cast<uint32_t>(options.num_buckets));
+  SetDuration(options.max_ttl_us, to->mutable_max_ttl());
+  to->set_sliding(options.sliding);
+  to->set_max_entries(static_cast<uint64_t>(options.max_entries));
+  to->set_max_bytes(static_cast<uint64_t>(options.max_bytes));
+  to->set_limit_policy(options.limit_policy == LimitPolicy::kEvictOldest
+                           ? v1::LIMIT_POLICY_EVICT_OLDEST
+                           : v1::LIMIT_POLICY_REJECT);
+  to->set_max_value_bytes(static_cast<uint32_t>(options.max_value_bytes));
+  SetDuration(options.retention_us, to->mutable_event_retention());
+  to->set_event_retention_bytes(static_cast<uint64_t>(options.retention_bytes));
+  to->set_num_shards(static_cast<uint32_t>(options.num_shards));
+}
+
+void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
+  to->set_name(map->name());
+  const MapOptions options = map->options();
+  SetOptions(options, to->mutable_options());
+  SetDuration(BucketWidthUs(options), to->mutable_bucket_width());
+  const MapStatistics from = map->GetStatistics(now_us);
+  v1::NamespaceStatistics* statistics = to->mutable_statistics();
+  statistics->set_entries(static_cast<uint64_t>(from.entries));
+  statistics->set_bytes(static_cast<uint64_t>(from.bytes));
+  statistics->set_memory_bytes(static_cast<uint64_t>(from.memory_bytes));
+  statistics->set_live_buckets(static_cast<uint64_t>(from.live_buckets));
+  statistics->set_expired(from.expired);
+  statistics->set_evicted(from.evicted);
+  statistics->set_rotated(from.rotated);
+  statistics->set_events_retained(from.events_retained);
+  statistics->set_events_retained_bytes(
+      static_cast<uint64_t>(from.events_retained_bytes));
+  statistics->set_watchers(static_cast<uint64_t>(from.watchers));
+  // Nobody has asked for it yet: it stands at the beginning of time.
+  if (from.watermark_us != INT64_MIN) {
+    SetTime(from.watermark_us, statistics->mutable_watermark());
+  }
+  SetDuration(from.lateness.QuantileUs(0.5),
+              statistics->mutable_lateness_p50());
+  SetDuration(from.lateness.QuantileUs(0.99),
+              statistics->mutable_lateness_p99());
+  SetDuration(from.lateness.max_us(), statistics->mutable_lateness_max());
+  statistics->set_bound_violations(from.bound_violations);
+}
+
+}  // namespace timecache

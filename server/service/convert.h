@@ -1,0 +1,58 @@
+// Between the messages and the engine's types.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CONVERT_H_
+#define TIMECACHED_SERVER_SERVICE_CONVERT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "server/engine/operation.h"
+#include "server/engine/options.h"
+#include "server/engine/time_cache_map.h"
+#include "timecache/v1/namespace.pb.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+
+// Rounded up to a microsecond, so that nothing dies early. INVALID_ARGUMENT
+// that names `field` for a message that is malformed or beyond the years 0001
+// to 9999.
+absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
+                                 absl::string_view field);
+absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
+                                 absl::string_view field);
+
+void SetTime(int64_t time_us, google::protobuf::Timestamp* time);
+void SetDuration(int64_t duration_us, google::protobuf::Duration* duration);
+
+// Operations view the request's key and value. INVALID_ARGUMENT for what the
+// engine does not see: malformed durations, conditions that contradict each
+// other.
+absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request);
+
+// Takes the entry's value.
+void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to);
+
+// Sets what is set in `from`. INVALID_ARGUMENT for what cannot be represented;
+// ranges are the engine's to check.
+absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to);
+
+// The options of a new namespace: the defaults, and what is set in `from`.
+absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);
+
+void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);
+
+// Everything about a namespace.
+void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CONVERT_H_

@@ -1,0 +1,61 @@
+// timecache.v1.NamespaceService: administration of the registry.
+
+#ifndef TIMECACHED_SERVER_SERVICE_NAMESPACE_SERVICE_H_
+#define TIMECACHED_SERVER_SERVICE_NAMESPACE_SERVICE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/registry.h"
+#include "timecache/v1/namespace.grpc.pb.h"
+
+namespace timecache {
+
+// Thread-safe. Calls are rare and answered inline.
+class NamespaceService final : public v1::NamespaceService::CallbackService {
+ public:
+  // Told of every change, for the log: "namespace_created" and the like, the
+  // name, and what is to know about it, in one line.
+  using Observer =
+      std::function<void(absl::string_view event, const std::string& name,
+                         const std::string& about)>;
+
+  // Neither is owned; both must outlive the service.
+  NamespaceService(Registry* registry, const Clock* clock, Observer observer)
+      : registry_(registry), clock_(clock), observer_(std::move(observer)) {}
+
+  grpc::ServerUnaryReactor* CreateNamespace(
+      grpc::CallbackServerContext* context,
+      const v1::CreateNamespaceRequest* request,
+      v1::CreateNamespaceResponse* response) override;
+  grpc::ServerUnaryReactor* GetNamespace(
+      grpc::CallbackServerContext* context,
+      const v1::GetNamespaceRequest* request,
+      v1::GetNamespaceResponse* response) override;
+  grpc::ServerUnaryReactor* ListNamespaces(
+      grpc::CallbackServerContext* context,
+      const v1::ListNamespacesRequest* request,
+      v1::ListNamespacesResponse* response) override;
+  grpc::ServerUnaryReactor* UpdateNamespace(
+      grpc::CallbackServerContext* context,
+      const v1::UpdateNamespaceRequest* request,
+      v1::UpdateNamespaceResponse* response) override;
+  grpc::ServerUnaryReactor* DeleteNamespace(
+      grpc::CallbackServerContext* context,
+      const v1::DeleteNamespaceRequest* request,
+      v1::DeleteNamespaceResponse* response) override;
+  grpc::ServerUnaryReactor* RotateNamespace(
+      grpc::CallbackServerContext* context,
+      const v1::RotateNamespaceRequest* request,
+      v1::RotateNamespaceResponse* response) override;
+
+ private:
+  Registry* const registry_;
+  const Clock* const clock_;
+  const Observer observer_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_NAMESPACE_SERVICE_H_

@@ -1,0 +1,98 @@
+// Wakes the watch streams: when there is something to read, and for their
+// heartbeats.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/clock.h"
+
+namespace timecache {
+
+// A stream that the hub wakes.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+
+  // Why a watcher is woken.
+  enum class Wake {
+    kReady,      // there may be events, or its timer has come
+    kHeartbeat,  // tell the watermark now
+    kDrain,      // the server stops: tell the last watermark and end
+  };
+  // Called on the hub's thread, without a lock. Must not block.
+  virtual void OnWake(Wake why) = 0;
+};
+
+// Thread-safe. One thread hands wake-ups to the watchers, so that the thread
+// that publishes events pays a queue entry for each and no more. At most one
+// entry waits for a watcher, however often it is woken.
+class WatchHub {
+ public:
+  // `clock` is not owned and must outlive the hub. At most `max_watchers` at
+  // once.
+  WatchHub(const Clock* clock, int64_t max_watchers);
+  ~WatchHub();
+  WatchHub(const WatchHub&) = delete;
+  WatchHub& operator=(const WatchHub&) = delete;
+
+  const Clock* clock() const { return clock_; }
+
+  // RESOURCE_EXHAUSTED (MAX_WATCHERS), or UNAVAILABLE once Drain was called.
+  absl::Status Add(std::shared_ptr<Watcher> watcher) ABSL_LOCKS_EXCLUDED(mu_);
+  void Remove(const std::shared_ptr<Watcher>& watcher) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // There may be events for it. From any thread, quick.
+  void Notify(const std::shared_ptr<Watcher>& watcher) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Wakes it at `due_us` on the clock, in place of what was set before.
+  void SetTimer(const std::shared_ptr<Watcher>& watcher, int64_t due_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Asks every watcher to tell its watermark.
+  void HeartbeatAll() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Asks every watcher to end, and takes no more. Does not wait for them.
+  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct State {
+    int64_t timer_us = kNeverUs;
+    bool queued = false;
+    Watcher::Wake why = Watcher::Wake::kReady;
+  };
+  using Timer = std::pair<int64_t, Watcher*>;
+
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  void Queue(Watcher* watcher, Watcher::Wake why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void QueueAll(Watcher::Wake why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void QueueDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Clock* const clock_;
+  const int64_t max_watchers_;
+
+  absl::Mutex mu_;
+  absl::CondVar wake_;
+  absl::flat_hash_map<Watcher*, std::pair<std::shared_ptr<Watcher>, State>>
+      watchers_ ABSL_GUARDED_BY(mu_);
+  std::deque<Watcher*> queue_ ABSL_GUARDED_BY(mu_);
+  std::set<Timer> timers_ ABSL_GUARDED_BY(mu_);
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_

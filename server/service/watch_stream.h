@@ -1,0 +1,93 @@
+// One WatchExpired call.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_STREAM_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_STREAM_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/expiry_log.h"
+#include "server/engine/registry.h"
+#include "server/service/watch_hub.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+
+// Cursors on the logs of the watched namespaces, and one message in flight. A
+// reader that does not read costs its cursors: nothing is gathered for it, and
+// when it reads again the log says what it lost.
+//
+// Thread-safe. Owns itself from Start to OnDone.
+class WatchStream final
+    : public grpc::ServerWriteReactor<v1::WatchExpiredResponse>,
+      public Watcher,
+      public std::enable_shared_from_this<WatchStream> {
+ public:
+  static constexpr int kMaxNamespaces = 64;
+  static constexpr int64_t kMinHeartbeatUs = 10'000;
+  static constexpr int64_t kMaxHeartbeatUs = 3'600 * kMicrosPerSecond;
+  static constexpr int64_t kDefaultHeartbeatUs = kMicrosPerSecond;
+  // Events that one message takes from the log.
+  static constexpr int64_t kMaxMessageBytes =
+      static_cast<int64_t>(kMaxEventBatchBytes);
+  // Messages whose events were all filtered out, until others have their turn.
+  static constexpr int kMaxEmptyReads = 16;
+
+  // The stream for this request, or one that ends at once with what is wrong
+  // with it. `hub` is not owned and must outlive the call.
+  static WatchStream* Start(WatchHub* hub, const Registry& registry,
+                            const v1::WatchExpiredRequest& request);
+
+  void OnWake(Wake why) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  struct Source {
+    std::shared_ptr<TimeCacheMap> map;
+    // After the map, which owns the log: destroyed before it.
+    std::unique_ptr<ExpiryLog::Cursor> cursor;
+    // A message is due by then, with or without events.
+    int64_t heartbeat_us = 0;
+  };
+
+  WatchStream(WatchHub* hub, const v1::WatchExpiredRequest& request);
+
+  absl::Status Open(const Registry& registry);
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Compose(Source* source, bool heartbeat)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddEvents(const TimeCacheMap& map, const EventBatch& batch,
+                 int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  WatchHub* const hub_;
+  const v1::WatchExpiredRequest request_;
+  int64_t interval_us_ = kDefaultHeartbeatUs;
+  // Itself, until OnDone.
+  std::shared_ptr<WatchStream> self_;
+
+  // Taken before the maps', the logs' and the hub's locks.
+  absl::Mutex mu_;
+  std::vector<Source> sources_ ABSL_GUARDED_BY(mu_);
+  // The source that has the next turn.
+  size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
+  v1::WatchExpiredResponse response_ ABSL_GUARDED_BY(mu_);
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_STREAM_H_
