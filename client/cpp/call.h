@@ -10,7 +10,7 @@
 #include "client/cpp/status.h"
 #include "grpcpp/client_context.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 inline void SetTimeout(absl::Duration timeout, grpc::ClientContext& context) {
   if (timeout == absl::InfiniteDuration()) return;
@@ -32,4 +32,4 @@ absl::StatusOr<Response> Call(Stub& stub,
   return response;
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

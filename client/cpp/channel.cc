@@ -4,7 +4,7 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -19,4 +19,4 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
                                    arguments);
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

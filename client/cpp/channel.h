@@ -6,7 +6,7 @@
 
 #include "grpcpp/channel.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // Largest message taken: a value of 16 MiB (the most that a namespace allows)
 // with its key, or a list of the server's most namespaces.
@@ -25,4 +25,4 @@ inline constexpr int kMaxConnectPauseMs = 5'000;
 // Thread-safe; share one among all clients of a server.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
 
-}  // namespace timecache
+}  // namespace timecache::inline client

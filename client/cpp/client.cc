@@ -7,7 +7,7 @@
 #include "client/cpp/convert.h"
 #include "client/cpp/requests.h"
 
-namespace timecache {
+namespace timecache::inline client {
 namespace {
 
 using Cache = v1::TimeCacheService::Stub;
@@ -198,4 +198,4 @@ absl::StatusOr<uint64_t> Client::RotateNamespace(std::string_view name) const {
   return response->entries();
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

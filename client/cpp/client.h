@@ -25,7 +25,7 @@
 #include "timecache/v1/namespace.grpc.pb.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 struct ClientOptions {
   // The namespace of all calls that name none. The server has one called so
@@ -128,4 +128,4 @@ class Client {
   std::shared_ptr<v1::NamespaceService::Stub> namespaces_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client

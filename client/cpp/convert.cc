@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace timecache {
+namespace timecache::inline client {
 namespace {
 
 // The range of google.protobuf.Duration and Timestamp: +-10,000 years, and the
@@ -77,4 +77,4 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .cause = FromProto(event.cause())};
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -8,7 +8,7 @@
 #include "google/protobuf/timestamp.pb.h"
 #include "timecache/v1/timecache.pb.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // Exact to the nanosecond; what the message cannot hold becomes its largest or
 // smallest value, which the server then refuses by its own range.
@@ -22,4 +22,4 @@ absl::Time FromProto(const google::protobuf::Timestamp& time);
 Entry FromProto(v1::Entry&& entry);
 ExpiredEvent FromProto(v1::ExpiredEvent&& event);
 
-}  // namespace timecache
+}  // namespace timecache::inline client

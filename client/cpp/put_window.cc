@@ -6,7 +6,7 @@
 #include "client/cpp/call.h"
 #include "client/cpp/requests.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 struct PutWindow::Call {
   grpc::ClientContext context;
@@ -72,4 +72,4 @@ void PutWindow::Flush() {
   absl::MutexLock lock(&mu_, absl::Condition(&is_empty));
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/client.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // Puts without waiting for each answer: several times the rate of Client::Put.
 // Puts of one key are applied in the order in which they were given; those of
@@ -61,4 +61,4 @@ class PutWindow {
   size_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -10,7 +10,7 @@
 #include "client/cpp/types.h"
 #include "timecache/v1/timecache.pb.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
                                      std::string_view value,
@@ -38,4 +38,4 @@ inline PutResult MakePutResult(v1::PutResponse&& response) {
   return result;
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -4,7 +4,7 @@
 #include "absl/strings/string_view.h"
 #include "google/rpc/status.pb.h"
 
-namespace timecache {
+namespace timecache::inline client {
 namespace {
 
 constexpr absl::string_view kErrorInfoUrl =
@@ -51,4 +51,4 @@ std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(
   return {bad->field_violations().begin(), bad->field_violations().end()};
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -11,7 +11,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "grpcpp/support/status.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // The same status, details included. Details that cannot be read are left out.
 absl::Status FromGrpcStatus(const grpc::Status& status);
@@ -26,4 +26,4 @@ std::optional<std::string> ErrorReason(const absl::Status& status);
 std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(
     const absl::Status& status);
 
-}  // namespace timecache
+}  // namespace timecache::inline client

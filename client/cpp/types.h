@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // A live entry.
 struct Entry {
@@ -91,4 +91,4 @@ struct ScanResult {
   bool more = false;  // Whether there were more than were asked for.
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -3,7 +3,7 @@
 #include "client/cpp/call.h"
 #include "client/cpp/convert.h"
 
-namespace timecache {
+namespace timecache::inline client {
 namespace {
 
 using Stub = testing::v1::VirtualClock::Stub;
@@ -40,4 +40,4 @@ absl::StatusOr<absl::Time> VirtualClock::Now() const {
   return FromProto(response->now());
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -10,7 +10,7 @@
 #include "client/cpp/client.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // Moves a virtual server's clock. It starts at 1970-01-01T00:00:00Z and never
 // goes back. UNIMPLEMENTED on a server that runs on the real clock.
@@ -38,4 +38,4 @@ class VirtualClock {
   std::shared_ptr<testing::v1::VirtualClock::Stub> stub_;  // Never null.
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -2,7 +2,7 @@
 
 #include "absl/time/clock.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 WatchStream::WatchStream(v1::TimeCacheService::Stub& stub,
                          const v1::WatchExpiredRequest& request)
@@ -56,4 +56,4 @@ WatchStream::Event WatchStream::Await(absl::Time until) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

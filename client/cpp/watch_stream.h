@@ -10,7 +10,7 @@
 #include "grpcpp/support/async_stream.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // All by one thread, but for Cancel, which is for any. Holds one message; the
 // next is asked for when that one has been taken. A completion queue of its
@@ -56,4 +56,4 @@ class WatchStream {
   grpc::Status status_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 // Why an entry died.
 enum class ExpiryCause {
@@ -93,4 +93,4 @@ struct WatchBatch {
   absl::Time missed_after = absl::InfinitePast();
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client

@@ -9,7 +9,7 @@
 #include "client/cpp/status.h"
 #include "client/cpp/watch_stream.h"
 
-namespace timecache {
+namespace timecache::inline client {
 namespace {
 
 v1::WatchStart ToWire(WatchStart start) {
@@ -193,4 +193,4 @@ WatchThread::~WatchThread() {
   thread_.join();
 }
 
-}  // namespace timecache
+}  // namespace timecache::inline client

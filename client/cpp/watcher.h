@@ -22,7 +22,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/watch_types.h"
 
-namespace timecache {
+namespace timecache::inline client {
 
 class WatchStream;
 
@@ -114,4 +114,4 @@ class WatchThread {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::inline client
