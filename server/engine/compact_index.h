@@ -28,9 +28,9 @@ inline constexpr int kRefBits = 42;
 //     `frontier_` up live by the larger number of lines, tags below by the
 //     smaller, and the frontier moves. No step is longer than a run of full
 //     lines.
-//   - Growth need not double: an eighth at a time keeps the load between 3/4
-//   and 5/6,
-//     which is about ten bytes an entry.
+//   - Growth need not double: an eighth at a time keeps the load of a growing
+//   table
+//     between 2/3 and 3/4, which is about eleven bytes an entry.
 //   - A walk in order of tag meets every entry once, however the table is
 //   resized
 //     meanwhile.
@@ -121,9 +121,9 @@ class CompactIndex {
   };
 
   // The slots of a run of full lines and the line that ends it. At a load of
-  // 5/6 runs of more than a few lines are rare, and of more than twenty unheard
-  // of; only a key that died many times over and was never swept makes longer
-  // ones.
+  // 3/4 runs of more than a few lines are rare, and the longest of a million
+  // lines is some fifty; only a key that died many times over and was never
+  // swept makes longer ones.
   using Run = absl::InlinedVector<Slot, 64>;
 
   static constexpr uint32_t kLinesPerChunk = 512;

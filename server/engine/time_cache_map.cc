@@ -332,6 +332,7 @@ std::unique_ptr<ExpiryLog::Cursor> TimeCacheMap::Subscribe(
 }
 
 MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
+  RefreshWatermark(now_us);
   MapStatistics statistics;
   const Size size = GetSize(now_us);
   statistics.entries = size.entries;

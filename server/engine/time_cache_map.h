@@ -136,6 +136,7 @@ class TimeCacheMap {
 
   int64_t watermark_us() const { return log_.watermark_us(); }
 
+  // Refreshes the watermark, too. O(shards + buckets).
   MapStatistics GetStatistics(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:

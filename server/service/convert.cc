@@ -258,10 +258,7 @@ void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
   statistics->set_events_retained_bytes(
       static_cast<uint64_t>(from.events_retained_bytes));
   statistics->set_watchers(static_cast<uint64_t>(from.watchers));
-  // Nobody has asked for it yet: it stands at the beginning of time.
-  if (from.watermark_us != INT64_MIN) {
-    SetTime(from.watermark_us, statistics->mutable_watermark());
-  }
+  SetTime(from.watermark_us, statistics->mutable_watermark());
   SetDuration(from.lateness.QuantileUs(0.5),
               statistics->mutable_lateness_p50());
   SetDuration(from.lateness.QuantileUs(0.99),
