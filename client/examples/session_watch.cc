@@ -1,0 +1,87 @@
+#include "client/examples/session_watch.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/output.h"
+#include "client/cli/progress.h"
+
+namespace timecache::sessionize {
+
+SessionWatch::SessionWatch(const Client& client, WatchStart start,
+                           Callbacks callbacks)
+    : ns_(client.options().default_namespace),
+      callbacks_(std::move(callbacks)),
+      thread_(
+          client,
+          {.start = start,
+           .on_break =
+               [this](const absl::Status& why) {
+                 Fail(absl::UnavailableError(absl::StrCat(
+                     "the connection broke while sessions were being told (",
+                     why.ok() ? "the server stopped" : why.message(), ")")));
+               }},
+          [this](const WatchBatch& batch) { Take(batch); },
+          [this](const absl::Status& why) { Fail(why); }) {}
+
+absl::Status SessionWatch::Await(absl::Time watermark) {
+  const auto is_done = [this, watermark]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !status_.ok() || (stands_ && watermark_ >= watermark);
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&is_done));
+  return status_;
+}
+
+absl::Status SessionWatch::status() const {
+  absl::MutexLock lock(&mu_);
+  return status_;
+}
+
+uint64_t SessionWatch::told() const {
+  absl::MutexLock lock(&mu_);
+  return told_;
+}
+
+void SessionWatch::Take(const WatchBatch& batch) {
+  if (!status().ok()) return;
+  const absl::Status status = Tell(batch);
+  if (!status.ok()) return Fail(status);
+  absl::MutexLock lock(&mu_);
+  stands_ = true;
+  watermark_ = batch.watermark;
+}
+
+absl::Status SessionWatch::Tell(const WatchBatch& batch) {
+  if (batch.lost > 0) {
+    return absl::DataLossError(absl::StrCat(
+        cli::CountText(batch.lost),
+        " sessions ended and were not told: read the output faster, or give "
+        "namespace \"",
+        ns_, "\" more event_retention_bytes"));
+  }
+  for (const ExpiredEvent& event : batch.events) {
+    const absl::StatusOr<Session> session = DecodeSession(event.value);
+    if (event.cause != ExpiryCause::kExpired || !session.ok()) {
+      callbacks_.on_warning(absl::StrCat(
+          cli::Escape(event.key), ": ",
+          session.ok() ? absl::StrCat("its session was ",
+                                      std::string(cli::CauseName(event.cause)),
+                                      " before its time, which does not end it")
+                       : "the entry that died is not a session"));
+      continue;
+    }
+    const absl::Status status =
+        callbacks_.on_end({event.key, *session, event.death_time});
+    if (!status.ok()) return status;
+    absl::MutexLock lock(&mu_);
+    ++told_;
+  }
+  return callbacks_.on_pause();
+}
+
+void SessionWatch::Fail(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (status_.ok()) status_ = why;
+}
+
+}  // namespace timecache::sessionize

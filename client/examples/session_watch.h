@@ -1,0 +1,62 @@
+// Being told of the sessions that have ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/cpp/client.h"
+#include "client/cpp/watcher.h"
+#include "client/examples/session.h"
+
+namespace timecache::sessionize {
+
+// Watches a namespace of sessions, and hands each that ends to a callback, in
+// the order of the events, on a thread of its own.
+//
+// A session ends by expiry; an entry that died otherwise, or is no session, is
+// warned about. A watch that loses an event or its connection has failed: it
+// can no longer say that it told every session. An instance is thread-safe.
+class SessionWatch {
+ public:
+  struct Callbacks {
+    // A session has ended. An error fails the watch.
+    std::function<absl::Status(const EndedSession& ended)> on_end;
+    // What on_end was called with may be shown now: nothing more has come yet.
+    std::function<absl::Status()> on_pause;
+    std::function<void(const std::string& what)> on_warning;
+  };
+
+  // Watches the client's namespace, from its oldest retained event or from now.
+  SessionWatch(const Client& client, WatchStart start, Callbacks callbacks);
+
+  // Waits until everything that died at or before this moment was told, or the
+  // watch has failed; absl::InfinitePast() waits until the watch stands.
+  absl::Status Await(absl::Time watermark);
+
+  // Why the watch has failed, if it has.
+  absl::Status status() const;
+  // Sessions told.
+  uint64_t told() const;
+
+ private:
+  void Take(const WatchBatch& batch);
+  absl::Status Tell(const WatchBatch& batch);
+  void Fail(const absl::Status& why);
+
+  const std::string ns_;
+  const Callbacks callbacks_;
+
+  mutable absl::Mutex mu_;
+  bool stands_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Time watermark_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+
+  WatchThread thread_;  // Last: it calls back into the rest.
+};
+
+}  // namespace timecache::sessionize
