@@ -1,0 +1,375 @@
+#include "server/engine/expiry_log.h"
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Start = ExpiryLog::Start;
+
+constexpr int64_t kMiB = 1 << 20;
+
+ExpiredEvent EventOf(absl::string_view key, absl::string_view value) {
+  ExpiredEvent event;
+  event.key = key;
+  event.value = value;
+  return event;
+}
+
+std::shared_ptr<const EventBatch> BatchOf(
+    int64_t death_us, std::initializer_list<std::string> keys,
+    size_t value_bytes = 0, Cause cause = Cause::kExpired) {
+  auto batch = std::make_shared<EventBatch>(death_us, cause);
+  const std::string value(value_bytes, 'v');
+  for (const std::string& key : keys) batch->Add(EventOf(key, value));
+  return batch;
+}
+
+std::vector<std::string> Keys(const Reading& reading) {
+  std::vector<std::string> keys;
+  for (const Told& told : reading.events) keys.push_back(told.key);
+  return keys;
+}
+
+std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog* log, Start start,
+                                             int64_t now_us = 0,
+                                             uint64_t pending = 0) {
+  return log->Subscribe(start, now_us, pending, [] {});
+}
+
+// Appends, and leaves the watermark where it is.
+void Append(ExpiryLog* log, std::shared_ptr<const EventBatch> batch,
+            int64_t now_us) {
+  log->Append(std::move(batch), now_us, INT64_MIN);
+}
+
+TEST(EventBatchTest, GivesBackWhatWasPutIn) {
+  EventBatch batch(700, Cause::kRotated);
+  const std::string binary("\0\xff\n", 3);
+  batch.Add({"key", "value", 11, 100, 600});
+  batch.Add({binary, "", 12, -5, kNeverUs});
+  ASSERT_EQ(batch.size(), 2);
+  EXPECT_EQ(batch.death_us(), 700);
+  EXPECT_EQ(batch.cause(), Cause::kRotated);
+  EXPECT_EQ(batch.event(0).key, "key");
+  EXPECT_EQ(batch.event(0).value, "value");
+  EXPECT_EQ(batch.event(0).version, 11u);
+  EXPECT_EQ(batch.event(0).put_us, 100);
+  EXPECT_EQ(batch.event(0).deadline_us, 600);
+  EXPECT_EQ(batch.event(1).key, binary);
+  EXPECT_EQ(batch.event(1).value, "");
+  EXPECT_EQ(batch.event(1).version, 12u);
+  EXPECT_EQ(batch.event(1).put_us, -5);
+  EXPECT_EQ(batch.event(1).deadline_us, kNeverUs);
+}
+
+TEST(EventBatchTest, HoldsNoMoreEventsThanABatchMay) {
+  EventBatch batch(0, Cause::kExpired);
+  const ExpiredEvent event = EventOf("k", "v");
+  while (batch.size() < kMaxEventBatchEvents) {
+    ASSERT_TRUE(batch.HasRoomFor(event));
+    batch.Add(event);
+  }
+  EXPECT_FALSE(batch.HasRoomFor(event));
+}
+
+TEST(EventBatchTest, HoldsNoMoreBytesThanABatchMayUnlessItIsOneEvent) {
+  EventBatch small(0, Cause::kExpired);
+  const std::string half(kMaxEventBatchBytes / 2 + 1, 'h');
+  ASSERT_TRUE(small.HasRoomFor(EventOf("k", half)));
+  small.Add(EventOf("k", half));
+  EXPECT_FALSE(small.HasRoomFor(EventOf("k", half)));
+  EXPECT_GE(small.bytes(), static_cast<int64_t>(half.size()));
+
+  EventBatch large(0, Cause::kExpired);
+  const std::string huge(kMaxValueBytesLimit, 'x');
+  ASSERT_TRUE(large.HasRoomFor(EventOf("k", huge)));
+  large.Add(EventOf("k", huge));
+  EXPECT_EQ(large.event(0).value, huge);
+  EXPECT_FALSE(large.HasRoomFor(EventOf("", "")));
+}
+
+TEST(ExpiryLogTest, TellsEveryCursorEverythingInOrder) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto one = Subscribe(&log, Start::kNow);
+  const auto two = Subscribe(&log, Start::kEarliest);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  Append(&log, BatchOf(200, {"c"}), 200);
+  log.AdvanceWatermark(250);
+  for (const auto* cursor : {&one, &two}) {
+    const Reading reading = ReadAll(cursor->get());
+    EXPECT_THAT(Keys(reading), ElementsAre("a", "b", "c"));
+    EXPECT_THAT(reading.batch_sizes, ElementsAre(2, 1));
+    EXPECT_EQ(reading.events[0].death_us, 100);
+    EXPECT_EQ(reading.events[2].death_us, 200);
+    EXPECT_EQ(reading.watermark_us, 250);
+    EXPECT_EQ(reading.lost, 0u);
+    EXPECT_FALSE(reading.closed);
+    EXPECT_THAT(ReadAll(cursor->get()).events, IsEmpty());
+  }
+}
+
+TEST(ExpiryLogTest, CursorsShareTheBytesOfABatch) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto one = Subscribe(&log, Start::kNow);
+  const auto two = Subscribe(&log, Start::kNow);
+  const auto batch = BatchOf(100, {"a"});
+  Append(&log, batch, 100);
+  EXPECT_EQ(one->Read(kMiB).batches.at(0).get(), batch.get());
+  EXPECT_EQ(two->Read(kMiB).batches.at(0).get(), batch.get());
+}
+
+TEST(ExpiryLogTest, ReadTakesAtLeastOneBatchHoweverLittleWasAskedFor) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto cursor = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  Append(&log, BatchOf(200, {"b"}, 1'000), 200);
+  const ExpiryLog::Chunk first = cursor->Read(1);
+  EXPECT_EQ(first.batches.size(), 1u);
+  EXPECT_TRUE(first.more);
+  const ExpiryLog::Chunk second = cursor->Read(1);
+  EXPECT_EQ(second.batches.size(), 1u);
+  EXPECT_FALSE(second.more);
+  EXPECT_THAT(cursor->Read(1).batches, IsEmpty());
+}
+
+TEST(ExpiryLogTest, StartNowSkipsWhatDiedAtOrBefore) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"before"}), 100);
+  // Two events are dead at the start of the watch, and swept only later.
+  const auto cursor = Subscribe(&log, Start::kNow, 200, 2);
+  Append(&log, BatchOf(150, {"unswept"}), 210);
+  Append(&log, BatchOf(200, {"at"}), 210);
+  Append(&log, BatchOf(201, {"after"}), 210);
+  log.AdvanceWatermark(210);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_THAT(Keys(reading), ElementsAre("after"));
+  EXPECT_EQ(reading.lost, 0u);
+  EXPECT_EQ(reading.watermark_us, 210);
+}
+
+TEST(ExpiryLogTest, StartNowKnowsAllUpToNow) {
+  ExpiryLog log(kSecond, kMiB);
+  log.AdvanceWatermark(100);
+  const auto cursor = Subscribe(&log, Start::kNow, 200);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 200);
+  log.AdvanceWatermark(150);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 200);
+  log.AdvanceWatermark(300);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 300);
+}
+
+TEST(ExpiryLogTest, StartEarliestBeginsWithTheOldestRetainedEvent) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"trimmed"}), 100);
+  Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
+  log.Trim(2 * kSecond);
+  const auto cursor = Subscribe(&log, Start::kEarliest, 2 * kSecond);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_THAT(Keys(reading), ElementsAre("kept"));
+  EXPECT_EQ(reading.lost, 0u);
+}
+
+TEST(ExpiryLogTest, RetainsByAge) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"a", "b"}), 1'000);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  EXPECT_GT(log.GetStatistics().bytes, 0);
+  EXPECT_LE(log.NextTrimUs(1'000), 1'000 + kSecond + 1);
+  EXPECT_GE(log.NextTrimUs(1'000), 1'000 + kSecond);
+  log.Trim(1'000 + kSecond - 1);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  log.Trim(1'000 + kSecond + 1);
+  EXPECT_EQ(log.GetStatistics().events, 0u);
+  EXPECT_EQ(log.GetStatistics().bytes, 0);
+  EXPECT_EQ(log.NextTrimUs(2 * kSecond), kNeverUs);
+}
+
+TEST(ExpiryLogTest, AConnectedSlowCursorKeepsOldBatchesUntilTheByteBound) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  const auto fast = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a", "b"}, 300'000), 100);
+  ReadAll(fast.get());
+  log.Trim(100 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  Append(&log, BatchOf(200, {"c"}, 300'000), 100 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 3u);
+  Append(&log, BatchOf(300, {"d"}, 300'000), 100 * kSecond);
+  const Reading reading = ReadAll(slow.get());
+  EXPECT_EQ(reading.lost, 2u);
+  EXPECT_THAT(Keys(reading), ElementsAre("c", "d"));
+  EXPECT_EQ(ReadAll(slow.get()).lost, 0u);
+  EXPECT_EQ(ReadAll(fast.get()).lost, 0u);
+}
+
+TEST(ExpiryLogTest, OldBatchesGoOnceTheSlowCursorHasReadOrLeft) {
+  ExpiryLog log(kSecond, kMiB);
+  auto reads = Subscribe(&log, Start::kNow);
+  auto leaves = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a"}), 100);
+  ReadAll(reads.get());
+  log.Trim(10 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 1u);
+  leaves.reset();
+  log.Trim(10 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 0u);
+}
+
+TEST(ExpiryLogTest, LostIsExactOverManyDroppedBatches) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  uint64_t appended = 0, delivered = 0, lost = 0;
+  for (int64_t i = 1; i <= 200; ++i) {
+    Append(&log, BatchOf(i, {"a", "b", "c"}, 10'000), i);
+    appended += 3;
+    if (i % 60 != 0) continue;
+    const ExpiryLog::Chunk chunk = slow->Read(100'000);
+    for (const auto& batch : chunk.batches) delivered += batch->size();
+    lost += chunk.lost;
+  }
+  const Reading rest = ReadAll(slow.get());
+  delivered += rest.events.size();
+  lost += rest.lost;
+  EXPECT_GT(lost, 0u);
+  EXPECT_GT(delivered, 0u);
+  EXPECT_EQ(delivered + lost, appended);
+}
+
+TEST(ExpiryLogTest, NeverHoldsMoreThanItsBytes) {
+  ExpiryLog log(kMaxRetentionUs, kMiB);
+  for (int64_t i = 1; i <= 100; ++i) {
+    Append(&log, BatchOf(i, {"key"}, 50'000), i);
+    ASSERT_LE(log.GetStatistics().bytes, kMiB);
+  }
+  EXPECT_GE(log.GetStatistics().events, 15u);
+}
+
+TEST(ExpiryLogTest, LowerRetentionTakesEffectAtOnce) {
+  ExpiryLog log(100 * kSecond, 4 * kMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  for (int64_t i = 1; i <= 20; ++i) {
+    Append(&log, BatchOf(i, {"key"}, 150'000), i);
+  }
+  EXPECT_EQ(log.GetStatistics().events, 20u);
+  log.SetRetention(100 * kSecond, kMiB, 20);
+  EXPECT_LE(log.GetStatistics().bytes, kMiB);
+  const Reading reading = ReadAll(slow.get());
+  EXPECT_EQ(reading.events.size() + reading.lost, 20u);
+  EXPECT_GT(reading.lost, 0u);
+  log.SetRetention(kSecond, kMiB, 2 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 0u);
+}
+
+TEST(ExpiryLogTest, NobodyWantsEventsWithoutRetentionAndCursors) {
+  ExpiryLog log(0, kMiB);
+  EXPECT_FALSE(log.Wanted());
+  auto cursor = Subscribe(&log, Start::kNow);
+  EXPECT_TRUE(log.Wanted());
+  Append(&log, BatchOf(100, {"a"}), 100);
+  EXPECT_THAT(Keys(ReadAll(cursor.get())), ElementsAre("a"));
+  cursor.reset();
+  EXPECT_FALSE(log.Wanted());
+  log.SetRetention(kSecond, kMiB, 100);
+  EXPECT_TRUE(log.Wanted());
+}
+
+TEST(ExpiryLogTest, WithoutRetentionNothingIsLeftForEarliest) {
+  ExpiryLog log(0, kMiB);
+  const auto reader = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a"}), 100);
+  ReadAll(reader.get());
+  log.Trim(101);
+  const auto late = Subscribe(&log, Start::kEarliest, 101);
+  EXPECT_THAT(ReadAll(late.get()).events, IsEmpty());
+}
+
+TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
+  ExpiryLog log(0, kMiB);
+  log.Skip(4);
+  const auto cursor = Subscribe(&log, Start::kNow);
+  EXPECT_EQ(ReadAll(cursor.get()).lost, 0u);
+  log.Skip(3);
+  EXPECT_EQ(ReadAll(cursor.get()).lost, 3u);
+}
+
+TEST(ExpiryLogTest, TheWatermarkIsNeverAheadOfWhatWasRead) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto cursor = Subscribe(&log, Start::kEarliest);
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  Append(&log, BatchOf(100, {"b"}, 1'000), 100);
+  Append(&log, BatchOf(300, {"c"}, 1'000), 300);
+  log.AdvanceWatermark(400);
+  EXPECT_LT(cursor->Read(1).watermark_us, 100);
+  const int64_t second_us = cursor->Read(1).watermark_us;
+  EXPECT_LT(second_us, 300);
+  const int64_t third_us = cursor->Read(1).watermark_us;
+  EXPECT_EQ(third_us, 400);
+}
+
+TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
+  ExpiryLog log(kSecond, kMiB);
+  log.AdvanceWatermark(500);
+  log.AdvanceWatermark(400);
+  EXPECT_EQ(log.watermark_us(), 500);
+  const auto cursor = Subscribe(&log, Start::kEarliest);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 500);
+  // A batch that is not read yet holds the watermark; it does not pull it back.
+  Append(&log, BatchOf(501, {"a"}, 1'000), 501);
+  Append(&log, BatchOf(502, {"b"}, 1'000), 502);
+  EXPECT_GE(cursor->Read(1).watermark_us, 500);
+  EXPECT_GE(cursor->Read(1).watermark_us, 500);
+}
+
+TEST(ExpiryLogTest, WakesItsCursorsWhenThereIsSomethingToRead) {
+  ExpiryLog log(kSecond, kMiB);
+  int wakes = 0;
+  auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
+  const int before_append = wakes;
+  Append(&log, BatchOf(100, {"a"}), 100);
+  EXPECT_GT(wakes, before_append);
+  ReadAll(cursor.get());
+  EXPECT_EQ(log.GetStatistics().cursors, 1);
+  cursor.reset();
+  EXPECT_EQ(log.GetStatistics().cursors, 0);
+  const int after_leaving = wakes;
+  Append(&log, BatchOf(200, {"b"}), 200);
+  log.Close();
+  EXPECT_EQ(wakes, after_leaving);
+}
+
+TEST(ExpiryLogTest, ACursorReadsToTheEndBeforeItFindsTheLogClosed) {
+  ExpiryLog log(kSecond, kMiB);
+  int wakes = 0;
+  const auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  Append(&log, BatchOf(200, {"b"}, 1'000), 200);
+  const int before_close = wakes;
+  log.Close();
+  EXPECT_GT(wakes, before_close);
+  const ExpiryLog::Chunk first = cursor->Read(1);
+  EXPECT_EQ(first.batches.size(), 1u);
+  EXPECT_FALSE(first.closed);
+  const Reading rest = ReadAll(cursor.get());
+  EXPECT_THAT(Keys(rest), ElementsAre("b"));
+  EXPECT_TRUE(rest.closed || cursor->Read(1).closed);
+}
+
+TEST(ExpiryLogTest, ASubscriptionToAClosedLogFindsItClosed) {
+  ExpiryLog log(kSecond, kMiB);
+  log.Close();
+  const auto cursor = Subscribe(&log, Start::kNow);
+  EXPECT_TRUE(ReadAll(cursor.get()).closed);
+}
+
+}  // namespace
+}  // namespace timecache

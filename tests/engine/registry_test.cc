@@ -1,0 +1,238 @@
+#include "server/engine/registry.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class RegistryTest : public testing::Test {
+ protected:
+  static MapOptions Options() { return WithBuckets(10 * kSecond, 11); }
+
+  std::vector<std::string> Names(const Registry& registry) {
+    std::vector<std::string> names;
+    for (const auto& map : registry.List()) names.push_back(map->name());
+    return names;
+  }
+
+  ManualClock clock_{kStartUs};
+  Reaper reaper_{&clock_};
+};
+
+TEST_F(RegistryTest, FindsWhatWasCreated) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto created = registry.Create("sessions", Options());
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ((*created)->name(), "sessions");
+  EXPECT_EQ((*created)->options().num_buckets, 11);
+  const auto found = registry.Find("sessions");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->get(), created->get());
+}
+
+TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  for (const absl::Status& status :
+       {registry.Find("missing").status(), registry.Delete("missing"),
+        registry.Update("missing", [](MapOptions*) { return absl::OkStatus(); })
+            .status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_EQ(ReasonOf(status), "NAMESPACE_NOT_FOUND");
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("missing"));
+  }
+}
+
+TEST_F(RegistryTest, RefusesNamesThatNoNamespaceCanHave) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  EXPECT_EQ(FieldOf(registry.Create("Bad_Name", Options()).status()),
+            "namespace");
+  EXPECT_EQ(registry.Find("").status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(registry.Delete("-").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Names(registry), IsEmpty());
+}
+
+TEST_F(RegistryTest, RefusesOptionsOutOfTheirRange) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  MapOptions options = Options();
+  options.num_buckets = 1;
+  EXPECT_EQ(FieldOf(registry.Create("a", options).status()), "num_buckets");
+  EXPECT_THAT(Names(registry), IsEmpty());
+}
+
+TEST_F(RegistryTest, ANameIsTakenOnce) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  ASSERT_TRUE(registry.Create("a", Options()).ok());
+  const absl::Status status = registry.Create("a", Options()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ReasonOf(status), "NAMESPACE_EXISTS");
+}
+
+TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
+  RegistryLimits limits;
+  limits.max_namespaces = 2;
+  Registry registry(&clock_, &reaper_, limits);
+  ASSERT_TRUE(registry.Create("a", Options()).ok());
+  ASSERT_TRUE(registry.Create("b", Options()).ok());
+  const absl::Status status = registry.Create("c", Options()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(status), "MAX_NAMESPACES");
+  EXPECT_EQ(registry.Create("a", Options()).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(registry.Delete("a").ok());
+  EXPECT_TRUE(registry.Create("c", Options()).ok());
+}
+
+TEST_F(RegistryTest, ListsByName) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  for (const char* name : {"m", "z", "a", "b.1", "b"}) {
+    ASSERT_TRUE(registry.Create(name, Options()).ok());
+  }
+  EXPECT_THAT(Names(registry), ElementsAre("a", "b", "b.1", "m", "z"));
+}
+
+TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto map = registry.Create("a", Options());
+  const auto updated = registry.Update("a", [](MapOptions* options) {
+    EXPECT_EQ(options->ttl_us, 10 * kSecond) << "those in force";
+    options->ttl_us = 20 * kSecond;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(updated.ok()) << updated.status();
+  EXPECT_EQ((*map)->options().ttl_us, 20 * kSecond);
+  EXPECT_EQ((*map)->options().num_buckets, 11);
+}
+
+TEST_F(RegistryTest, AnUpdateThatIsWrongChangesNothing) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto map = registry.Create("a", Options());
+  const auto invalid = registry.Update("a", [](MapOptions* options) {
+    options->ttl_us = 20 * kSecond;
+    options->num_buckets = 1;
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(FieldOf(invalid.status()), "num_buckets");
+  const auto refused = registry.Update("a", [](MapOptions* options) {
+    options->ttl_us = 20 * kSecond;
+    return absl::InvalidArgumentError("no");
+  });
+  EXPECT_EQ(refused.status().message(), "no");
+  EXPECT_EQ((*map)->options().ttl_us, 10 * kSecond);
+}
+
+TEST_F(RegistryTest, UpdatesAreAtomicAmongThemselves) {
+  constexpr int kThreads = 4;
+  constexpr int kUpdates = 200;
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto map = registry.Create("a", Options());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&registry] {
+      for (int j = 0; j < kUpdates; ++j) {
+        EXPECT_TRUE(registry
+                        .Update("a",
+                                [](MapOptions* options) {
+                                  ++options->max_entries;
+                                  return absl::OkStatus();
+                                })
+                        .ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ((*map)->options().max_entries, kThreads * kUpdates);
+}
+
+TEST_F(RegistryTest, DeletedNamespacesAreGoneAndTheirWatchersAreTold) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto map = registry.Create("a", Options());
+  bool woken = false;
+  const auto cursor = (*map)->Subscribe(ExpiryLog::Start::kNow, clock_.NowUs(),
+                                        [&woken] { woken = true; });
+  (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs());
+  EXPECT_TRUE(registry.Delete("a").ok());
+  EXPECT_TRUE(woken);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_TRUE(reading.closed);
+  EXPECT_THAT(reading.events, IsEmpty()) << "a deletion makes no events";
+  EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Names(registry), IsEmpty());
+}
+
+TEST_F(RegistryTest, AMapMayBeUsedAfterItsDeletion) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto map = registry.Create("a", Options());
+  EXPECT_TRUE(registry.Delete("a").ok());
+  EXPECT_TRUE(
+      (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs()).status.ok());
+  EXPECT_TRUE((*map)->Apply(Operation::Get("key"), clock_.NowUs()).found);
+}
+
+TEST_F(RegistryTest, ANameThatWasDeletedMayBeTakenAgainEmpty) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  uint64_t old_version = 0;
+  {
+    const auto map = registry.Create("a", Options());
+    old_version =
+        (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs()).version;
+  }
+  EXPECT_TRUE(registry.Delete("a").ok());
+  clock_.AdvanceBy(kSecond);
+  const auto map = registry.Create("a", Options());
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_FALSE((*map)->Apply(Operation::Get("key"), clock_.NowUs()).found);
+  EXPECT_GT((*map)->Apply(Operation::Put("key", "v"), clock_.NowUs()).version,
+            old_version);
+}
+
+TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
+  RegistryLimits limits;
+  limits.max_entries = 10;
+  limits.max_bytes = 1'000;
+  Registry registry(&clock_, &reaper_, limits);
+  auto one = *registry.Create("one", Options());
+  auto two = *registry.Create("two", Options());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(one->Apply(Operation::Put(absl::StrCat(i), "v"), clock_.NowUs())
+                    .status.ok());
+  }
+  const absl::Status entries =
+      two->Apply(Operation::Put("key", "v"), clock_.NowUs()).status;
+  EXPECT_EQ(entries.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(entries), "SERVER_MAX_ENTRIES");
+  const std::string large(1'000, 'v');
+  EXPECT_EQ(
+      ReasonOf(one->Apply(Operation::Put("1", large), clock_.NowUs()).status),
+      "SERVER_MAX_BYTES");
+  one.reset();
+  EXPECT_TRUE(registry.Delete("one").ok());
+  EXPECT_TRUE(
+      two->Apply(Operation::Put("key", "v"), clock_.NowUs()).status.ok());
+}
+
+TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  const auto map = registry.Create("a", Options());
+  const auto cursor =
+      (*map)->Subscribe(ExpiryLog::Start::kNow, clock_.NowUs(), [] {});
+  (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs());
+  clock_.AdvanceBy(10 * kSecond);
+  reaper_.Flush();
+  EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("key=v"));
+}
+
+}  // namespace
+}  // namespace timecache
