@@ -21,6 +21,10 @@ namespace {
 constexpr int kMaxRequestBytes =
     static_cast<int>(kMaxValueBytesLimit) + (64 << 10);
 
+// The shortest time between two pings of an idle connection that is not
+// refused.
+constexpr int kMinPingIntervalMs = 10'000;
+
 // Why nobody can listen on this address, as the system says it. gRPC only tells
 // its own log.
 std::string WhyNotListen(const std::string& address) {
@@ -78,6 +82,12 @@ absl::Status Server::Start() {
   // Two servers on one port would each get half of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  // A watch may be silent for long, and its client then pings to see whether
+  // the connection lives: gRPC takes more than one in 5 min for an attack,
+  // unless told.
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      kMinPingIntervalMs);
   builder.RegisterService(&time_cache_service_);
   builder.RegisterService(&namespace_service_);
   if (virtual_clock_service_ != nullptr) {
