@@ -91,7 +91,10 @@ fi
 start_server
 say "a server on a virtual clock at $address"
 say "the sessions in $log, each ended by 30 minutes without a request:"
-"$build/client/examples/sessionize" --address "$address" --json "$log" 2>&1 >"$work/sessions"
+# Its summary is part of ours.
+{
+  "$build/client/examples/sessionize" --address "$address" --json "$log" 2>&3 >"$work/sessions"
+} 3>&1
 say "the first of them:"
 head -n 3 "$work/sessions"
 say "all of them:"

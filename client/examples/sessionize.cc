@@ -142,6 +142,7 @@ class Sessionizer {
              [] { return cli::Flush() ? absl::OkStatus() : NoOutput(); },
          .on_warning = Warn});
     absl::Status status = watch.Await(absl::InfinitePast());
+    started_at_ = absl::Now();
     if (status.ok()) status = ReadLog(watch);
     if (status.ok()) status = Finish(watch);
     bar_.reset();
@@ -241,7 +242,7 @@ class Sessionizer {
   LogClock clock_;
   const SessionStore store_;
   LogReader reader_;
-  const absl::Time started_at_ = absl::Now();
+  absl::Time started_at_ = absl::Now();
   uint64_t bytes_all_ = 0;  // 0: not known.
   absl::Duration longest_rest_;
   uint64_t lines_ = 0;

@@ -1,0 +1,35 @@
+// A server under test, as its users start it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "tests/client/process.h"
+
+namespace timecache {
+
+// A timecached process on a socket of its own, for as long as it lives. Not
+// thread-safe.
+class ServerProcess {
+ public:
+  // Starts it with these flags, and waits until it takes connections; a test
+  // without its server has nothing left to check, so that the process aborts.
+  explicit ServerProcess(const std::vector<std::string>& flags = {});
+  // Ends it, in good order.
+  ~ServerProcess();
+
+  // As clients take it: "unix:/...".
+  const std::string& address() const { return address_; }
+  Client MakeClient(const std::string& ns) const {
+    return Client(address_, {.default_namespace = ns});
+  }
+
+ private:
+  const std::string directory_;
+  const std::string address_;
+  Process process_;
+};
+
+}  // namespace timecache

@@ -1,0 +1,325 @@
+// sessionize, session_check and the demo as processes, on the real server.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cpp/virtual_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/process.h"
+#include "tests/examples/reference_sessions.h"
+#include "tests/examples/server_process.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
+
+constexpr int64_t kTtlUs = int64_t{30} * 60 * 1'000'000;
+constexpr int64_t kBuckets = 101;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A file for as long as it is needed.
+class TempFile {
+ public:
+  explicit TempFile(const std::string& text) {
+    const int fd = mkstemp(path_.data());
+    EXPECT_GE(fd, 0);
+    EXPECT_EQ(write(fd, text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+    close(fd);
+  }
+  ~TempFile() { unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/timecached-test-XXXXXX";
+};
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();
+  return lines;
+}
+
+ProcessResult Sessionize(const ServerProcess& server,
+                         const std::vector<std::string>& arguments,
+                         const std::string& input = "") {
+  std::vector<std::string> argv = {SESSIONIZE, "--json", "--address",
+                                   server.address()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return Process(argv, input).Wait();
+}
+
+// What was printed is each of the reference's sessions once, in order of their
+// ends; those of one moment in any order.
+void ExpectSessions(const std::string& out, const ReferenceResult& reference) {
+  const std::vector<std::string> told = Lines(out);
+  ASSERT_EQ(told.size(), reference.sessions.size());
+  for (size_t begin = 0, end = 0; begin < told.size(); begin = end) {
+    const int64_t ended_at_us = reference.sessions[begin].ended_at_us;
+    std::vector<std::string> expected;
+    for (; end < told.size() &&
+           reference.sessions[end].ended_at_us == ended_at_us;
+         ++end) {
+      expected.push_back(reference.sessions[end].json);
+    }
+    std::vector<std::string> these(told.begin() + begin, told.begin() + end);
+    std::sort(these.begin(), these.end());
+    std::sort(expected.begin(), expected.end());
+    ASSERT_EQ(these, expected) << "from line " << begin + 1;
+  }
+}
+
+// A request of this visitor at 10:00:00 plus so many seconds.
+std::string Request(const std::string& visitor, int second,
+                    const std::string& bytes = "100") {
+  char time[16];
+  std::snprintf(time, sizeof(time), "%02d:%02d:%02d", 10 + second / 3600,
+                second / 60 % 60, second % 60);
+  return absl::StrCat(visitor, " - - [17/May/2015:", time,
+                      " +0000] \"GET / HTTP/1.1\" 200 ", bytes,
+                      " \"-\" \"Agent \\\"7\\\"\"\n");
+}
+
+// 10:00:00 is a multiple of 18 s: a session of second 0 ends at second 1800.
+std::string SmallLog() {
+  return absl::StrCat(
+      Request("192.0.2.1", 0), "no log line\n", Request("192.0.2.2", 1, "-"),
+      Request("2001:db8::7", 18, "7"), Request("host.example", 900),
+      // Late: by less and by more than what came before.
+      Request("192.0.2.2", 890), Request("2001:db8::7", 3),
+      "192.0.2.9 - - [31/Apr/2015:10:00:00 +0000] \"GET /\" 200 1\n", "\n",
+      // Just before its end: its session goes on.
+      Request("192.0.2.1", 1799),
+      // The same moment in another time zone, and the line's end is "\r\n".
+      "192.0.2.3 - bob [17/May/2015:12:30:00 +0200] \"GET /\" 304 -\r\n",
+      std::string(100'000, 'x'), "\n",
+      // At its very end, 900 s + 1800 s: a new session.
+      Request("host.example", 2700, "11"),
+      // Long after all others have ended, and without the line's end.
+      Request("192.0.2.1", 12'000, "18446744073709551"),
+      "192.0.2.2 - - [17/May/2015:10:00:05 +0000] \"GET /\" 200 5");
+}
+
+// Runs a log of its own on a new server, and compares.
+void ExpectAsReference(const std::string& log, int64_t ttl_us, int64_t buckets,
+                       const std::string& ttl) {
+  const TempFile file(log);
+  const ReferenceResult reference = ComputeReference(log, ttl_us, buckets);
+  const ServerProcess server({"--virtual-clock"});
+  const ProcessResult result = Sessionize(
+      server, {"--ttl", ttl, "--buckets", absl::StrCat(buckets), file.path()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(absl::StrCat(" ", reference.malformed,
+                                                 " of them skipped")));
+  ExpectSessions(result.out, reference);
+}
+
+TEST(Sessionize, SmallLogByHand) {
+  const TempFile file(SmallLog());
+  const ServerProcess server({"--virtual-clock"});
+  const ProcessResult result = Sessionize(server, {file.path()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("15 lines, 4 of them skipped; 8 sessions"));
+  EXPECT_THAT(result.err, HasSubstr("line 2 is skipped"));
+  std::vector<std::string> told = Lines(result.out);
+  ASSERT_EQ(told.size(), 8u);
+  std::sort(told.begin(), told.end());
+  EXPECT_EQ(told[0],
+            R"({"visitor":"192.0.2.1","first":"2015-05-17T10:00:00Z",)"
+            R"("last":"2015-05-17T10:29:59Z","requests":2,"bytes":200,)"
+            R"("ended_at":"2015-05-17T11:00:00Z"})");
+  EXPECT_EQ(told[1],
+            R"({"visitor":"192.0.2.1","first":"2015-05-17T13:20:00Z",)"
+            R"("last":"2015-05-17T13:20:00Z","requests":1,)"
+            R"("bytes":18446744073709551,"ended_at":"2015-05-17T13:50:06Z"})");
+  EXPECT_EQ(told[2],
+            R"({"visitor":"192.0.2.2","first":"2015-05-17T10:00:01Z",)"
+            R"("last":"2015-05-17T10:14:50Z","requests":2,"bytes":100,)"
+            R"("ended_at":"2015-05-17T10:45:00Z"})");
+}
+
+TEST(Sessionize, SmallLogAsTheReferenceSays) {
+  ExpectAsReference(SmallLog(), kTtlUs, kBuckets, "30m");
+  ExpectAsReference(SmallLog(), kTtlUs, 2, "30m");
+  // Ends within a second: 601 s / 7 is no whole number of microseconds.
+  ExpectAsReference(SmallLog(), 601'000'000, 8, "601s");
+}
+
+TEST(Sessionize, RealLogAsTheReferenceSays) {
+  const std::string log = ReadFile(ACCESS_LOG);
+  if (log.empty()) GTEST_SKIP() << "there is no " << ACCESS_LOG;
+  ExpectAsReference(log, kTtlUs, kBuckets, "30m");
+}
+
+TEST(Sessionize, SessionsGoOnInAnotherRun) {
+  const std::string log = SmallLog();
+  const size_t half = log.find("192.0.2.2", log.size() / 2 - 50'000);
+  const TempFile rest(log.substr(half));
+  const ServerProcess server({"--virtual-clock"});
+  const ProcessResult before =
+      Sessionize(server, {"--leave", "-"}, log.substr(0, half));
+  EXPECT_EQ(before.exit_code, 0) << before.err;
+  const ProcessResult after = Sessionize(server, {rest.path()});
+  EXPECT_EQ(after.exit_code, 0) << after.err;
+  ExpectSessions(before.out + after.out,
+                 ComputeReference(log, kTtlUs, kBuckets));
+}
+
+TEST(Sessionize, SessionsEndInRealTimeToo) {
+  const ServerProcess server;
+  const ProcessResult result =
+      Sessionize(server, {"--ttl", "100ms", "--buckets", "11", "-"},
+                 Request("192.0.2.1", 0) + Request("2001:db8::7", 9));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> told = Lines(result.out);
+  ASSERT_EQ(told.size(), 2u) << result.out;
+  EXPECT_THAT(
+      result.out,
+      HasSubstr(R"({"visitor":"192.0.2.1","first":"2015-05-17T10:00:00Z",)"
+                R"("last":"2015-05-17T10:00:00Z","requests":1,)"));
+  EXPECT_THAT(result.out, HasSubstr(R"({"visitor":"2001:db8::7")"));
+}
+
+TEST(Sessionize, LeavesSessionsToARealServer) {
+  const ServerProcess server;
+  const ProcessResult result =
+      Sessionize(server, {"--leave", "-"}, Request("192.0.2.1", 0));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  const auto entry = server.MakeClient("sessions").Get("192.0.2.1");
+  ASSERT_TRUE(entry.ok() && *entry) << entry.status();
+  EXPECT_THAT((*entry)->value, HasSubstr("\"requests\":1"));
+}
+
+TEST(Sessionize, LogBehindTheClockIsWarnedAbout) {
+  const ServerProcess server({"--virtual-clock"});
+  const Client client = server.MakeClient("sessions");
+  ASSERT_TRUE(VirtualClock(client)
+                  .AdvanceTo(absl::FromUnixSeconds(2'000'000'000))
+                  .ok());
+  const ProcessResult result =
+      Sessionize(server, {"-"}, Request("192.0.2.1", 0));
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("start a new server"));
+  EXPECT_THAT(Lines(result.out), ::testing::SizeIs(1));
+}
+
+TEST(Sessionize, EmptyLogHasNoSessions) {
+  const ServerProcess server({"--virtual-clock"});
+  const ProcessResult result = Sessionize(server, {"-"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Sessionize, ErrorsSayWhatToDo) {
+  ProcessResult result =
+      Process({SESSIONIZE, "--address", "unix:/nowhere", "-"}).Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("./dev run"));
+  result = Process({SESSIONIZE, "/nowhere/access.log"}).Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("No such file"));
+  result = Process({SESSIONIZE}).Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  result = Process({SESSIONIZE, "--help"}).Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("Examples:"));
+}
+
+TEST(Sessionize, TextHasOneHeading) {
+  const ServerProcess server({"--virtual-clock"});
+  const ProcessResult result =
+      Process({SESSIONIZE, "--address", server.address(), "-"},
+              Request("a.example", 0) + Request("b.example", 5000))
+          .Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Lines(result.out),
+              ElementsAre(HasSubstr("VISITOR"), HasSubstr("a.example"),
+                          HasSubstr("b.example")));
+}
+
+// session_check on what was told of the small log, changed by hand.
+ProcessResult CheckTold(const std::vector<std::string>& told) {
+  const TempFile log(SmallLog());
+  std::string text;
+  for (const std::string& line : told) absl::StrAppend(&text, line, "\n");
+  const TempFile sessions(text);
+  return Process({SESSION_CHECK, log.path(), sessions.path()}).Wait();
+}
+
+std::vector<std::string> ReferenceLines() {
+  std::vector<std::string> lines;
+  for (auto& session :
+       ComputeReference(SmallLog(), kTtlUs, kBuckets).sessions) {
+    lines.push_back(std::move(session.json));
+  }
+  return lines;
+}
+
+TEST(SessionCheck, TakesWhatTheReferenceSays) {
+  const ProcessResult result = CheckTold(ReferenceLines());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("told exactly once  all 8"));
+  EXPECT_THAT(result.out, HasSubstr("15, of which 4 skipped"));
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
+TEST(SessionCheck, FindsWhatIsMissingTwiceChangedOrOutOfOrder) {
+  const std::vector<std::string> right = ReferenceLines();
+  std::vector<std::string> wrong = right;
+  wrong.pop_back();
+  ProcessResult result = CheckTold(wrong);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("NO: 1 not told, 0 told and not"));
+
+  wrong = right;
+  wrong.push_back(right.back());
+  result = CheckTold(wrong);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("NO: 0 not told, 1 told and not"));
+
+  wrong = right;
+  wrong[3].replace(wrong[3].find("\"requests\":"), 12, "\"requests\":9");
+  result = CheckTold(wrong);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("NO: 1 not told, 1 told and not"));
+  EXPECT_THAT(result.err, HasSubstr(wrong[3]));
+
+  wrong = right;
+  std::swap(wrong.front(), wrong.back());
+  result = CheckTold(wrong);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("not in order"));
+
+  EXPECT_EQ(CheckTold({"hello"}).exit_code, 2);
+}
+
+TEST(Demo, RunsOnALogAndSaysWhatItFound) {
+  const TempFile log(SmallLog());
+  const ProcessResult result = Process({DEMO, BUILD_DIR, log.path()}).Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("15 lines, 4 of them skipped"));
+  EXPECT_THAT(result.out, HasSubstr("told exactly once  all 8"));
+  EXPECT_EQ(Process({DEMO, BUILD_DIR, "/nowhere"}).Wait().exit_code, 2);
+}
+
+}  // namespace
+}  // namespace timecache
