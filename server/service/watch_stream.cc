@@ -25,6 +25,11 @@ v1::ExpiryCause ToProto(Cause cause) {
   return v1::EXPIRY_CAUSE_UNSPECIFIED;
 }
 
+// The engine knows one namespace; a watch has several.
+std::string FieldPath(const std::string& field) {
+  return field == "namespace" ? "namespaces" : field;
+}
+
 }  // namespace
 
 WatchStream::WatchStream(WatchHub* hub, const v1::WatchExpiredRequest& request)
@@ -147,8 +152,7 @@ void WatchStream::Pump() {
   for (size_t i = 0; i < sources_.size() && !ended_; ++i) {
     Source& source = sources_[turn_];
     turn_ = (turn_ + 1) % sources_.size();
-    if (Compose(&source, source.heartbeat_us <= now_us)) {
-      source.heartbeat_us = draining_ ? kNeverUs : now_us + interval_us_;
+    if (Compose(&source, now_us)) {
       writing_ = true;
       StartWrite(&response_);
       return;
@@ -163,8 +167,8 @@ void WatchStream::Pump() {
 }
 
 // Fills response_ with what the source has; false if there is nothing to say.
-bool WatchStream::Compose(Source* source, bool heartbeat) {
-  const int64_t now_us = hub_->clock()->NowUs();
+bool WatchStream::Compose(Source* source, int64_t now_us) {
+  const bool heartbeat = source->heartbeat_us <= now_us;
   if (heartbeat) source->map->RefreshWatermark(now_us);
   response_.Clear();
   for (int reads = 0; reads < kMaxEmptyReads; ++reads) {
@@ -182,6 +186,9 @@ bool WatchStream::Compose(Source* source, bool heartbeat) {
     }
     if (!chunk.more) {
       if (!told && !heartbeat) return false;
+      // Only now: a heartbeat is due until the watermark behind all events is
+      // told, also where the last of them are filtered out.
+      source->heartbeat_us = draining_ ? kNeverUs : now_us + interval_us_;
       break;
     }
     if (told) break;
@@ -219,7 +226,7 @@ void WatchStream::SetTimer() {
 
 void WatchStream::End(const absl::Status& status) {
   ended_ = true;
-  Finish(ToGrpcStatus(status));
+  Finish(ToGrpcStatus(status, FieldPath));
 }
 
 }  // namespace timecache

@@ -63,7 +63,7 @@ class WatchStream final
 
   absl::Status Open(const Registry& registry);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Compose(Source* source, bool heartbeat)
+  bool Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddEvents(const TimeCacheMap& map, const EventBatch& batch,
                  int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
