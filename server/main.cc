@@ -63,11 +63,17 @@ absl::Status CreateNamespaces(const v1::ServerConfig& config,
   for (const v1::NamespaceConfig& from : config.namespaces()) {
     const auto map = registry->Create(from.name(), *NewOptions(from.options()));
     if (!map.ok()) return map.status();
-    v1::NamespaceOptions options;
-    SetOptions((*map)->options(), &options);
-    LogNamespace("namespace_created", from.name(), options.ShortDebugString());
   }
   return absl::OkStatus();
+}
+
+// Once the server listens: one that cannot has nothing to say but why.
+void LogNamespaces(const v1::ServerConfig& config) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    v1::NamespaceOptions options;
+    SetOptions(*NewOptions(from.options()), &options);
+    LogNamespace("namespace_created", from.name(), options.ShortDebugString());
+  }
 }
 
 int Serve(const v1::ServerConfig& config, bool virtual_clock,
@@ -100,6 +106,7 @@ int Serve(const v1::ServerConfig& config, bool virtual_clock,
   Server server(&registry, &reaper, &clock, std::move(options));
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
+  LogNamespaces(config);
   Log(LogLevel::kInfo, "server_started",
       {{"version", Version()},
        {"address", absl::StrJoin(server.addresses(), ",")},
