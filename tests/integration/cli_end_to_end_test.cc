@@ -1,0 +1,149 @@
+// timecachectl against timecached: what only the real server shows.
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/process.h"
+#include "tests/support/server_process.h"
+
+namespace timecache::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class CliEndToEndTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Argv(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(),
+                     {TIMECACHECTL, "--address", server_.address()});
+    return arguments;
+  }
+  Exit Run(const std::vector<std::string>& arguments,
+           const std::string& input = "") const {
+    return RunToEnd(Argv(arguments), input);
+  }
+  // Runs it with --json; its one line.
+  json RunJson(std::vector<std::string> arguments, int code = 0) const {
+    arguments.push_back("--json");
+    const Exit exit = Run(arguments);
+    EXPECT_EQ(exit.code, code) << exit.err;
+    const json line = json::parse(exit.out, nullptr, false);
+    EXPECT_FALSE(line.is_discarded()) << exit.out << exit.err;
+    return line;
+  }
+
+  ServerProcess server_;
+};
+
+TEST_F(CliEndToEndTest, PutsReadsRenewsAndRemoves) {
+  EXPECT_EQ(Run({"put", "a", "one", "--ttl", "1m"}).code, 0);
+  const Exit got = Run({"get", "a"});
+  EXPECT_EQ(got.code, 0);
+  EXPECT_EQ(got.out, "one\n");
+  EXPECT_EQ(Run({"contains", "a"}).code, 0);
+  EXPECT_EQ(Run({"touch", "a"}).code, 0);
+  EXPECT_THAT(Run({"size"}).out, HasSubstr("1"));
+  EXPECT_EQ(Run({"rm", "a"}).code, 0);
+  for (const char* command : {"get", "contains", "touch", "rm"}) {
+    EXPECT_EQ(Run({command, "a"}).code, 1) << command;
+  }
+}
+
+TEST_F(CliEndToEndTest, SpeaksJson) {
+  const uint64_t version = RunJson({"put", "a", "one"})["version"];
+  const json got = RunJson({"get", "a"});
+  EXPECT_EQ(got["key"], "a");
+  EXPECT_EQ(got["value"], "one");
+  EXPECT_EQ(got["version"], version);
+  EXPECT_GT(RunJson({"touch", "a"})["version"].get<uint64_t>(), version);
+  EXPECT_EQ(RunJson({"size"})["entries"], 1);
+  EXPECT_EQ(RunJson({"scan"})["key"], "a");
+  EXPECT_EQ(RunJson({"rm", "a"})["removed"], true);
+  EXPECT_EQ(RunJson({"rm", "a"}, 1)["removed"], false);
+  EXPECT_EQ(RunJson({"put", "a", "x", "--if-present"}, 1)["reason"],
+            "KEY_NOT_FOUND");
+}
+
+TEST_F(CliEndToEndTest, ErrorsOfTheServerAreTwoAndSayWhatIsWrong) {
+  const std::vector<std::vector<std::string>> cases = {
+      {"get", "a", "-n", "absent"}, {"put", "a", "x", "--ttl", "8d"},
+      {"ns", "create", "UPPER"},    {"ns", "create", "new", "--buckets", "1"},
+      {"ns", "get", "absent"},      {"watch", "-n", "absent"}};
+  const std::vector<std::string> words = {"absent",    "max_ttl", "1 to 63",
+                                          "between 2", "absent",  "absent"};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Exit exit = Run(cases[i]);
+    EXPECT_EQ(exit.code, 2) << words[i];
+    EXPECT_THAT(exit.err, HasSubstr(words[i]));
+  }
+}
+
+TEST_F(CliEndToEndTest, AdministersNamespaces) {
+  EXPECT_EQ(
+      Run({"ns", "create", "new", "--ttl", "10s", "--buckets", "11"}).code, 0);
+  EXPECT_EQ(Run({"ns", "create", "new"}).code, 2);
+  EXPECT_THAT(Run({"ns", "list"}).out, HasSubstr("new"));
+  EXPECT_EQ(Run({"ns", "update", "new", "--max-entries", "5"}).code, 0);
+  const Exit described = Run({"ns", "get", "new", "--json"});
+  EXPECT_THAT(described.out, HasSubstr("\"max_entries\":5"));
+  EXPECT_THAT(described.out, HasSubstr("\"num_buckets\":11"));
+  EXPECT_EQ(Run({"put", "a", "1", "-n", "new"}).code, 0);
+  EXPECT_EQ(Run({"ns", "rotate", "new"}).code, 0);
+  EXPECT_EQ(Run({"get", "a", "-n", "new"}).code, 1);
+  EXPECT_EQ(Run({"ns", "delete", "new"}).code, 0);
+  EXPECT_EQ(Run({"ns", "delete", "new"}).code, 2);
+}
+
+TEST_F(CliEndToEndTest, WatchesWhatExpires) {
+  ASSERT_EQ(
+      Run({"ns", "create", "quick", "--ttl", "200ms", "--buckets", "3"}).code,
+      0);
+  ChildProcess watch(Argv(
+      {"watch", "-n", "quick", "--json", "--count", "2", "--from-earliest"}));
+  ASSERT_EQ(Run({"put", "a", "one", "-n", "quick"}).code, 0);
+  const json first = json::parse(watch.ReadLine(), nullptr, false);
+  EXPECT_EQ(first["key"], "a");
+  EXPECT_EQ(first["value"], "one");
+  EXPECT_EQ(first["cause"], "expired");
+  ASSERT_EQ(Run({"put", "b", "two", "-n", "quick"}).code, 0);
+  EXPECT_EQ(json::parse(watch.ReadLine(), nullptr, false)["key"], "b");
+  const Exit exit = watch.Wait();
+  EXPECT_EQ(exit.code, 0) << exit.err;
+  EXPECT_EQ(exit.out, "");
+}
+
+TEST_F(CliEndToEndTest, LoadsManyEntries) {
+  constexpr int kEntries = 2'000;
+  std::string lines;
+  for (int i = 0; i < kEntries; ++i) {
+    absl::StrAppend(&lines, "key", i, "\tvalue", i, "\n");
+  }
+  const Exit loaded = Run({"load", "-"}, lines);
+  EXPECT_EQ(loaded.code, 0) << loaded.err;
+  EXPECT_EQ(RunJson({"size"})["entries"], kEntries);
+  EXPECT_EQ(Run({"get", "key77"}).out, "value77\n");
+  const Exit scanned = Run({"scan", "--json"});
+  EXPECT_EQ(std::count(scanned.out.begin(), scanned.out.end(), '\n'), kEntries);
+}
+
+TEST_F(CliEndToEndTest, WithoutAServerItSaysHowToStartOne) {
+  server_.process().Signal(SIGTERM);
+  EXPECT_EQ(server_.process().Wait().code, 0);
+  const Exit exit = Run({"get", "a"});
+  EXPECT_EQ(exit.code, 2);
+  EXPECT_THAT(exit.err, StartsWith("timecachectl: "));
+  EXPECT_THAT(exit.err,
+              HasSubstr(absl::StrCat("no server at ", server_.address(),
+                                     ": start one with ./dev run")));
+}
+
+}  // namespace
+}  // namespace timecache::test

@@ -1,0 +1,179 @@
+// Bad input to the data's RPCs: code, reason, field and limit of each.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/support/test_server.h"
+
+namespace timecache::test {
+namespace {
+
+using Data = v1::TimeCacheService::Stub;
+using grpc::StatusCode;
+
+class DataErrorsTest : public ::testing::Test {
+ protected:
+  template <typename Request, typename Response>
+  grpc::Status Do(grpc::Status (Data::*method)(grpc::ClientContext*,
+                                               const Request&, Response*),
+                  const std::string& request) {
+    return Call(server_.data(), method, Proto<Request>(request)).status;
+  }
+  template <typename Request, typename Response>
+  grpc::Status Stream(std::unique_ptr<grpc::ClientReader<Response>> (
+                          Data::*method)(grpc::ClientContext*, const Request&),
+                      const std::string& request) {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    auto reader = (server_.data()->*method)(&context, Proto<Request>(request));
+    Response response;
+    EXPECT_FALSE(reader->Read(&response)) << response.ShortDebugString();
+    return reader->Finish();
+  }
+
+  // Every RPC, with a request that begins with `names` and has `fields`.
+  using Rpc = std::function<grpc::Status(const std::string&)>;
+  std::vector<Rpc> KeyRpcs() {
+    return {
+        [this](const std::string& r) { return Do(&Data::Put, r); },
+        [this](const std::string& r) { return Do(&Data::Get, r); },
+        [this](const std::string& r) { return Do(&Data::Remove, r); },
+        [this](const std::string& r) { return Do(&Data::Contains, r); },
+        [this](const std::string& r) { return Do(&Data::Touch, r); },
+    };
+  }
+
+  TestServer server_;
+};
+
+TEST_F(DataErrorsTest, MalformedNamesAreRefusedByEveryRpc) {
+  for (const std::string& name :
+       {std::string("UPPER"), std::string("-a"), std::string("a-"),
+        std::string("a_b"), std::string(".a"), std::string(64, 'a')}) {
+    const std::string fields = absl::StrCat("namespace: '", name, "'");
+    for (const Rpc& rpc : KeyRpcs()) {
+      ExpectInvalid(rpc(fields + " key: 'k'"), "namespace",
+                    "1 to 63 characters");
+    }
+    ExpectInvalid(Do(&Data::Size, fields), "namespace", "1 to 63 characters");
+    ExpectInvalid(Stream(&Data::Scan, fields), "namespace",
+                  "1 to 63 characters");
+    ExpectInvalid(
+        Stream(&Data::WatchExpired, absl::StrCat("namespaces: '", name, "'")),
+        "namespaces", "1 to 63 characters");
+  }
+  ExpectInvalid(Do(&Data::Size, ""), "namespace", "must be set");
+}
+
+TEST_F(DataErrorsTest, AMissingNamespaceIsNotFoundForEveryRpc) {
+  const std::string fields = "namespace: 'absent'";
+  for (const Rpc& rpc : KeyRpcs()) {
+    ExpectError(rpc(fields + " key: 'k'"), StatusCode::NOT_FOUND,
+                "NAMESPACE_NOT_FOUND", "absent");
+  }
+  ExpectError(Do(&Data::Size, fields), StatusCode::NOT_FOUND,
+              "NAMESPACE_NOT_FOUND", "absent");
+  ExpectError(Stream(&Data::Scan, fields), StatusCode::NOT_FOUND,
+              "NAMESPACE_NOT_FOUND", "absent");
+  ExpectError(
+      Stream(&Data::WatchExpired, "namespaces: 'default' namespaces: 'absent'"),
+      StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND", "absent");
+}
+
+TEST_F(DataErrorsTest, KeysOutOfRangeAreRefusedByEveryRpc) {
+  const std::string long_key(4097, 'k');
+  for (const Rpc& rpc : KeyRpcs()) {
+    ExpectInvalid(rpc("namespace: 'default'"), "key", "must not be empty");
+    ExpectInvalid(
+        rpc(absl::StrCat("namespace: 'default' key: '", long_key, "'")), "key",
+        "4096");
+  }
+  const std::string prefix = absl::StrCat("key_prefix: '", long_key, "'");
+  ExpectInvalid(Stream(&Data::Scan, "namespace: 'default' " + prefix),
+                "key_prefix", "4096");
+  ExpectInvalid(Stream(&Data::WatchExpired, "namespaces: 'default' " + prefix),
+                "key_prefix", "4096");
+}
+
+TEST_F(DataErrorsTest, AValueOverTheNamespacesLimitIsRefused) {
+  server_.Create("small", "max_value_bytes: 3");
+  EXPECT_TRUE(Do(&Data::Put, "namespace: 'small' key: 'k' value: '123'").ok());
+  ExpectInvalid(Do(&Data::Put, "namespace: 'small' key: 'k' value: '1234'"),
+                "value", "at most 3 bytes");
+  v1::PutRequest request;
+  request.set_namespace_("default");
+  request.set_key("k");
+  request.set_value(std::string((1 << 20) + 1, 'v'));
+  ExpectInvalid(Call(server_.data(), &Data::Put, request).status, "value",
+                "1048576");
+}
+
+TEST_F(DataErrorsTest, TtlsOutOfRangeAreNeverClamped) {
+  for (const char* ttl : {"", "seconds: -1", "nanos: -1", "nanos: 999000"}) {
+    const std::string fields =
+        absl::StrCat("namespace: 'default' key: 'k' ttl { ", ttl, " }");
+    ExpectInvalid(Do(&Data::Put, fields), "ttl", "between 1ms");
+    ExpectInvalid(Do(&Data::Touch, fields), "ttl", "between 1ms");
+  }
+  for (const char* ttl :
+       {"nanos: 1000000000", "seconds: 1 nanos: -1", "seconds: 315576000001"}) {
+    const std::string fields =
+        absl::StrCat("namespace: 'default' key: 'k' ttl { ", ttl, " }");
+    ExpectInvalid(Do(&Data::Put, fields), "ttl", "google.protobuf.Duration");
+    ExpectInvalid(Do(&Data::Touch, fields), "ttl", "google.protobuf.Duration");
+  }
+  const std::string over =
+      "namespace: 'default' key: 'k' ttl { seconds: 604800 nanos: 1 }";
+  ExpectInvalid(Do(&Data::Put, over), "ttl", "max_ttl of 168h");
+  ExpectInvalid(Do(&Data::Touch, over), "ttl", "max_ttl of 168h");
+  EXPECT_FALSE(server_.Get("k").has_entry());
+}
+
+TEST_F(DataErrorsTest, ConditionsThatMakeNoSenseAreRefused) {
+  const std::string fields = "namespace: 'default' key: 'k' ";
+  ExpectInvalid(Do(&Data::Put,
+                   fields + "condition: PUT_CONDITION_IF_ABSENT if_version: 1"),
+                "if_version", "condition");
+  ExpectInvalid(Do(&Data::Put, fields + "if_version: 0"), "if_version",
+                "IF_ABSENT");
+  ExpectInvalid(Do(&Data::Remove, fields + "if_version: 0"), "if_version",
+                "must not be 0");
+  ExpectInvalid(Do(&Data::Put, fields + "condition: 99"), "condition", "99");
+}
+
+TEST_F(DataErrorsTest, WatchesOutOfRangeAreRefused) {
+  ExpectInvalid(Stream(&Data::WatchExpired, ""), "namespaces", "1 to 64");
+  ExpectInvalid(Stream(&Data::WatchExpired,
+                       "namespaces: 'default' namespaces: 'default'"),
+                "namespaces", "once");
+  std::string many;
+  for (int i = 0; i < 65; ++i)
+    absl::StrAppend(&many, "namespaces: 'n", i, "' ");
+  ExpectInvalid(Stream(&Data::WatchExpired, many), "namespaces", "not 65");
+  ExpectInvalid(Stream(&Data::WatchExpired, "namespaces: 'default' start: 9"),
+                "start", "9");
+  for (const char* interval :
+       {"", "nanos: 9999000", "seconds: -1", "seconds: 3601"}) {
+    ExpectInvalid(
+        Stream(&Data::WatchExpired,
+               absl::StrCat("namespaces: 'default' heartbeat_interval { ",
+                            interval, " }")),
+        "heartbeat_interval", "10ms and 1h");
+  }
+  ExpectInvalid(Stream(&Data::WatchExpired,
+                       "namespaces: 'default' heartbeat_interval { seconds: 1 "
+                       "nanos: -1 }"),
+                "heartbeat_interval", "google.protobuf.Duration");
+  EXPECT_EQ(server_.Describe().statistics().watchers(), 0u);
+}
+
+TEST_F(DataErrorsTest, AnUnknownMethodIsUnimplemented) {
+  EXPECT_EQ(
+      CallRaw(server_.channel(), "/timecache.v1.TimeCacheService/Nothing", ""),
+      "");
+}
+
+}  // namespace
+}  // namespace timecache::test

@@ -1,0 +1,184 @@
+// Health, reflection, and the end of a server.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+constexpr int kServing = 1;
+constexpr int64_t kLongGraceUs = 60 * kMicrosPerSecond;
+// What nothing that is idle may take; far below the grace period.
+constexpr absl::Duration kQuick = absl::Seconds(10);
+
+TEST(Health, ServesFromTheStart) {
+  TestServer server;
+  EXPECT_EQ(HealthOf(server.channel()), kServing);
+}
+
+TEST(Reflection, ListsTheServices) {
+  TestServer server;
+  // ServerReflectionRequest{list_services: "*"}.
+  const std::string answer =
+      CallRaw(server.channel(),
+              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+              "\x3a\x01*");
+  EXPECT_THAT(answer, HasSubstr("timecache.v1.TimeCacheService"));
+  EXPECT_THAT(answer, HasSubstr("timecache.v1.NamespaceService"));
+  EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClock"));
+  EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
+}
+
+TEST(Drain, WatchersGetTheirLastWatermarkAndAGoodEnd) {
+  TestServer server;
+  WatchReader reader(server.data(), "default");
+  ASSERT_TRUE(reader.Next());
+  server.Put("dead", "1");
+  server.Put("live", "2", 3600 * kMicrosPerSecond);
+  server.AdvanceBy(2 * kTtlUs);
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(server.server().Drain(kLongGraceUs));
+  EXPECT_LT(absl::Now() - start, kQuick);
+  int64_t watermark_us = 0;
+  while (const auto message = reader.Next()) {
+    watermark_us = ToUs(message->watermark());
+  }
+  EXPECT_EQ(watermark_us, server.now_us());
+  EXPECT_EQ(reader.events(), 1u);
+  const grpc::Status status = reader.Drain();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST(Drain, IsQuickWithManyIdleWatchers) {
+  TestServer server;
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  std::vector<std::unique_ptr<v1::TimeCacheService::Stub>> stubs;
+  std::vector<std::unique_ptr<WatchReader>> readers;
+  for (int i = 0; i < 100; ++i) {
+    if (i % 20 == 0) {
+      channels.push_back(server.NewChannel());
+      stubs.push_back(v1::TimeCacheService::NewStub(channels.back()));
+    }
+    readers.push_back(
+        std::make_unique<WatchReader>(stubs.back().get(), "default"));
+    ASSERT_TRUE(readers.back()->Next());
+  }
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(server.server().Drain(kLongGraceUs));
+  EXPECT_LT(absl::Now() - start, kQuick);
+  for (auto& reader : readers) EXPECT_TRUE(reader->Drain().ok());
+}
+
+TEST(Drain, ANewCallIsUnavailable) {
+  TestServer server;
+  server.Put("a", "1");
+  EXPECT_TRUE(server.server().Drain(kLongGraceUs));
+  EXPECT_EQ(HealthOf(server.channel()), -1);
+  EXPECT_EQ(Call(server.data(), &v1::TimeCacheService::Stub::Get,
+                 Proto<v1::GetRequest>("namespace: 'default' key: 'a'"))
+                .status.error_code(),
+            StatusCode::UNAVAILABLE);
+  WatchReader reader(server.data(), "default");
+  EXPECT_EQ(reader.Drain().error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST(Drain, CallsInFlightFinish) {
+  TestServer server;
+  constexpr int kEntries = 30;
+  server.Fill(kEntries, "k", std::string(1 << 20, 'v'));
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  auto reader = server.data()->Scan(
+      &context, Proto<v1::ScanRequest>("namespace: 'default'"));
+  v1::ScanResponse page;
+  ASSERT_TRUE(reader->Read(&page));
+  int entries = page.entries_size();
+  // The end of a watch says that the drain has begun.
+  WatchReader watcher(server.data(), "default");
+  ASSERT_TRUE(watcher.Next());
+  std::atomic<bool> drained{false};
+  std::thread drain([&] {
+    EXPECT_TRUE(server.server().Drain(kLongGraceUs));
+    drained = true;
+  });
+  EXPECT_TRUE(watcher.Drain().ok());
+  EXPECT_FALSE(drained);
+  while (reader->Read(&page)) entries += page.entries_size();
+  const grpc::Status status = reader->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(entries, kEntries);
+  drain.join();
+}
+
+TEST(Drain, AStalledWatcherHoldsItForTheGracePeriodAndNoLonger) {
+  TestServer server;
+  WatchReader stalled(server.data(), "default");
+  ASSERT_TRUE(stalled.Next());
+  server.Fill(40, "k", std::string(1 << 20, 'v'));
+  server.AdvanceBy(2 * kTtlUs);
+  constexpr int64_t kGraceUs = 300'000;
+  const absl::Time start = absl::Now();
+  EXPECT_FALSE(server.server().Drain(kGraceUs));
+  const absl::Duration took = absl::Now() - start;
+  EXPECT_GE(took, absl::Microseconds(kGraceUs));
+  EXPECT_LT(took, kQuick);
+  EXPECT_FALSE(stalled.Drain().ok());
+}
+
+TEST(Drain, AServerThatWasNeverDrainedEndsByItself) {
+  auto server = std::make_unique<TestServer>();
+  WatchReader reader(server->data(), "default");
+  ASSERT_TRUE(reader.Next());
+  server->Put("a", "1");
+  const absl::Time start = absl::Now();
+  // The stub of the reader's call may go before it.
+  server.reset();
+  EXPECT_LT(absl::Now() - start, kQuick);
+}
+
+// gRPC's own health service ends no watch before the server cancels it: who
+// watches is told at once, and holds the drain for the grace period at most.
+TEST(Drain, HealthWatchersAreToldAndHoldItNoLongerThanTheGracePeriod) {
+  TestServer server;
+  RawStream health(server.channel(), "/grpc.health.v1.Health/Watch", "");
+  EXPECT_EQ(health.Next(), std::string("\x08\x01"));
+  const absl::Time start = absl::Now();
+  server.server().Drain(300'000);
+  EXPECT_LT(absl::Now() - start, kQuick);
+  EXPECT_EQ(health.Next(), std::string("\x08\x02"));
+  EXPECT_EQ(health.Next(), std::nullopt);
+}
+
+TEST(Start, APortThatIsTakenIsNamed) {
+  TestServer server;
+  const std::string address = server.server().addresses().at(0);
+  ManualClock clock;
+  Reaper reaper(&clock);
+  Registry registry(&clock, &reaper, {});
+  ServerOptions options;
+  options.addresses = {"127.0.0.1:0", address};
+  options.observer = [](absl::string_view, const std::string&,
+                        const std::string&) {};
+  Server second(&registry, &reaper, &clock, options);
+  const absl::Status status = second.Start();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("cannot listen on " + address + ": Address already"));
+  // The first is not disturbed.
+  EXPECT_EQ(HealthOf(server.channel()), kServing);
+}
+
+}  // namespace
+}  // namespace timecache::test

@@ -1,0 +1,285 @@
+// NamespaceService: namespaces made, described, changed, deleted and rotated
+// while the server runs.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using Names = v1::NamespaceService::Stub;
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class NamespaceTest : public ::testing::Test {
+ protected:
+  explicit NamespaceTest(const TestServerOptions& options = {})
+      : server_(options) {}
+
+  template <typename Request, typename Response>
+  Reply<Response> Do(grpc::Status (Names::*method)(grpc::ClientContext*,
+                                                   const Request&, Response*),
+                     const std::string& request) {
+    return Call(server_.namespaces(), method, Proto<Request>(request));
+  }
+  Reply<v1::CreateNamespaceResponse> Create(const std::string& options) {
+    return Do(&Names::CreateNamespace,
+              absl::StrCat("name: 'new' options { ", options, " }"));
+  }
+  Reply<v1::UpdateNamespaceResponse> Update(const std::string& options) {
+    return Do(&Names::UpdateNamespace,
+              absl::StrCat("name: 'default' options { ", options, " }"));
+  }
+  std::vector<std::string> List() {
+    std::vector<std::string> names;
+    const auto list = Must(Do(&Names::ListNamespaces, ""));
+    for (const v1::Namespace& ns : list.namespaces()) {
+      names.push_back(ns.name());
+    }
+    return names;
+  }
+
+  TestServer server_;
+};
+
+TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
+  const v1::Namespace made = Must(Create("")).namespace_();
+  EXPECT_EQ(made.name(), "new");
+  EXPECT_EQ(made.options().SerializeAsString(),
+            Proto<v1::NamespaceOptions>(
+                "ttl { seconds: 30 } num_buckets: 101 max_ttl { seconds: "
+                "604800 } sliding: false max_entries: 0 max_bytes: 0 "
+                "limit_policy: LIMIT_POLICY_REJECT max_value_bytes: 1048576 "
+                "event_retention { seconds: 300 } event_retention_bytes: "
+                "67108864 num_shards: 16")
+                .SerializeAsString());
+  EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
+  EXPECT_EQ(made.statistics().entries(), 0u);
+  EXPECT_THAT(List(), ElementsAre("default", "new"));
+  EXPECT_THAT(server_.observed().back(), HasSubstr("namespace_created new"));
+}
+
+TEST_F(NamespaceTest, CreateTakesEveryOptionAtItsExtremes) {
+  EXPECT_TRUE(
+      Must(Create("ttl { nanos: 1000000 } num_buckets: 11 max_ttl { seconds: "
+                  "315360000 } sliding: true max_value_bytes: 16777216 "
+                  "event_retention {} event_retention_bytes: 1048576 "
+                  "num_shards: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST"))
+          .has_namespace_());
+  EXPECT_TRUE(
+      Do(&Names::CreateNamespace,
+         "name: 'other' options { ttl { seconds: 315360000 } num_buckets: "
+         "100000 event_retention { seconds: 604800 } event_retention_bytes: "
+         "68719476736 max_value_bytes: 1 num_shards: 256 }")
+          .status.ok());
+  EXPECT_EQ(ToUs(server_.Describe("other").options().max_ttl()),
+            int64_t{315'360'000} * kMicrosPerSecond);
+  EXPECT_EQ(server_.Describe("new").options().limit_policy(),
+            v1::LIMIT_POLICY_EVICT_OLDEST);
+}
+
+TEST_F(NamespaceTest, EveryOptionOutOfItsRangeIsRefusedByName) {
+  const struct {
+    const char* option;
+    const char* field;
+    const char* limit;
+  } kCases[] = {
+      {"ttl { nanos: 999000 }", "ttl", "between 1ms"},
+      {"ttl {}", "ttl", "between 1ms"},
+      {"ttl { seconds: -5 }", "ttl", "not -5s"},
+      {"ttl { seconds: 315360001 }", "ttl", "87600h"},
+      {"ttl { seconds: 1 nanos: -1 }", "ttl", "google.protobuf.Duration"},
+      {"num_buckets: 0", "num_buckets", "between 2 and 100000, not 0"},
+      {"num_buckets: 1", "num_buckets", "between 2 and 100000, not 1"},
+      {"num_buckets: 100001", "num_buckets", "not 100001"},
+      {"num_buckets: 4294967295", "num_buckets", "at most"},
+      {"ttl { nanos: 1000000 } num_buckets: 12", "num_buckets", "at most 11"},
+      {"max_ttl { seconds: 29 }", "max_ttl", "between 30s"},
+      {"max_ttl { seconds: 315360001 }", "max_ttl", "87600h"},
+      {"max_ttl { nanos: 1000000000 }", "max_ttl", "google.protobuf.Duration"},
+      {"max_entries: 9223372036854775808", "max_entries",
+       "9223372036854775807"},
+      {"max_bytes: 18446744073709551615", "max_bytes", "9223372036854775807"},
+      {"limit_policy: 7", "limit_policy", "7"},
+      {"max_value_bytes: 0", "max_value_bytes", "between 1 and 16777216"},
+      {"max_value_bytes: 16777217", "max_value_bytes", "not 16777217"},
+      {"event_retention { nanos: -1000 }", "event_retention", "between 0"},
+      {"event_retention { seconds: 604801 }", "event_retention", "168h"},
+      {"event_retention_bytes: 1048575", "event_retention_bytes", "1048576"},
+      {"event_retention_bytes: 68719476737", "event_retention_bytes",
+       "68719476736"},
+      {"num_shards: 0", "num_shards", "between 1 and 256"},
+      {"num_shards: 3", "num_shards", "power of two"},
+      {"num_shards: 512", "num_shards", "between 1 and 256"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.option);
+    const std::string field = absl::StrCat("options.", c.field);
+    ExpectInvalid(Create(c.option).status, field, c.limit);
+    ExpectError(Do(&Names::GetNamespace, "name: 'new'").status,
+                StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND");
+  }
+  const std::string before = server_.Describe().options().SerializeAsString();
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.option);
+    const grpc::Status status = Update(c.option).status;
+    EXPECT_EQ(PartsOf(status).code, StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(PartsOf(status).field, absl::StrCat("options.", c.field));
+  }
+  EXPECT_EQ(server_.Describe().options().SerializeAsString(), before);
+}
+
+TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
+  for (const char* name : {"", "UPPER", "a_b", "-a"}) {
+    const std::string request = absl::StrCat("name: '", name, "'");
+    const char* limit = *name == '\0' ? "must be set" : "1 to 63 characters";
+    ExpectInvalid(Do(&Names::CreateNamespace, request).status, "name", limit);
+    ExpectInvalid(Do(&Names::GetNamespace, request).status, "name", limit);
+    ExpectInvalid(Do(&Names::UpdateNamespace, request).status, "name", limit);
+    ExpectInvalid(Do(&Names::DeleteNamespace, request).status, "name", limit);
+    ExpectInvalid(Do(&Names::RotateNamespace, request).status, "name", limit);
+  }
+  const std::string absent = "name: 'absent'";
+  for (const grpc::Status& status :
+       {Do(&Names::GetNamespace, absent).status,
+        Do(&Names::UpdateNamespace, absent).status,
+        Do(&Names::DeleteNamespace, absent).status,
+        Do(&Names::RotateNamespace, absent).status}) {
+    ExpectError(status, StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND", "absent");
+  }
+}
+
+TEST_F(NamespaceTest, ANamespaceIsMadeOnce) {
+  EXPECT_TRUE(Create("").status.ok());
+  ExpectError(Create("").status, StatusCode::ALREADY_EXISTS, "NAMESPACE_EXISTS",
+              "new");
+}
+
+class FewNamespacesTest : public NamespaceTest {
+ protected:
+  static TestServerOptions Few() {
+    TestServerOptions options;
+    options.limits.max_namespaces = 2;
+    return options;
+  }
+  FewNamespacesTest() : NamespaceTest(Few()) {}
+};
+
+TEST_F(FewNamespacesTest, OneTooManyIsRefusedUntilAnotherGoes) {
+  server_.Create("second");
+  ExpectError(Create("").status, StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_NAMESPACES", "max_namespaces of 2");
+  Must(Do(&Names::DeleteNamespace, "name: 'second'"));
+  EXPECT_TRUE(Create("").status.ok());
+  EXPECT_THAT(List(), ElementsAre("default", "new"));
+}
+
+TEST_F(NamespaceTest, UpdateChangesWhatIsSetAndKeepsTheRest) {
+  Must(Update("sliding: true max_entries: 7"));
+  v1::Namespace now = Must(Update("num_buckets: 4")).namespace_();
+  EXPECT_TRUE(now.options().sliding());
+  EXPECT_EQ(now.options().max_entries(), 7u);
+  EXPECT_EQ(now.options().num_buckets(), 4u);
+  EXPECT_EQ(ToUs(now.options().ttl()), kTtlUs);
+  EXPECT_EQ(ToUs(now.bucket_width()), 10 * kMicrosPerSecond);
+  now = Must(Update("sliding: false")).namespace_();
+  EXPECT_FALSE(now.options().sliding());
+  EXPECT_EQ(now.options().num_buckets(), 4u);
+  EXPECT_EQ(Must(Update("")).namespace_().options().SerializeAsString(),
+            now.options().SerializeAsString());
+  EXPECT_THAT(server_.observed().back(),
+              HasSubstr("namespace_updated default"));
+}
+
+TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
+  ExpectInvalid(Update("num_shards: 32").status, "options.num_shards",
+                "fixed at creation, to 16");
+  EXPECT_TRUE(Update("num_shards: 16").status.ok());
+}
+
+TEST_F(NamespaceTest, AShorterTtlKeepsThePromiseToWhatIsIn) {
+  server_.Put("old", "1");
+  Must(Update("ttl { seconds: 1 } num_buckets: 2"));
+  server_.Put("new", "2");
+  server_.AdvanceBy(2 * kMicrosPerSecond);
+  EXPECT_FALSE(server_.Get("new").has_entry());
+  server_.AdvanceTo(DeathUs(kStartUs) - 1);
+  EXPECT_TRUE(server_.Get("old").has_entry());
+  server_.AdvanceTo(DeathUs(kStartUs));
+  EXPECT_FALSE(server_.Get("old").has_entry());
+}
+
+TEST_F(NamespaceTest, DeleteTakesEverythingAlong) {
+  server_.Put("a", "1");
+  Must(Do(&Names::DeleteNamespace, "name: 'default'"));
+  ExpectError(Do(&Names::DeleteNamespace, "name: 'default'").status,
+              StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND");
+  EXPECT_THAT(List(), ElementsAre());
+  server_.Create("default");
+  EXPECT_FALSE(server_.Get("a").has_entry());
+}
+
+TEST_F(NamespaceTest, RotateKillsTheOldestBucketNow) {
+  EXPECT_EQ(server_.Rotate(), 0u);
+  server_.Put("a", "1");
+  server_.Put("b", "2");
+  server_.AdvanceBy(kWidthUs);
+  server_.Put("c", "3");
+  EXPECT_EQ(server_.Describe().statistics().live_buckets(), 2u);
+  EXPECT_EQ(server_.Rotate(), 2u);
+  EXPECT_FALSE(server_.Get("a").has_entry());
+  EXPECT_TRUE(server_.Get("c").has_entry());
+  EXPECT_EQ(server_.Rotate(), 1u);
+  EXPECT_THAT(server_.observed().back(),
+              HasSubstr("namespace_rotated default entries: 1"));
+}
+
+TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
+  server_.Create("full",
+                 "max_entries: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST");
+  server_.Put("a", "1", 0, "full");
+  server_.Put("b", "22", 0, "full");
+  v1::NamespaceStatistics now = server_.Describe("full").statistics();
+  EXPECT_EQ(now.entries(), 1u);
+  EXPECT_EQ(now.bytes(), 3u);
+  EXPECT_GT(now.memory_bytes(), 0u);
+  EXPECT_EQ(now.live_buckets(), 1u);
+  server_.AdvanceBy(kTtlUs + kWidthUs);
+  server_.Put("c", "", 0, "full");
+  EXPECT_EQ(server_.Rotate("full"), 1u);
+  server_.AdvanceBy(1);
+  now = server_.Describe("full").statistics();
+  EXPECT_EQ(now.entries(), 0u);
+  EXPECT_EQ(now.evicted(), 1u);
+  EXPECT_EQ(now.expired(), 1u);
+  EXPECT_EQ(now.rotated(), 1u);
+  EXPECT_EQ(now.events_retained(), 3u);
+  EXPECT_GT(now.events_retained_bytes(), 0u);
+  EXPECT_EQ(ToUs(now.watermark()), server_.now_us());
+  EXPECT_EQ(now.watchers(), 0u);
+}
+
+TEST_F(NamespaceTest, EvictedAndRetainedBytesStayWithinTheirLimits) {
+  server_.Create("small",
+                 "max_bytes: 100 limit_policy: LIMIT_POLICY_EVICT_OLDEST");
+  server_.Put("a", "1", 0, "small");
+  v1::PutRequest request = Proto<v1::PutRequest>("namespace: 'small' key: 'b'");
+  request.set_value(std::string(100, 'x'));
+  ExpectError(
+      Call(server_.data(), &v1::TimeCacheService::Stub::Put, request).status,
+      StatusCode::RESOURCE_EXHAUSTED, "MAX_BYTES", "max_bytes of 100");
+  EXPECT_TRUE(server_.Get("a", "small").has_entry());
+  request.set_value(std::string(99, 'x'));
+  Must(Call(server_.data(), &v1::TimeCacheService::Stub::Put, request));
+  EXPECT_FALSE(server_.Get("a", "small").has_entry());
+  EXPECT_LE(server_.Describe("small").statistics().bytes(), 100u);
+}
+
+}  // namespace
+}  // namespace timecache::test

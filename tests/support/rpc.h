@@ -1,0 +1,113 @@
+// Calls in tests: bounded, and their errors taken apart.
+#pragma once
+
+#include <google/protobuf/text_format.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+
+namespace timecache::test {
+
+// No call of a test takes longer: one that would, fails.
+inline constexpr std::chrono::seconds kCallTimeout{60};
+
+inline void SetDeadline(grpc::ClientContext* context) {
+  context->set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+}
+
+// A message from its text form.
+template <typename Message>
+Message Proto(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+template <typename Response>
+struct Reply {
+  grpc::Status status;
+  Response response;
+};
+
+// Calls `method` of `stub`.
+template <typename Stub, typename Request, typename Response>
+Reply<Response> Call(Stub* stub,
+                     grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                  const Request&, Response*),
+                     const Request& request) {
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  Reply<Response> reply;
+  reply.status = (stub->*method)(&context, request, &reply.response);
+  return reply;
+}
+
+// The response of a call that must succeed.
+template <typename Response>
+Response Must(Reply<Response> reply) {
+  EXPECT_TRUE(reply.status.ok())
+      << reply.status.error_code() << ": " << reply.status.error_message();
+  return std::move(reply.response);
+}
+
+// What a program reads in an error.
+struct ErrorParts {
+  grpc::StatusCode code = grpc::StatusCode::OK;
+  std::string message;
+  // Of google.rpc.ErrorInfo; empty if there is none.
+  std::string domain;
+  std::string reason;
+  // Of google.rpc.BadRequest's only violation; empty if there is none.
+  std::string field;
+  std::string description;
+};
+
+ErrorParts PartsOf(const grpc::Status& status);
+
+// `status` is this error, in full: the details repeat its code and message.
+void ExpectError(const grpc::Status& status, grpc::StatusCode code,
+                 const std::string& reason,
+                 const std::string& part_of_message = "");
+
+// The same for INVALID_ARGUMENT about `field`, whose message names `limit`.
+void ExpectInvalid(const grpc::Status& status, const std::string& field,
+                   const std::string& limit);
+
+// A call with one request of a service whose generated code Debian does not
+// have. Messages are encoded. Not thread-safe.
+class RawStream {
+ public:
+  RawStream(const std::shared_ptr<grpc::Channel>& channel,
+            const std::string& method, const std::string& request);
+  // Cancels it.
+  ~RawStream();
+  RawStream(const RawStream&) = delete;
+  RawStream& operator=(const RawStream&) = delete;
+
+  // The next message, or nothing at the end.
+  std::optional<std::string> Next();
+
+ private:
+  bool Await();
+
+  grpc::CompletionQueue queue_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+// The first message of such a call; an error becomes "".
+std::string CallRaw(const std::shared_ptr<grpc::Channel>& channel,
+                    const std::string& method, const std::string& request);
+
+// grpc.health.v1: 1 is SERVING, 2 is NOT_SERVING; -1 if there is no answer.
+int HealthOf(const std::shared_ptr<grpc::Channel>& channel);
+
+}  // namespace timecache::test

@@ -1,0 +1,62 @@
+// timecached as a process that serves.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/process.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache::test {
+
+// Started on a free loopback port and ended by its destructor. Not thread-safe.
+class ServerProcess {
+ public:
+  // Waits until the server says that it has started. `arguments` must make it
+  // listen on 127.0.0.1 first.
+  explicit ServerProcess(
+      const std::vector<std::string>& arguments = {"--listen", "127.0.0.1:0"})
+      : process_(Argv(arguments)) {
+    while (started_.value("event", "") != "server_started") {
+      const std::string line = process_.ReadErrorLine();
+      started_ = nlohmann::json::parse(line, nullptr, false);
+      if (!started_.is_object()) {
+        ADD_FAILURE() << "not a line of JSON: " << line;
+        return;
+      }
+    }
+    const std::string addresses = started_["address"];
+    address_ = addresses.substr(0, addresses.find(','));
+    grpc::ChannelArguments channel_arguments;
+    channel_arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel(
+        address_, grpc::InsecureChannelCredentials(), channel_arguments);
+    data_ = v1::TimeCacheService::NewStub(channel_);
+  }
+
+  ChildProcess& process() { return process_; }
+  // The line that says so.
+  const nlohmann::json& started() const { return started_; }
+  const std::string& address() const { return address_; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  v1::TimeCacheService::Stub* data() { return data_.get(); }
+
+ private:
+  static std::vector<std::string> Argv(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {TIMECACHED, "--log-format=json"});
+    return arguments;
+  }
+
+  ChildProcess process_;
+  nlohmann::json started_ = nlohmann::json::object();
+  std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::TimeCacheService::Stub> data_;
+};
+
+}  // namespace timecache::test

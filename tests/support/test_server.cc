@@ -1,0 +1,116 @@
+#include "tests/support/test_server.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/service/convert.h"
+
+namespace timecache::test {
+namespace {
+
+ServerOptions ToServerOptions(const TestServerOptions& options,
+                              ManualClock* clock,
+                              NamespaceService::Observer observer) {
+  ServerOptions to;
+  to.addresses = {"127.0.0.1:0"};
+  to.max_watchers = options.max_watchers;
+  to.virtual_clock = clock;
+  to.observer = std::move(observer);
+  return to;
+}
+
+}  // namespace
+
+TestServer::TestServer(const TestServerOptions& options)
+    : manual_clock_(options.start_us),
+      reaper_(&manual_clock_),
+      registry_(&manual_clock_, &reaper_, options.limits),
+      server_(
+          &registry_, &reaper_, &manual_clock_,
+          ToServerOptions(
+              options, &manual_clock_,
+              [this](absl::string_view event, const std::string& name,
+                     const std::string& about) {
+                absl::MutexLock lock(&mu_);
+                observed_.push_back(absl::StrCat(event, " ", name, " ", about));
+              })) {
+  const absl::Status started = server_.Start();
+  EXPECT_TRUE(started.ok()) << started;
+  channel_ = NewChannel();
+  data_ = v1::TimeCacheService::NewStub(channel_);
+  namespaces_ = v1::NamespaceService::NewStub(channel_);
+  clock_stub_ = testing::v1::VirtualClock::NewStub(channel_);
+  Create("default");
+}
+
+std::shared_ptr<grpc::Channel> TestServer::NewChannel(
+    grpc::ChannelArguments arguments) const {
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(
+      server_.addresses().at(0), grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::vector<std::string> TestServer::observed() const {
+  absl::MutexLock lock(&mu_);
+  return observed_;
+}
+
+void TestServer::Create(const std::string& name, const std::string& options) {
+  v1::CreateNamespaceRequest request;
+  request.set_name(name);
+  *request.mutable_options() = Proto<v1::NamespaceOptions>(options);
+  Must(Call(namespaces(), &v1::NamespaceService::Stub::CreateNamespace,
+            request));
+}
+
+v1::Namespace TestServer::Describe(const std::string& name) {
+  v1::GetNamespaceRequest request;
+  request.set_name(name);
+  return Must(Call(namespaces(), &v1::NamespaceService::Stub::GetNamespace,
+                   request))
+      .namespace_();
+}
+
+uint64_t TestServer::Put(const std::string& key, const std::string& value,
+                         int64_t own_ttl_us, const std::string& name) {
+  v1::PutRequest request;
+  request.set_namespace_(name);
+  request.set_key(key);
+  request.set_value(value);
+  if (own_ttl_us != 0) SetDuration(own_ttl_us, request.mutable_ttl());
+  return Must(Call(data(), &v1::TimeCacheService::Stub::Put, request))
+      .version();
+}
+
+void TestServer::Fill(int count, const std::string& prefix,
+                      const std::string& value, const std::string& name) {
+  const std::shared_ptr<TimeCacheMap> map = registry_.Find(name).value();
+  for (int i = 0; i < count; ++i) {
+    const std::string key = absl::StrCat(prefix, i);
+    const Result result = map->Apply(Operation::Put(key, value), now_us());
+    EXPECT_TRUE(result.status.ok()) << result.status;
+  }
+}
+
+v1::GetResponse TestServer::Get(const std::string& key,
+                                const std::string& name) {
+  v1::GetRequest request;
+  request.set_namespace_(name);
+  request.set_key(key);
+  return Must(Call(data(), &v1::TimeCacheService::Stub::Get, request));
+}
+
+uint64_t TestServer::Rotate(const std::string& name) {
+  v1::RotateNamespaceRequest request;
+  request.set_name(name);
+  return Must(Call(namespaces(), &v1::NamespaceService::Stub::RotateNamespace,
+                   request))
+      .entries();
+}
+
+void TestServer::AdvanceTo(int64_t time_us) {
+  testing::v1::AdvanceRequest request;
+  SetTime(time_us, request.mutable_to());
+  Must(Call(clock(), &testing::v1::VirtualClock::Stub::Advance, request));
+}
+
+}  // namespace timecache::test

@@ -1,0 +1,93 @@
+// A whole server in a test: engine, services and a real port, on a clock that
+// stands still.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/clock.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+#include "server/service/server.h"
+#include "tests/support/rpc.h"
+#include "timecache/testing/v1/virtual_clock.grpc.pb.h"
+#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache::test {
+
+// No round moment: no deadline of a put at the start falls on a bucket's end.
+inline constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond + 1;
+
+// The options of the namespace "default" of a TestServer, which are the
+// defaults: 30 s in 101 buckets.
+inline constexpr int64_t kTtlUs = 30 * kMicrosPerSecond;
+inline constexpr int64_t kWidthUs = 300'000;
+
+struct TestServerOptions {
+  int64_t start_us = kStartUs;
+  RegistryLimits limits;
+  int64_t max_watchers = 10'000;
+};
+
+// Serves on a free loopback port, with the VirtualClock service and a namespace
+// "default". Not thread-safe but for its stubs.
+class TestServer {
+ public:
+  explicit TestServer(const TestServerOptions& options = {});
+  TestServer(const TestServer&) = delete;
+  TestServer& operator=(const TestServer&) = delete;
+
+  v1::TimeCacheService::Stub* data() { return data_.get(); }
+  v1::NamespaceService::Stub* namespaces() { return namespaces_.get(); }
+  testing::v1::VirtualClock::Stub* clock() { return clock_stub_.get(); }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  // A connection of its own.
+  std::shared_ptr<grpc::Channel> NewChannel(
+      grpc::ChannelArguments arguments = {}) const;
+
+  Server& server() { return server_; }
+  int64_t now_us() const { return manual_clock_.NowUs(); }
+  // What namespace_created and the like were told, in order.
+  std::vector<std::string> observed() const;
+
+  // Makes a namespace; `options` is a NamespaceOptions as text.
+  void Create(const std::string& name, const std::string& options = "");
+  v1::Namespace Describe(const std::string& name = "default");
+  // Puts, and returns the version. `own_ttl_us` 0: the namespace's ttl.
+  uint64_t Put(const std::string& key, const std::string& value,
+               int64_t own_ttl_us = 0, const std::string& name = "default");
+  // Puts `count` entries PREFIX0, PREFIX1, .. behind the API's back: a call
+  // each would take long.
+  void Fill(int count, const std::string& prefix, const std::string& value,
+            const std::string& name = "default");
+  v1::GetResponse Get(const std::string& key,
+                      const std::string& name = "default");
+  uint64_t Rotate(const std::string& name = "default");
+  // Moves the clock by the VirtualClock service.
+  void AdvanceTo(int64_t time_us);
+  void AdvanceBy(int64_t step_us) { AdvanceTo(now_us() + step_us); }
+
+ private:
+  mutable absl::Mutex mu_;
+  std::vector<std::string> observed_ ABSL_GUARDED_BY(mu_);
+  ManualClock manual_clock_;
+  Reaper reaper_;
+  Registry registry_;
+  Server server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::TimeCacheService::Stub> data_;
+  std::unique_ptr<v1::NamespaceService::Stub> namespaces_;
+  std::unique_ptr<testing::v1::VirtualClock::Stub> clock_stub_;
+};
+
+// When an entry of "default" that is put at `put_us` dies.
+inline int64_t DeathUs(int64_t put_us, int64_t ttl_us = kTtlUs) {
+  return DeathTimeUs(put_us + ttl_us, kWidthUs);
+}
+
+}  // namespace timecache::test

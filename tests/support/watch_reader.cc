@@ -1,0 +1,100 @@
+#include "tests/support/watch_reader.h"
+
+#include <algorithm>
+
+#include "gtest/gtest.h"
+#include "tests/support/rpc.h"
+
+namespace timecache::test {
+namespace {
+
+v1::WatchExpiredRequest RequestFor(const std::string& name) {
+  v1::WatchExpiredRequest request;
+  request.add_namespaces(name);
+  return request;
+}
+
+}  // namespace
+
+int64_t ToUs(const google::protobuf::Timestamp& time) {
+  EXPECT_EQ(time.nanos() % 1000, 0);
+  return time.seconds() * 1'000'000 + time.nanos() / 1000;
+}
+
+int64_t ToUs(const google::protobuf::Duration& duration) {
+  EXPECT_EQ(duration.nanos() % 1000, 0);
+  return duration.seconds() * 1'000'000 + duration.nanos() / 1000;
+}
+
+WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
+                         const v1::WatchExpiredRequest& request) {
+  SetDeadline(&context_);
+  reader_ = stub->WatchExpired(&context_, request);
+}
+
+WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
+                         const std::string& name)
+    : WatchReader(stub, RequestFor(name)) {}
+
+WatchReader::~WatchReader() {
+  Cancel();
+  if (!finished_) Drain();
+}
+
+std::optional<v1::WatchExpiredResponse> WatchReader::Next() {
+  v1::WatchExpiredResponse message;
+  if (!reader_->Read(&message)) return std::nullopt;
+  Check(message);
+  return message;
+}
+
+void WatchReader::Check(const v1::WatchExpiredResponse& message) {
+  auto it = std::find_if(
+      progress_.begin(), progress_.end(),
+      [&](const Progress& p) { return p.name == message.namespace_(); });
+  if (it == progress_.end()) {
+    it = progress_.insert(it, Progress{message.namespace_()});
+  }
+  const int64_t watermark_us = ToUs(message.watermark());
+  EXPECT_GE(watermark_us, it->watermark_us) << message.namespace_();
+  for (const v1::ExpiredEvent& event : message.events()) {
+    const int64_t death_us = ToUs(event.death_time());
+    EXPECT_EQ(event.namespace_(), message.namespace_());
+    EXPECT_GT(death_us, it->watermark_us)
+        << "an event that the watermark before had promised";
+    EXPECT_GE(death_us, it->last_death_us);
+    it->last_death_us = death_us;
+  }
+  it->watermark_us = watermark_us;
+  lost_ += message.lost();
+  events_ += static_cast<size_t>(message.events_size());
+  largest_message_bytes_ =
+      std::max(largest_message_bytes_, message.ByteSizeLong());
+}
+
+std::vector<v1::ExpiredEvent> WatchReader::ReadUpTo(int64_t time_us,
+                                                    const std::string& name) {
+  std::vector<v1::ExpiredEvent> events;
+  while (auto message = Next()) {
+    if (message->namespace_() != name) continue;
+    for (v1::ExpiredEvent& event : *message->mutable_events()) {
+      events.push_back(std::move(event));
+    }
+    if (ToUs(message->watermark()) >= time_us) return events;
+  }
+  const grpc::Status status = Drain();
+  ADD_FAILURE() << "the stream ended before the watermark of " << name
+                << " came to " << time_us << ": " << status.error_code() << " "
+                << status.error_message();
+  return events;
+}
+
+grpc::Status WatchReader::Drain() {
+  EXPECT_FALSE(finished_);
+  while (Next()) {
+  }
+  finished_ = true;
+  return reader_->Finish();
+}
+
+}  // namespace timecache::test

@@ -1,0 +1,71 @@
+// A WatchExpired stream in a test.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache::test {
+
+int64_t ToUs(const google::protobuf::Timestamp& time);
+int64_t ToUs(const google::protobuf::Duration& duration);
+
+// Reads a watch as a client does, and checks on every message what the API
+// promises of all: watermarks that do not go back, events in order of death
+// and after the watermark before. Every wait ends after rpc.h's kCallTimeout.
+// Not thread-safe.
+class WatchReader {
+ public:
+  // Starts the call; the first message comes only with Next.
+  WatchReader(v1::TimeCacheService::Stub* stub,
+              const v1::WatchExpiredRequest& request);
+  // On one namespace, from NOW.
+  WatchReader(v1::TimeCacheService::Stub* stub, const std::string& name);
+  // Cancels a call that has not been finished.
+  ~WatchReader();
+  WatchReader(const WatchReader&) = delete;
+  WatchReader& operator=(const WatchReader&) = delete;
+
+  // Nothing at the end of the stream.
+  std::optional<v1::WatchExpiredResponse> Next();
+
+  // Reads until the watermark of `name` is at least `time_us` and returns the
+  // events of that namespace on the way. Fails the test at the stream's end.
+  std::vector<v1::ExpiredEvent> ReadUpTo(int64_t time_us,
+                                         const std::string& name = "default");
+
+  // Reads the rest, and returns how the stream ended.
+  grpc::Status Drain();
+  void Cancel() { context_.TryCancel(); }
+
+  // Of all messages so far.
+  uint64_t lost() const { return lost_; }
+  size_t largest_message_bytes() const { return largest_message_bytes_; }
+  size_t events() const { return events_; }
+
+ private:
+  // What was read of one namespace.
+  struct Progress {
+    std::string name;
+    int64_t watermark_us = INT64_MIN;
+    int64_t last_death_us = INT64_MIN;
+  };
+
+  void Check(const v1::WatchExpiredResponse& message);
+
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::WatchExpiredResponse>> reader_;
+  std::vector<Progress> progress_;
+  uint64_t lost_ = 0;
+  size_t largest_message_bytes_ = 0;
+  size_t events_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace timecache::test
