@@ -19,7 +19,7 @@ root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../..
 readonly root build=$1
 readonly sample=$root/../shared/data/access.log
 log=${2:-}
-server_pid=
+pids=()
 
 say() { printf 'demo: %s\n' "$*"; }
 die() {
@@ -28,10 +28,11 @@ die() {
 }
 
 finish() {
-  if [[ -n $server_pid ]]; then
-    kill "$server_pid" 2>/dev/null || true
-    wait "$server_pid" 2>/dev/null || true
-  fi
+  local pid
+  for pid in "${pids[@]}"; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
   rm -rf "$work"
 }
 
@@ -58,13 +59,14 @@ server_address() {
 
 start_server() {
   local try
+  : >"$work/server.log" # there before it is read
   "$build/server/timecached" --listen 127.0.0.1:0 --virtual-clock --log-format=json \
     2>"$work/server.log" &
-  server_pid=$!
+  pids=($!)
   for ((try = 0; try < start_tries_max; try++)); do
     address=$(server_address "$work/server.log")
     [[ -n $address ]] && return
-    kill -0 "$server_pid" 2>/dev/null || break
+    kill -0 "${pids[0]}" 2>/dev/null || break
     sleep 0.05
   done
   cat "$work/server.log" >&2
@@ -91,10 +93,13 @@ fi
 start_server
 say "a server on a virtual clock at $address"
 say "the sessions in $log, each ended by 30 minutes without a request:"
-# Its summary is part of ours.
-{
-  "$build/client/examples/sessionize" --address "$address" --json "$log" 2>&3 >"$work/sessions"
-} 3>&1
+# In the background, because a signal to a shell waits for what is in the foreground.
+# What it says is part of what we say.
+exec 3>&1
+"$build/client/examples/sessionize" --address "$address" --json "$log" 2>&3 >"$work/sessions" &
+pids=($! "${pids[@]}") # in the order in which they are to end
+wait "${pids[0]}"
+pids=("${pids[1]}")
 say "the first of them:"
 head -n 3 "$work/sessions"
 say "all of them:"

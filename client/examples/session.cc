@@ -95,13 +95,13 @@ absl::StatusOr<EndedSession> FromJson(std::string_view json) {
 }
 
 std::string TextHeading() {
-  return absl::StrFormat("%-20s  %-20s  %-20s  %8s  %12s  %s", "ENDED", "FIRST",
+  return absl::StrFormat("%-27s  %-20s  %-20s  %8s  %12s  %s", "ENDED", "FIRST",
                          "LAST", "REQUESTS", "BYTES", "VISITOR");
 }
 
 std::string ToText(const EndedSession& ended) {
   const Session& session = ended.session;
-  return absl::StrFormat("%-20s  %-20s  %-20s  %8d  %12d  %s",
+  return absl::StrFormat("%-27s  %-20s  %-20s  %8d  %12d  %s",
                          TimeText(ended.ended_at), TimeText(session.first),
                          TimeText(session.last), session.requests,
                          session.bytes, ended.visitor);

@@ -54,7 +54,10 @@ void Warn(const std::string& what) {
 
 std::string Explain(const Flags& flags, const absl::Status& status) {
   const std::string message(status.message());
-  if (absl::IsUnavailable(status) && !ErrorReason(status)) {
+  // A call that comes while the server ends is cancelled, for lack of anyone
+  // who could answer it.
+  if ((absl::IsUnavailable(status) || absl::IsCancelled(status)) &&
+      !ErrorReason(status)) {
     return absl::StrCat("no server at ", flags.address,
                         ": start one with ./dev run --virtual-clock (or "
                         "without, for a log that is being written), or name "
@@ -211,8 +214,13 @@ class Sessionizer {
     const auto entry = client_.Get(last_visitor_);
     if (!entry.ok()) return entry.status();
     // The last request's session ends last. If it has ended, all have.
-    return watch.Await(*entry ? (*entry)->put_time + longest_rest_
-                              : absl::Now() + kMaxClockSkew);
+    const absl::Time end = *entry ? (*entry)->put_time + longest_rest_
+                                  : absl::Now() + kMaxClockSkew;
+    if (bar_) bar_->Wipe();
+    Warn(absl::StrCat(
+        "the log has ended: waiting for its sessions to end, until ",
+        cli::TimeText(end), "; Ctrl-C leaves them to the server"));
+    return watch.Await(end);
   }
 
   absl::Status Print(const EndedSession& ended) {

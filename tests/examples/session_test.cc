@@ -91,10 +91,12 @@ TEST(Session, VisitorThatIsNotTextStaysOnItsLine) {
 TEST(Session, TextHasAColumnForEachHeading) {
   const EndedSession ended = {"192.0.2.1", MakeSession(), At(1431858906)};
   EXPECT_EQ(TextHeading(),
-            "ENDED                 FIRST                 LAST                  "
+            "ENDED                        FIRST                 LAST           "
+            "       "
             "REQUESTS         BYTES  VISITOR");
   EXPECT_EQ(ToText(ended),
-            "2015-05-17T10:35:06Z  2015-05-17T10:05:03Z  2015-05-17T10:05:43Z  "
+            "2015-05-17T10:35:06Z         2015-05-17T10:05:03Z  "
+            "2015-05-17T10:05:43Z  "
             "       3          4711  192.0.2.1");
 }
 
