@@ -1,11 +1,14 @@
 #include "tests/examples/reference_sessions.h"
 
+#include <regex.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <optional>
-#include <regex>
 
 namespace timecache {
 namespace {
@@ -28,44 +31,86 @@ struct Open {
   int64_t death_us = 0;
 };
 
-std::optional<int64_t> TimeOf(const std::smatch& match) {
+// The fields of a line, the whole of it being the first.
+enum Field {
+  kWhole,
+  kVisitor,
+  kDay,
+  kMonth,
+  kYear,
+  kHour,
+  kMinute,
+  kSecond,
+  kSign,
+  kOffsetHours,
+  kOffsetMinutes,
+  kInsideRequest,
+  kBytes,
+  kFieldCount,
+};
+using Fields = std::array<std::string, kFieldCount>;
+
+constexpr char kLineExpression[] =
+    R"re(^([^ ]+) [^ ]+ [^ ][^[]* )re"
+    R"re(\[([0-9]{2})/([A-Za-z]{3})/([0-9]{4}):([0-9]{2}):([0-9]{2}):)re"
+    R"re(([0-9]{2}) ([+-])([0-9]{2})([0-9]{2})\] )re"
+    R"re("([^"\]|\\.)*" [0-9]{3} ([0-9]{1,19}|-)( |$))re";
+
+regex_t Compile() {
+  regex_t compiled;
+  if (regcomp(&compiled, kLineExpression, REG_EXTENDED) != 0) std::abort();
+  return compiled;
+}
+
+std::optional<Fields> Match(const std::string& line) {
+  static const regex_t kLine = Compile();
+  regmatch_t matches[kFieldCount];
+  if (regexec(&kLine, line.c_str(), kFieldCount, matches, 0) != 0) {
+    return std::nullopt;
+  }
+  Fields fields;
+  for (int i = 0; i < kFieldCount; ++i) {
+    if (matches[i].rm_so < 0) continue;
+    fields[i] =
+        line.substr(matches[i].rm_so, matches[i].rm_eo - matches[i].rm_so);
+  }
+  return fields;
+}
+
+std::optional<int64_t> TimeOf(const Fields& fields) {
   static constexpr std::string_view kMonths =
       "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const size_t month = kMonths.find(match[3].str());
+  const size_t month = kMonths.find(fields[kMonth]);
   if (month == kMonths.npos || month % 3 != 0) return std::nullopt;
   std::tm civil = {};
-  civil.tm_mday = std::stoi(match[2]);
+  civil.tm_mday = std::stoi(fields[kDay]);
   civil.tm_mon = static_cast<int>(month) / 3;
-  civil.tm_year = std::stoi(match[4]) - 1900;
-  civil.tm_hour = std::stoi(match[5]);
-  civil.tm_min = std::stoi(match[6]);
+  civil.tm_year = std::stoi(fields[kYear]) - 1900;
+  civil.tm_hour = std::stoi(fields[kHour]);
+  civil.tm_min = std::stoi(fields[kMinute]);
   const std::tm asked = civil;
   const int64_t minute_s = timegm(&civil);
   if (civil.tm_mday != asked.tm_mday || civil.tm_hour != asked.tm_hour ||
       civil.tm_min != asked.tm_min) {
     return std::nullopt;
   }
-  const int64_t ahead_s =
-      std::stoi(match[9]) * 3600 + std::stoi(match[10]) * 60;
-  return minute_s + std::stoi(match[7]) -
-         (match[8] == "-" ? -ahead_s : ahead_s);
+  const int64_t ahead_s = std::stoi(fields[kOffsetHours]) * 3600 +
+                          std::stoi(fields[kOffsetMinutes]) * 60;
+  return minute_s + std::stoi(fields[kSecond]) -
+         (fields[kSign] == "-" ? -ahead_s : ahead_s);
 }
 
-std::optional<Request> Parse(const std::string& line) {
-  static const std::regex kLine(
-      R"re((\S+) \S+ \S.* \[(\d\d)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d) )re"
-      R"re(([+-])(\d\d)(\d\d)\] "(?:[^"\\]|\\.)*" \d{3} (\d{1,19}|-)(?![^ \r]))re");
-  std::smatch match;
+std::optional<Request> Parse(std::string line) {
   if (line.size() > kMaxLineBytes) return std::nullopt;
-  if (!std::regex_search(line, match, kLine,
-                         std::regex_constants::match_continuous)) {
-    return std::nullopt;
-  }
-  const std::optional<int64_t> time_s = TimeOf(match);
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  const std::optional<Fields> fields = Match(line);
+  if (!fields) return std::nullopt;
+  const std::optional<int64_t> time_s = TimeOf(*fields);
   if (!time_s) return std::nullopt;
-  return Request{.visitor = match[1],
+  const std::string& bytes = (*fields)[kBytes];
+  return Request{.visitor = (*fields)[kVisitor],
                  .time_s = *time_s,
-                 .bytes = match[11] == "-" ? 0 : std::stoull(match[11])};
+                 .bytes = bytes == "-" ? 0 : std::stoull(bytes)};
 }
 
 std::string TimeText(int64_t time_us) {
