@@ -1,0 +1,165 @@
+#include "tests/bench/service_servers.h"
+
+#include <fcntl.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "server/engine/clock.h"
+#include "server/engine/options.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+#include "server/service/convert.h"
+#include "server/service/server.h"
+#include "tests/bench/service_load.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+extern char** environ;
+
+namespace timecache::bench {
+namespace {
+
+constexpr size_t kMaxAddressBytes = 256;
+
+// Answers what the real service would, without looking.
+class EchoService final : public v1::TimeCacheService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
+                                const v1::PutRequest* /*request*/,
+                                v1::PutResponse* response) override {
+    response->set_version(kVersion);
+    return Ok(context);
+  }
+
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
+                                const v1::GetRequest* request,
+                                v1::GetResponse* response) override {
+    v1::Entry* const entry = response->mutable_entry();
+    entry->set_key(request->key());
+    entry->set_value(value_);
+    entry->set_version(kVersion);
+    SetTime(kTimeUs, entry->mutable_put_time());
+    SetTime(kTimeUs + 1, entry->mutable_deadline());
+    return Ok(context);
+  }
+
+ private:
+  // As many bytes on the wire as real ones.
+  static constexpr uint64_t kVersion = 1'700'000'000'123'456;
+  static constexpr int64_t kTimeUs = 1'700'000'000'123'456;
+
+  static grpc::ServerUnaryReactor* Ok(grpc::CallbackServerContext* context) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  const std::string value_ = std::string(kValueBytes, 'v');
+};
+
+// Says where, and waits for the end of the input.
+int ServeUntilInputEnds(const std::string& address) {
+  std::printf("%s\n", address.c_str());
+  std::fflush(stdout);
+  char byte;
+  while (read(STDIN_FILENO, &byte, 1) > 0) {
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+void PinTo(bool second_half) {
+  cpu_set_t all;
+  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+  const int half = CPU_COUNT(&all) / 2;
+  if (half == 0) return;
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  int seen = 0;
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &all)) continue;
+    if ((seen++ >= half) == second_half) CPU_SET(cpu, &mine);
+  }
+  sched_setaffinity(0, sizeof(mine), &mine);
+}
+
+int ServeTimecached() {
+  const SystemClock clock;
+  Reaper reaper(&clock);
+  Registry registry(&clock, &reaper, RegistryLimits());
+  MapOptions options;
+  options.ttl_us = 3'600 * kMicrosPerSecond;
+  if (!registry.Create("bench", options).ok()) return EXIT_FAILURE;
+  ServerOptions server_options;
+  server_options.addresses = {"127.0.0.1:0"};
+  server_options.observer = [](absl::string_view, const std::string&,
+                               const std::string&) {};
+  Server server(&registry, &reaper, &clock, server_options);
+  if (!server.Start().ok()) return EXIT_FAILURE;
+  return ServeUntilInputEnds(server.addresses().at(0));
+}
+
+int ServeEcho() {
+  // As Server::Start does.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  EchoService service;
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxValueBytesLimit) +
+                                   (64 << 10));
+  builder.RegisterService(&service);
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return EXIT_FAILURE;
+  return ServeUntilInputEnds("127.0.0.1:" + std::to_string(port));
+}
+
+ServerChild::ServerChild(const std::string& kind) {
+  std::array<int, 2> in;
+  std::array<int, 2> out;
+  std::string program = "/proc/self/exe";
+  std::string argument = "--serve=" + kind;
+  std::vector<char*> argv = {program.data(), argument.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  bool ok =
+      pipe2(in.data(), O_CLOEXEC) == 0 && pipe2(out.data(), O_CLOEXEC) == 0;
+  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  ok = ok && posix_spawn(&pid_, program.c_str(), &actions, nullptr, argv.data(),
+                         environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(in[0]);
+  close(out[1]);
+  input_ = in[1];
+  char byte;
+  while (ok && address_.size() < kMaxAddressBytes &&
+         read(out[0], &byte, 1) == 1 && byte != '\n') {
+    address_.push_back(byte);
+  }
+  close(out[0]);
+  if (address_.empty()) {
+    std::fprintf(stderr, "service_bench: the %s server did not start\n",
+                 kind.c_str());
+    std::exit(EXIT_FAILURE);
+  }
+}
+
+ServerChild::~ServerChild() {
+  close(input_);
+  waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace timecache::bench

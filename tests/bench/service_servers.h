@@ -1,0 +1,45 @@
+// The two servers of the benchmark, each in a process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace timecache::bench {
+
+// A server that this program runs as a child. It ends when its input does, so
+// it never outlives its parent. Not thread-safe.
+class ServerChild {
+ public:
+  // `kind` is "timecached" or "echo". Waits until it serves; ends the program
+  // if it does not.
+  explicit ServerChild(const std::string& kind);
+  ~ServerChild();
+  ServerChild(const ServerChild&) = delete;
+  ServerChild& operator=(const ServerChild&) = delete;
+
+  const std::string& address() const { return address_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  int input_ = -1;
+  std::string address_;
+};
+
+// Keeps this process, from now on, on the first half of the processors (the
+// clients) or on the second (the servers): where they share, the scheduler's
+// choices are most of what one measures. On one processor nothing happens.
+void PinTo(bool second_half);
+
+// What the child does: serves on a free loopback port, says which on standard
+// output, and ends when standard input does.
+//
+// timecached: the server as it is, with a namespace "bench" whose entries
+// outlive the run. echo: bare gRPC, that is the same generated service,
+// messages and server options, and handlers that fill in a fixed response of
+// the same size.
+int ServeTimecached();
+int ServeEcho();
+
+}  // namespace timecache::bench
