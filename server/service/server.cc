@@ -114,12 +114,14 @@ absl::Status Server::Start() {
   }
   if (server_ == nullptr)
     return absl::UnavailableError("cannot start the gRPC server");
+  keep_awake_ = std::make_unique<KeepAwake>(server_.get());
   return absl::OkStatus();
 }
 
 bool Server::Drain(int64_t grace_us) {
   server_->GetHealthCheckService()->SetServingStatus(false);
   hub_.Drain();
+  keep_awake_.reset();
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::microseconds(grace_us);
   server_->Shutdown(deadline);

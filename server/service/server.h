@@ -16,6 +16,7 @@
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
+#include "server/service/keep_awake.h"
 #include "server/service/namespace_service.h"
 #include "server/service/time_cache_service.h"
 #include "server/service/virtual_clock_service.h"
@@ -66,6 +67,7 @@ class Server {
   NamespaceService namespace_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<KeepAwake> keep_awake_;
   std::vector<std::string> addresses_;
 };
 

@@ -1,0 +1,42 @@
+#include "server/service/keep_awake.h"
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include "absl/synchronization/notification.h"
+
+namespace timecache {
+
+KeepAwake::KeepAwake(grpc::Server* server)
+    : channel_(server->InProcessChannel(grpc::ChannelArguments())),
+      thread_([this] { Run(); }) {}
+
+KeepAwake::~KeepAwake() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void KeepAwake::Run() {
+  for (;;) {
+    Call();
+    absl::MutexLock lock(&mu_);
+    if (mu_.AwaitWithTimeout(absl::Condition(&stopping_), kInterval)) return;
+  }
+}
+
+// What it answers does not matter: its completion is the event.
+void KeepAwake::Call() {
+  grpc::GenericStub stub(channel_);
+  grpc::ClientContext context;
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  absl::Notification done;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(),
+                 &request, &response,
+                 [&done](const grpc::Status& /*status*/) { done.Notify(); });
+  done.WaitForNotification();
+}
+
+}  // namespace timecache
