@@ -109,6 +109,10 @@ TEST_F(ProcessTest, AnOpenWatchEndsWellAfterItsLastWatermark) {
   }
   const grpc::Status status = reader.Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
+  // gRPC ends a connection once its client has answered a ping, and a client of
+  // the synchronous API answers while it is in a call.
+  server.channel()->WaitForStateChange(
+      GRPC_CHANNEL_READY, std::chrono::system_clock::now() + kCallTimeout);
   // The two clocks are read in two processes.
   EXPECT_GE(watermark_us, before_us - 1'000'000);
   EXPECT_EQ(server.process().Wait().code, 0);
@@ -126,14 +130,20 @@ TEST_F(ProcessTest, TellsDeathsAndHeartbeatsOnTheRealClock) {
                      Proto<v1::WatchExpiredRequest>(
                          "namespaces: 'quick' heartbeat_interval { nanos: "
                          "10000000 }"));
-  ASSERT_TRUE(reader.Next());
+  // The first message, and then heartbeats alone.
+  int64_t watermark_us = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto message = reader.Next();
+    ASSERT_TRUE(message.has_value());
+    EXPECT_EQ(message->events_size(), 0);
+    EXPECT_GT(ToUs(message->watermark()), watermark_us);
+    watermark_us = ToUs(message->watermark());
+  }
   Must(Call(server.data(), &v1::TimeCacheService::Stub::Put,
             Proto<v1::PutRequest>("namespace: 'quick' key: 'a' value: '1'")));
-  int heartbeats = 0;
   while (reader.events() == 0) {
     const auto message = reader.Next();
     ASSERT_TRUE(message.has_value());
-    heartbeats += message->events_size() == 0;
     for (const auto& event : message->events()) {
       EXPECT_EQ(event.key(), "a");
       EXPECT_GE(ToUs(event.death_time()), ToUs(event.deadline()));
@@ -141,8 +151,6 @@ TEST_F(ProcessTest, TellsDeathsAndHeartbeatsOnTheRealClock) {
       EXPECT_GE(ToUs(event.delivered_at()), ToUs(event.death_time()));
     }
   }
-  // 50 ms of life hold five heartbeats; on a busy machine some come late.
-  EXPECT_GE(heartbeats, 1);
 }
 
 TEST_F(ProcessTest, ServesWhatItsConfigurationSays) {
@@ -177,11 +185,6 @@ TEST_F(ProcessTest, ASocketPathThatCannotBeMadeIsNamed) {
   const std::string path = "unix:" + directory_ + "/no/such/directory/socket";
   ExpectRefused(RunToEnd({TIMECACHED, "--listen", path}), 1,
                 "cannot listen on " + path);
-}
-
-TEST_F(ProcessTest, AHostThatDoesNotExistIsNamed) {
-  ExpectRefused(RunToEnd({TIMECACHED, "--listen", "host.invalid:7171"}), 1,
-                "cannot listen on host.invalid:7171");
 }
 
 TEST_F(ProcessTest, AWrongFlagIsExitCodeTwo) {
