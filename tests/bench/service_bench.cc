@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "tests/bench/service_load.h"
@@ -103,6 +104,36 @@ Outcome Measure(const Case& c, LoadGenerator* real, LoadGenerator* echo,
   return outcome;
 }
 
+// Single calls after idle times around the second at which gRPC's callback
+// threads take a nap.
+struct IdleTimes {
+  std::vector<double> real_ms;
+  std::vector<double> echo_ms;
+};
+
+IdleTimes MeasureIdle(LoadGenerator* real, LoadGenerator* echo) {
+  constexpr int kCalls = 12;
+  IdleTimes times;
+  for (int i = 0; i < kCalls; ++i) {
+    absl::SleepFor(absl::Milliseconds(990 + 10 * i));
+    times.real_ms.push_back(real->TimeOneGetMs());
+    times.echo_ms.push_back(echo->TimeOneGetMs());
+    Progress(absl::StrFormat("get when idle: call %d of %d", i + 1, kCalls),
+             i + 1 == kCalls);
+  }
+  return times;
+}
+
+void PrintIdle(const IdleTimes& times) {
+  const auto row = [](const char* server, const std::vector<double>& times_ms) {
+    const Spread spread = SpreadOf(times_ms);
+    std::printf("%-9s %-11s %.2f ms [%.2f, %.2f]\n", "get idle", server,
+                spread.median, spread.least, spread.greatest);
+  };
+  row("timecached", times.real_ms);
+  row("bare gRPC", times.echo_ms);
+}
+
 void PrintTable(const std::vector<Outcome>& outcomes) {
   std::printf(
       "\nunary calls, %d keys of %d B, values of %d B; medians of the rounds "
@@ -167,7 +198,7 @@ void WriteJson(const std::string& path, const std::vector<Outcome>& outcomes) {
     std::fprintf(stderr, "service_bench: cannot write %s\n", path.c_str());
 }
 
-int Run(int rounds, int round_ms, const std::string& json) {
+int RunAll(int rounds, int round_ms, const std::string& json) {
   const ServerChild real_server("timecached");
   const ServerChild echo_server("echo");
   // After the servers were started: they see all processors and take the rest.
@@ -183,8 +214,10 @@ int Run(int rounds, int round_ms, const std::string& json) {
     outcomes.push_back(
         Measure(c, &real, &echo, rounds, absl::Milliseconds(round_ms)));
   }
+  const IdleTimes idle = MeasureIdle(&real, &echo);
   Progress("", true);
   PrintTable(outcomes);
+  PrintIdle(idle);
   if (!json.empty()) WriteJson(json, outcomes);
   return EXIT_SUCCESS;
 }
@@ -209,7 +242,7 @@ int Main(int argc, char** argv) {
   if (!serve.empty()) PinTo(true);
   if (serve == "timecached") return ServeTimecached();
   if (serve == "echo") return ServeEcho();
-  return Run(rounds, round_ms, json);
+  return RunAll(rounds, round_ms, json);
 }
 
 }  // namespace

@@ -140,6 +140,19 @@ void LoadGenerator::Fill() {
   }
 }
 
+double LoadGenerator::TimeOneGetMs() {
+  v1::GetRequest request;
+  request.set_namespace_("bench");
+  request.set_key(keys_[0]);
+  v1::GetResponse response;
+  grpc::ClientContext context;
+  const auto began = SteadyClock::now();
+  const grpc::Status status = stubs_[0]->Get(&context, request, &response);
+  if (!status.ok()) Fail("a call failed: " + status.error_message());
+  return std::chrono::duration<double, std::milli>(SteadyClock::now() - began)
+      .count();
+}
+
 Round LoadGenerator::Run(const Load& load, absl::Duration duration) {
   std::atomic<bool> stopped{false};
   const int count = load.connections * load.calls_in_flight;

@@ -45,6 +45,8 @@ class LoadGenerator {
   void Fill();
   // Ends the program if a call fails, or answers less than it should.
   Round Run(const Load& load, absl::Duration duration);
+  // How long one Get takes, on a connection that stands.
+  double TimeOneGetMs();
 
  private:
   const int server_pid_;
