@@ -15,6 +15,7 @@ namespace timecache {
 // Where a record stands: 22 bits of segment and 20 bits of offset. Never 0.
 using RecordRef = uint64_t;
 inline constexpr int kRefBits = 42;
+inline constexpr RecordRef kMaxRef = RecordRef{1} << kRefBits;
 
 // A multimap from a 22-bit tag (the top bits of a key's hash) to record
 // references. A slot is tag and reference in eight bytes; a line is eight
@@ -53,9 +54,7 @@ class CompactIndex {
   static uint32_t TagOfSlot(Slot slot) {
     return static_cast<uint32_t>(slot >> kRefBits);
   }
-  static RecordRef RefOf(Slot slot) {
-    return slot & ((RecordRef{1} << kRefBits) - 1);
-  }
+  static RecordRef RefOf(Slot slot) { return slot & (kMaxRef - 1); }
   static Slot MakeSlot(uint32_t tag, RecordRef ref) {
     return (Slot{tag} << kRefBits) | ref;
   }
@@ -67,11 +66,13 @@ class CompactIndex {
   // in place.
   template <typename Match>
   Slot* Find(uint32_t tag, Match&& match) {
+    const Slot wanted = MakeSlot(tag, 0);
     for (uint32_t i = Home(tag); i < lines_allocated_; ++i) {
       Line& line = LineAt(i);
       for (Slot& slot : line.slots) {
-        if (TagOfSlot(slot) == tag && slot != 0 && match(RefOf(slot)))
-          return &slot;
+        // Equal tags leave the reference, which is 0 in a free slot only.
+        const RecordRef ref = slot ^ wanted;
+        if (ref < kMaxRef && ref != 0 && match(ref)) return &slot;
       }
       if (!line.full()) break;
     }
@@ -81,6 +82,17 @@ class CompactIndex {
   // The slot that holds exactly this, or null.
   Slot* FindExact(uint32_t tag, RecordRef ref) {
     return Find(tag, [ref](RecordRef found) { return found == ref; });
+  }
+
+  // The reference of the first slot of this tag in its home line, or 0: a guess
+  // at what Find will look at, for prefetching.
+  RecordRef FirstOf(uint32_t tag) const {
+    const uint32_t home = Home(tag);
+    if (home >= lines_allocated_) return 0;
+    for (Slot slot : LineAt(home).slots) {
+      if ((slot ^ MakeSlot(tag, 0)) < kMaxRef) return RefOf(slot);
+    }
+    return 0;
   }
 
   // Whether Insert may be called.

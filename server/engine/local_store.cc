@@ -8,8 +8,10 @@ void LocalStore::Execute(absl::string_view name,
   const auto map = registry_->Find(name);
   if (map.ok()) {
     const int64_t now_us = clock_->NowUs();
-    for (size_t i = 0; i < operations.size(); ++i) {
-      results[i] = (*map)->Apply(operations[i], now_us);
+    if (operations.size() == 1) {
+      (*map)->Apply(operations[0], now_us, &results[0]);
+    } else {
+      (*map)->Apply(operations, now_us, results);
     }
   }
   done(map.status());

@@ -91,6 +91,14 @@ struct Result {
   // and return_previous was set.
   bool has_entry = false;
   Entry entry;
+
+  // As new, but for the memory of entry.value, which the next value may use.
+  void Clear() {
+    status = absl::OkStatus();
+    found = false;
+    version = 0;
+    has_entry = false;
+  }
 };
 
 }  // namespace timecache

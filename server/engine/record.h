@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/strings/string_view.h"
 
@@ -47,12 +48,74 @@ size_t EncodedSize(const Record& record, const RecordBase& base);
 // Writes EncodedSize bytes.
 void EncodeRecord(const Record& record, const RecordBase& base, char* to);
 
+namespace record_internal {
+
+inline constexpr uint32_t kWide = 1;
+inline constexpr uint32_t kOwnTtl = 2;
+inline constexpr int kFlagBits = 2;
+inline constexpr size_t kNarrowBytes = 2 * sizeof(int32_t);
+inline constexpr size_t kWideBytes = 3 * sizeof(int64_t);
+
+inline const char* GetVarint(const char* from, uint32_t* value) {
+  uint32_t byte = static_cast<uint8_t>(*from++);
+  uint32_t result = byte & 0x7f;
+  for (int shift = 7; byte >= 0x80; shift += 7) {
+    byte = static_cast<uint8_t>(*from++);
+    result |= (byte & 0x7f) << shift;
+  }
+  *value = result;
+  return from;
+}
+
+template <typename T>
+T GetFixed(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+}  // namespace record_internal
+
 // Reads a record that EncodeRecord wrote against the same base. `*size` gets
-// the bytes that it takes.
-Record DecodeRecord(const char* from, const RecordBase& base, size_t* size);
+// the bytes that it takes. Inline: every lookup ends here.
+inline Record DecodeRecord(const char* from, const RecordBase& base,
+                           size_t* size) {
+  using namespace record_internal;  // NOLINT
+  Record record;
+  const char* at = from;
+  uint32_t key_word;
+  uint32_t value_size;
+  at = GetVarint(at, &key_word);
+  at = GetVarint(at, &value_size);
+  record.own_ttl = (key_word & kOwnTtl) != 0;
+  if ((key_word & kWide) == 0) {
+    record.count = base.count + static_cast<int64_t>(GetFixed<int32_t>(at));
+    record.put_us = base.put_us + GetFixed<int32_t>(at + sizeof(int32_t));
+    record.ttl_us = base.ttl_us;
+    at += kNarrowBytes;
+  } else {
+    record.count = GetFixed<uint64_t>(at);
+    record.put_us = GetFixed<int64_t>(at + sizeof(int64_t));
+    record.ttl_us = GetFixed<int64_t>(at + 2 * sizeof(int64_t));
+    at += kWideBytes;
+  }
+  record.key = absl::string_view(at, key_word >> kFlagBits);
+  at += record.key.size();
+  record.value = absl::string_view(at, value_size);
+  *size = static_cast<size_t>(at + value_size - from);
+  return record;
+}
 
 // Only the key of such a record.
-absl::string_view DecodeKey(const char* from);
+inline absl::string_view DecodeKey(const char* from) {
+  using namespace record_internal;  // NOLINT
+  uint32_t key_word;
+  uint32_t value_size;
+  const char* at = GetVarint(from, &key_word);
+  at = GetVarint(at, &value_size);
+  at += (key_word & kWide) == 0 ? kNarrowBytes : kWideBytes;
+  return absl::string_view(at, key_word >> kFlagBits);
+}
 
 }  // namespace timecache
 

@@ -19,7 +19,7 @@ constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
 // segment at its end and a header for each of its c / s: least when s grows as
 // the root of c.
 uint32_t SegmentBytesFor(int64_t chain_bytes) {
-  const double size = 16 * std::sqrt(static_cast<double>(chain_bytes));
+  const double size = 32 * std::sqrt(static_cast<double>(chain_bytes));
   const double most = kMaxSegmentBytes;
   return std::max(kMinSegmentBytes,
                   std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
@@ -59,10 +59,11 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
 }  // namespace
 
 Shard::Shard(int index, int shards, const MapOptions& options, Usage* usage,
-             int64_t created_us)
+             int64_t created_us, KeyHash hash)
     : index_(static_cast<uint64_t>(index)),
       shards_(static_cast<uint64_t>(shards)),
       usage_(usage),
+      key_hash_(hash),
       count_(static_cast<uint64_t>(std::max<int64_t>(created_us, 0)) / shards_ +
              1) {
   SetOptions(options);
@@ -82,10 +83,48 @@ int64_t Shard::Observe(int64_t now_us) {
 
 Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
                             Result* result) {
-  const uint32_t tag = CompactIndex::TagOf(hash);
-  Outcome outcome;
   absl::MutexLock lock(&mu_);
   Observe(now_us);
+  return ApplyLocked(op, hash, result);
+}
+
+size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
+                    int64_t* new_death_us) {
+  TIMECACHED_CHECK(items.size() <= kMaxLockItems);
+  absl::MutexLock lock(&mu_);
+  Observe(now_us);
+  Prefetch(items);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Outcome outcome =
+        ApplyLocked(*items[i].op, items[i].hash, items[i].result);
+    if (outcome.hit != LimitHit::kNone) return i;
+    *new_death_us = std::min(*new_death_us, outcome.new_death_us);
+  }
+  return items.size();
+}
+
+// First the lines of the index, then the records that they lead to: the misses
+// of many operations overlap.
+void Shard::Prefetch(absl::Span<const Item> items) const {
+  for (const Item& item : items) {
+    slots_.Prefetch(CompactIndex::TagOf(item.hash));
+  }
+  for (const Item& item : items) {
+    const RecordRef ref = slots_.FirstOf(CompactIndex::TagOf(item.hash));
+    if (ref == 0) continue;
+    const Segment& segment = segments_[SegmentOf(ref)];
+    // A small record may lie on two cache lines.
+    constexpr uint32_t kLineBytes = 64;
+    const char* const record = segment.data.get() + OffsetOf(ref);
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + kLineBytes);
+  }
+}
+
+Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
+                                  Result* result) {
+  const uint32_t tag = CompactIndex::TagOf(hash);
+  Outcome outcome;
   const Found old = FindLive(tag, op.key);
   result->found = old.slot != nullptr;
   switch (op.kind) {
@@ -330,7 +369,7 @@ void Shard::CompactStep() {
     const Record record = segment.Read(offset, &size);
     segment.compacted += static_cast<uint32_t>(size);
     --budget;
-    const uint32_t tag = CompactIndex::TagOf(HashKey(record.key));
+    const uint32_t tag = CompactIndex::TagOf(key_hash_(record.key));
     CompactIndex::Slot* slot = slots_.FindExact(tag, MakeRef(id, offset));
     if (slot == nullptr) continue;
     *slot = CompactIndex::MakeSlot(tag, Append(record, segment.generation));

@@ -25,11 +25,23 @@
 
 namespace timecache {
 
-// The hash of a key: its low bits choose the shard, its top bits are the
+// Hashes keys, each map by a seed of its own: else the keys of one map, scanned
+// in the order of its index, would all fall on one place of another's while
+// that grows. The low bits of a hash choose the shard, its top bits are the
 // index's tag.
-inline uint64_t HashKey(absl::string_view key) {
-  return absl::Hash<absl::string_view>()(key);
-}
+class KeyHash {
+ public:
+  explicit KeyHash(uint64_t seed) : factor_(seed | 1) {}
+
+  uint64_t operator()(absl::string_view key) const {
+    // The top bits of the product depend on all bits of the hash, and the low
+    // bits are those of a permutation of it.
+    return absl::Hash<absl::string_view>()(key) * factor_;
+  }
+
+ private:
+  uint64_t factor_;
+};
 
 // Thread-safe: one mutex. The shard takes time as it is told, and never
 // backwards: its `now` is the latest that it has seen.
@@ -51,7 +63,7 @@ class Shard {
   // Versions are `index + shards * count` for a count that begins above
   // created_us / shards. `usage` is not owned.
   Shard(int index, int shards, const MapOptions& options, Usage* usage,
-        int64_t created_us);
+        int64_t created_us, KeyHash hash);
 
   struct Outcome {
     // The limit that the put would pass; then nothing was done.
@@ -62,6 +74,19 @@ class Shard {
   // Applies a valid operation; `*result` must be fresh.
   Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
                 Result* result) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The same for many, in order, under one lock and with what they will touch
+  // brought into the cache first. Returns how many were applied: the next one
+  // would pass a limit. `*new_death_us` gets the earliest death of a new
+  // generation, or stays.
+  struct Item {
+    const Operation* op;
+    uint64_t hash;
+    Result* result;
+  };
+  static constexpr size_t kMaxLockItems = 64;
+  size_t Apply(absl::Span<const Item> items, int64_t now_us,
+               int64_t* new_death_us) ABSL_LOCKS_EXCLUDED(mu_);
 
   using Visitor = std::function<void(absl::string_view key,
                                      absl::string_view value, uint64_t version,
@@ -117,6 +142,7 @@ class Shard {
 
   // --- Statistics.
 
+  const KeyHash& key_hash() const { return key_hash_; }
   uint64_t VersionOf(uint64_t count) const { return count * shards_ + index_; }
   int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   // Appends the deaths of the generations with an entry.
@@ -136,6 +162,10 @@ class Shard {
     Record record;
   };
 
+  Outcome ApplyLocked(const Operation& op, uint64_t hash, Result* result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Prefetch(absl::Span<const Item> items) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Found FindLive(uint32_t tag, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -163,6 +193,7 @@ class Shard {
   const uint64_t index_;
   const uint64_t shards_;
   Usage* const usage_;
+  const KeyHash key_hash_;
 
   mutable absl::Mutex mu_;
   int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;

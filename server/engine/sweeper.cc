@@ -76,7 +76,8 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
     while (count < erase.size() && place_.offset < segment.used) {
       size_t size;
       records[count] = segment.Read(place_.offset, &size);
-      erase[count].tag = CompactIndex::TagOf(HashKey(records[count].key));
+      erase[count].tag =
+          CompactIndex::TagOf(part.shard->key_hash()(records[count].key));
       erase[count].ref = MakeRef(place_.segment, place_.offset);
       place_.offset += static_cast<uint32_t>(size);
       ++count;

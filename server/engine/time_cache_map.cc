@@ -1,14 +1,25 @@
 #include "server/engine/time_cache_map.h"
 
 #include <algorithm>
+#include <array>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "server/engine/check.h"
 #include "server/engine/error.h"
 
 namespace timecache {
 namespace {
+
+// Operations that are sorted by shard at once.
+constexpr size_t kMaxGroup = 512;
+
+uint64_t RandomSeed() {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}
 
 absl::Status CheckKey(absl::string_view key) {
   if (key.empty()) return InvalidField("key", "must not be empty");
@@ -22,6 +33,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
                            Usage* server_usage, int64_t created_us)
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
+      key_hash_(RandomSeed()),
       usage_(options.max_entries, options.max_bytes, server_usage),
       log_(options.retention_us, options.retention_bytes),
       sweeper_(&log_),
@@ -31,7 +43,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
       evict_(options.limit_policy == LimitPolicy::kEvictOldest) {
   for (int i = 0; i < options.num_shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(i, options.num_shards, options,
-                                              &usage_, created_us));
+                                              &usage_, created_us, key_hash_));
   }
 }
 
@@ -40,49 +52,88 @@ TimeCacheMap::~TimeCacheMap() {
   usage_.Subtract(usage_.entries(), usage_.bytes());
 }
 
-Result TimeCacheMap::Apply(const Operation& op, int64_t now_us) {
-  Result result;
-  if (op.key.empty() || op.key.size() > kMaxKeyBytes) {
-    result.status = CheckKey(op.key);
-    return result;
+absl::Status TimeCacheMap::Check(const Operation& op) const {
+  if (op.key.empty() || op.key.size() > kMaxKeyBytes) return CheckKey(op.key);
+  const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
+  if (op.has_ttl && (op.ttl_us < kMinTtlUs || op.ttl_us > max_ttl_us)) {
+    return InvalidField(
+        "ttl",
+        absl::StrCat("must be between 1ms and the namespace's max_ttl of ",
+                     absl::FormatDuration(absl::Microseconds(max_ttl_us)),
+                     ", not ",
+                     absl::FormatDuration(absl::Microseconds(op.ttl_us))));
   }
-  if (op.has_ttl) {
-    const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
-    if (op.ttl_us < kMinTtlUs || op.ttl_us > max_ttl_us) {
-      result.status = InvalidField(
-          "ttl",
-          absl::StrCat("must be between 1ms and the namespace's max_ttl of ",
-                       absl::FormatDuration(absl::Microseconds(max_ttl_us)),
-                       ", not ",
-                       absl::FormatDuration(absl::Microseconds(op.ttl_us))));
-      return result;
-    }
+  const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
+  if (static_cast<int64_t>(op.value.size()) > max_bytes) {
+    return InvalidField(
+        "value", absl::StrCat("must be at most ", max_bytes,
+                              " bytes (the namespace's max_value_bytes), not ",
+                              op.value.size()));
   }
-  if (op.kind == OpKind::kPut) {
-    const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
-    if (static_cast<int64_t>(op.value.size()) > max_bytes) {
-      result.status = InvalidField(
-          "value",
-          absl::StrCat("must be at most ", max_bytes,
-                       " bytes (the namespace's max_value_bytes), not ",
-                       op.value.size()));
-      return result;
-    }
-  }
-  const uint64_t hash = HashKey(op.key);
+  return absl::OkStatus();
+}
+
+void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
+  result->Clear();
+  result->status = Check(op);
+  if (!result->status.ok()) return;
+  const uint64_t hash = key_hash_(op.key);
   for (;;) {
     const Shard::Outcome outcome =
-        ShardOf(hash).Apply(op, hash, now_us, &result);
+        ShardOf(hash).Apply(op, hash, now_us, result);
     if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
-    if (outcome.hit == LimitHit::kNone) return result;
+    if (outcome.hit == LimitHit::kNone) return;
+    result->Clear();
     // Ends: each round but the last has taken a bucket away.
     const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
     if (outcome.hit == LimitHit::kShardFull || !MakeRoom(now_us, bytes)) {
-      result = Result();
-      result.status = LimitError(outcome.hit);
-      return result;
+      result->status = LimitError(outcome.hit);
+      return;
     }
-    result = Result();
+  }
+}
+
+void TimeCacheMap::Apply(absl::Span<const Operation> ops, int64_t now_us,
+                         absl::Span<Result> results) {
+  TIMECACHED_CHECK(ops.size() == results.size());
+  for (size_t i = 0; i < ops.size(); i += kMaxGroup) {
+    ApplyGroup(ops.subspan(i, kMaxGroup), now_us,
+               results.subspan(i, kMaxGroup));
+  }
+}
+
+void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
+                              absl::Span<Result> results) {
+  // The valid ones, sorted by shard, and where each shard's begin.
+  std::array<uint64_t, kMaxGroup> hashes;
+  std::array<Shard::Item, kMaxGroup> items;
+  std::array<uint16_t, kMaxShards + 1> begin = {};
+  for (size_t i = 0; i < ops.size(); ++i) {
+    results[i].Clear();
+    results[i].status = Check(ops[i]);
+    if (!results[i].status.ok()) continue;
+    hashes[i] = key_hash_(ops[i].key);
+    ++begin[(hashes[i] & shard_mask_) + 1];
+  }
+  for (size_t s = 1; s < begin.size(); ++s) begin[s] += begin[s - 1];
+  std::array<uint16_t, kMaxShards + 1> end = begin;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (!results[i].status.ok()) continue;
+    items[end[hashes[i] & shard_mask_]++] = {&ops[i], hashes[i], &results[i]};
+  }
+  for (size_t s = 0; s < shards_.size(); ++s) {
+    auto left = absl::MakeConstSpan(items).subspan(begin[s], end[s] - begin[s]);
+    while (!left.empty()) {
+      const auto turn = left.subspan(0, Shard::kMaxLockItems);
+      int64_t new_death_us = kNeverUs;
+      const size_t done = shards_[s]->Apply(turn, now_us, &new_death_us);
+      if (new_death_us != kNeverUs) Announce(new_death_us);
+      left.remove_prefix(done);
+      if (done == turn.size()) continue;
+      // At a limit: alone, it may have room made for it.
+      Apply(*left.front().op, now_us, left.front().result);
+      left.remove_prefix(1);
+    }
   }
 }
 

@@ -59,7 +59,19 @@ class TimeCacheMap {
   // Applies one operation. Result.status is OK, INVALID_ARGUMENT (malformed
   // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
   // (a limit).
-  Result Apply(const Operation& op, int64_t now_us);
+  // `*result` is overwritten; one that is used again saves allocations.
+  void Apply(const Operation& op, int64_t now_us, Result* result);
+  Result Apply(const Operation& op, int64_t now_us) {
+    Result result;
+    Apply(op, now_us, &result);
+    return result;
+  }
+
+  // Applies many, as if one after the other for each key; each succeeds or
+  // fails by itself. `results` has as many. One lock per part of the map and
+  // Shard::kMaxLockItems, and the cache misses of those overlap.
+  void Apply(absl::Span<const Operation> ops, int64_t now_us,
+             absl::Span<Result> results);
 
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
   // or the latest time that any part of the map has seen. Holds all parts for a
@@ -141,6 +153,9 @@ class TimeCacheMap {
 
  private:
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
+  void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
+                  absl::Span<Result> results);
+  absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit) const;
   void Announce(int64_t due_us);
@@ -157,6 +172,7 @@ class TimeCacheMap {
   // Constant after construction.
   const std::string name_;
   const uint64_t shard_mask_;
+  const KeyHash key_hash_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::function<void(int64_t)> schedule_;
 
