@@ -11,7 +11,7 @@ void LocalStore::Execute(absl::string_view name,
     if (operations.size() == 1) {
       (*map)->Apply(operations[0], now_us, &results[0]);
     } else {
-      (*map)->Apply(operations, now_us, results);
+      (*map)->ApplyBatch(operations, now_us, results);
     }
   }
   done(map.status());

@@ -93,8 +93,8 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   }
 }
 
-void TimeCacheMap::Apply(absl::Span<const Operation> ops, int64_t now_us,
-                         absl::Span<Result> results) {
+void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
+                              absl::Span<Result> results) {
   TIMECACHED_CHECK(ops.size() == results.size());
   for (size_t i = 0; i < ops.size(); i += kMaxGroup) {
     ApplyGroup(ops.subspan(i, kMaxGroup), now_us,

@@ -70,8 +70,8 @@ class TimeCacheMap {
   // Applies many, as if one after the other for each key; each succeeds or
   // fails by itself. `results` has as many. One lock per part of the map and
   // Shard::kMaxLockItems, and the cache misses of those overlap.
-  void Apply(absl::Span<const Operation> ops, int64_t now_us,
-             absl::Span<Result> results);
+  void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
+                  absl::Span<Result> results);
 
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
   // or the latest time that any part of the map has seen. Holds all parts for a

@@ -72,7 +72,7 @@ void CompareWithSingles(const MapOptions& options, int key_space) {
           ops[i].return_previous = true;
       }
     }
-    batched.Apply(ops, now_us, absl::MakeSpan(results).subspan(0, size));
+    batched.ApplyBatch(ops, now_us, absl::MakeSpan(results).subspan(0, size));
     for (size_t i = 0; i < size; ++i) {
       SCOPED_TRACE(testing::Message() << "batch " << batch << " op " << i);
       ExpectSame(results[i], single.Apply(ops[i], now_us));
@@ -123,7 +123,7 @@ TEST(BatchTest, OneBadOperationFailsAlone) {
       Operation::Put("a", "1"), Operation::Put("", "2"),
       Operation::Put("b", "3"), Operation::Get("a")};
   std::vector<Result> results(ops.size());
-  map.Apply(ops, kNowUs, absl::MakeSpan(results));
+  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_EQ(FieldOf(results[1].status), "key");
   EXPECT_TRUE(results[2].status.ok());
@@ -132,7 +132,7 @@ TEST(BatchTest, OneBadOperationFailsAlone) {
 
 TEST(BatchTest, NothingIsAskedNothingIsDone) {
   TimeCacheMap map("map", MapOptions(), nullptr, 0);
-  map.Apply({}, kNowUs, {});
+  map.ApplyBatch({}, kNowUs, {});
   EXPECT_EQ(map.GetSize(kNowUs).entries, 0);
 }
 
