@@ -1,5 +1,6 @@
 #include "client/cli/context.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,12 +9,18 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/output.h"
 #include "client/cli/units.h"
 #include "client/cpp/status.h"
 
 namespace timecache::cli {
 namespace {
+
+// Leaves time for a second try to connect: very rarely, a connect that is under
+// way is a failed one to gRPC 1.51, which reads errno too late.
+constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
 
 absl::StatusOr<std::string> ReadStdin() {
   std::string bytes(kMaxStdinBytes + 1, '\0');
@@ -41,7 +48,10 @@ absl::StatusOr<std::string> DecodeAs(std::string_view name,
 }  // namespace
 
 Client Context::MakeClient() const {
-  return Client(address, {.default_namespace = ns(), .timeout = timeout});
+  Client client(address, {.default_namespace = ns(), .timeout = timeout});
+  const absl::Time until = absl::Now() + std::min(timeout, kConnectPatience);
+  client.channel()->WaitForConnected(absl::ToChronoTime(until));
+  return client;
 }
 
 absl::StatusOr<std::string> Context::Key(const std::string& argument) const {

@@ -22,6 +22,16 @@ inline void SetDeadline(grpc::ClientContext* context) {
   context->set_deadline(std::chrono::system_clock::now() + kCallTimeout);
 }
 
+// Waits for the connection. A connect that is under way is, very rarely, a
+// failed one to gRPC 1.51, which reads errno too late: it tries again, but a
+// call that was made meanwhile fails.
+inline std::shared_ptr<grpc::Channel> Connected(
+    std::shared_ptr<grpc::Channel> channel) {
+  EXPECT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() +
+                                        kCallTimeout));
+  return channel;
+}
+
 // A message from its text form.
 template <typename Message>
 Message Proto(const std::string& text) {

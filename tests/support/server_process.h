@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/process.h"
+#include "tests/support/rpc.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
 namespace timecache::test {
@@ -34,8 +35,8 @@ class ServerProcess {
     address_ = addresses.substr(0, addresses.find(','));
     grpc::ChannelArguments channel_arguments;
     channel_arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(
-        address_, grpc::InsecureChannelCredentials(), channel_arguments);
+    channel_ = Connected(grpc::CreateCustomChannel(
+        address_, grpc::InsecureChannelCredentials(), channel_arguments));
     data_ = v1::TimeCacheService::NewStub(channel_);
   }
 

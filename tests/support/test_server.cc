@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/service/convert.h"
+#include "tests/support/rpc.h"
 
 namespace timecache::test {
 namespace {
@@ -45,8 +46,9 @@ TestServer::TestServer(const TestServerOptions& options)
 std::shared_ptr<grpc::Channel> TestServer::NewChannel(
     grpc::ChannelArguments arguments) const {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(
-      server_.addresses().at(0), grpc::InsecureChannelCredentials(), arguments);
+  return Connected(grpc::CreateCustomChannel(server_.addresses().at(0),
+                                             grpc::InsecureChannelCredentials(),
+                                             arguments));
 }
 
 std::vector<std::string> TestServer::observed() const {
