@@ -84,7 +84,6 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
     if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
-    // Ends: each round but the last has taken a bucket away.
     const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
     if (outcome.hit == LimitHit::kShardFull || !MakeRoom(now_us, bytes)) {
       result->status = LimitError(outcome.hit);
@@ -169,21 +168,24 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) const {
                    " can index no more entries: make it with more num_shards"));
 }
 
-// Takes what is due out of the account; if nothing is, and the map evicts,
-// kills its oldest bucket, unless an entry of `bytes` would not fit even in an
-// empty map. Returns whether there may be room now.
+// Takes what is due out of the account; if that makes no room for an entry of
+// `bytes`, and the map evicts, kills its oldest bucket, unless such an entry
+// would not fit even in an empty map. Returns whether there may be room now.
 bool TimeCacheMap::MakeRoom(int64_t now_us, int64_t bytes) {
+  const bool evict = evict_.load(std::memory_order_relaxed);
   int64_t died;
   {
     absl::MutexLock lock(&advance_mu_);
     died = DetachDue(now_us);
-    if (died == 0 && evict_.load(std::memory_order_relaxed) &&
-        usage_.CouldFit(bytes)) {
+    // Somebody else may have made room meanwhile.
+    if (died == 0 && evict && !usage_.Fits(bytes) && usage_.CouldFit(bytes)) {
       died = KillOldest(now_us, Cause::kEvicted);
     }
   }
   if (died > 0) Announce(now_us);
-  return died > 0;
+  // What evicts goes on while others fill the room that was made; each such
+  // round means that one of them succeeded.
+  return died > 0 || usage_.Fits(bytes) || (evict && usage_.CouldFit(bytes));
 }
 
 void TimeCacheMap::Announce(int64_t due_us) {

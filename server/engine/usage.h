@@ -52,17 +52,18 @@ class Usage {
     return hit;
   }
 
-  // Whether an entry of `bytes` could be added if everything that is counted
-  // here was gone.
+  // Whether an entry of `bytes` could be added now, or if everything that is
+  // counted here was gone.
+  bool Fits(int64_t bytes) const {
+    return Fits(entries(), this->bytes(), bytes) &&
+           (server_ == nullptr ||
+            server_->Fits(server_->entries(), server_->bytes(), bytes));
+  }
   bool CouldFit(int64_t bytes) const {
-    if (max_bytes() != 0 && bytes > max_bytes()) return false;
-    if (server_ == nullptr) return true;
-    const int64_t others = server_->entries() - entries();
-    const int64_t others_bytes = server_->bytes() - this->bytes();
-    return (server_->max_entries() == 0 ||
-            others + 1 <= server_->max_entries()) &&
-           (server_->max_bytes() == 0 ||
-            others_bytes + bytes <= server_->max_bytes());
+    return Fits(0, 0, bytes) &&
+           (server_ == nullptr ||
+            server_->Fits(server_->entries() - entries(),
+                          server_->bytes() - this->bytes(), bytes));
   }
 
   void Subtract(int64_t entries, int64_t bytes) {
@@ -86,6 +87,11 @@ class Usage {
   }
 
  private:
+  bool Fits(int64_t beside_entries, int64_t beside_bytes, int64_t bytes) const {
+    return (max_entries() == 0 || beside_entries + 1 <= max_entries()) &&
+           (max_bytes() == 0 || beside_bytes + bytes <= max_bytes());
+  }
+
   // Adds, and takes it back if the sum grew past a limit that is set.
   static bool Passes(std::atomic<int64_t>* sum, int64_t more,
                      const std::atomic<int64_t>& limit) {
