@@ -1,4 +1,4 @@
-// When entries die, and what is told of it: one test a boundary.
+// When entries die: one test a boundary. How it is told is in sweep_test.cc.
 
 #include <algorithm>
 #include <string>
@@ -296,6 +296,8 @@ TEST(ExpiryTest, ATouchRenewsWithTheEntrysOwnTtl) {
   harness.PutFor("key", "v", 3 * kSecond);
   harness.Pass(2 * kSecond);
   EXPECT_TRUE(harness.Apply(Operation::Touch("key")).found);
+  EXPECT_EQ(harness.Apply(Operation::Get("key")).entry.deadline_us,
+            harness.now_us() + 3 * kSecond);
   harness.Pass(3 * kSecond - 1);
   EXPECT_TRUE(harness.Contains("key"));
   harness.Apply(Operation::Touch("key").WithTtl(7 * kSecond));
@@ -346,148 +348,6 @@ TEST(ExpiryTest, ASlidingMapRenewsWithEveryGetAndWithNoContains) {
   harness.Pass(kSecond);
   EXPECT_EQ(harness.Get("read"), "v");
   EXPECT_FALSE(harness.Contains("asked"));
-}
-
-TEST(ExpiryTest, AWholeBucketOfAllShardsIsOneBatch) {
-  MapHarness harness(Tens());
-  for (int i = 0; i < 1'000; ++i) harness.Put(absl::StrCat("key", i), "v");
-  harness.Pass(10 * kSecond);
-  EXPECT_THAT(harness.Tell().batch_sizes, ElementsAre(1'000));
-}
-
-TEST(ExpiryTest, ABucketLargerThanABatchComesInSeveralOfOneDeath) {
-  constexpr int kEntries = 3 * kMaxEventBatchEvents;
-  MapHarness harness(Tens());
-  for (int i = 0; i < kEntries; ++i) harness.Put(absl::StrCat("key", i), "v");
-  harness.Pass(10 * kSecond);
-  const Reading reading = harness.Tell();
-  EXPECT_EQ(reading.events.size(), static_cast<size_t>(kEntries));
-  EXPECT_GE(reading.batch_sizes.size(), 3u);
-  EXPECT_LE(reading.batch_sizes.size(), 5u);
-  for (const Told& told : reading.events) {
-    ASSERT_EQ(told.death_us, kStartUs + 10 * kSecond);
-  }
-}
-
-TEST(ExpiryTest, SweepGoesInStepsAndTheWatermarkWaitsForTheLast) {
-  constexpr int kEntries = 1'000;
-  MapHarness harness(Tens());
-  for (int i = 0; i < kEntries; ++i) harness.Put(absl::StrCat("key", i), "v");
-  const auto cursor = harness.Subscribe(Start::kEarliest);
-  harness.Pass(10 * kSecond);
-  harness.map().Advance(harness.now_us());
-  int steps = 1;
-  uint64_t told = 0;
-  for (; harness.map().Sweep(harness.now_us(), 10); ++steps) {
-    const Reading reading = ReadAll(cursor.get());
-    told += reading.events.size();
-    EXPECT_LT(reading.watermark_us, harness.now_us());
-    harness.map().RefreshWatermark(harness.now_us());
-    EXPECT_LT(harness.map().watermark_us(), harness.now_us());
-  }
-  EXPECT_GE(steps, kEntries / 64)
-      << "a step walked far more than it was told to";
-  harness.map().RefreshWatermark(harness.now_us());
-  const Reading rest = ReadAll(cursor.get());
-  EXPECT_EQ(told + rest.events.size(), static_cast<uint64_t>(kEntries));
-  EXPECT_EQ(rest.watermark_us, harness.now_us());
-}
-
-TEST(ExpiryTest, TheWatermarkMovesWithoutAnyDeath) {
-  MapHarness harness(Tens());
-  harness.Pass(5);
-  EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5);
-  harness.Pass(kHourUs);
-  EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5 + kHourUs);
-}
-
-TEST(ExpiryTest, AWatchFromNowSkipsWhatIsDeadAndUnswept) {
-  MapHarness harness(Tens());
-  harness.Put("dead", "v");
-  harness.Pass(kSecond);
-  harness.Put("alive", "v");
-  harness.Pass(9 * kSecond);
-  const auto cursor = harness.Subscribe(Start::kNow);
-  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, harness.now_us());
-  harness.Pass(kSecond);
-  harness.Sweep();
-  const Reading reading = ReadAll(cursor.get());
-  EXPECT_THAT(reading.Texts(), ElementsAre("alive=v"));
-  EXPECT_EQ(reading.lost, 0u);
-}
-
-TEST(ExpiryTest, AWatchFromTheEarliestBeginsWithWhatIsRetained) {
-  MapHarness harness(Tens());
-  harness.Put("one", "v");
-  harness.Pass(20 * kSecond);
-  harness.Sweep();
-  harness.Put("two", "v");
-  const auto cursor = harness.Subscribe(Start::kEarliest);
-  EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("one=v"));
-  harness.Pass(20 * kSecond);
-  harness.Sweep();
-  EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("two=v"));
-}
-
-TEST(ExpiryTest, StatisticsCountDeathsAndLateness) {
-  MapHarness harness(Tens());
-  for (int i = 0; i < 10; ++i) harness.Put(absl::StrCat("key", i), "v");
-  harness.Pass(10 * kSecond + 700);
-  harness.Sweep();
-  EXPECT_EQ(harness.Statistics().expired, 10u);
-  EXPECT_EQ(harness.Statistics().bound_violations, 0u);
-  EXPECT_EQ(harness.Statistics().lateness.max_us(), 700);
-  harness.Put("late", "v");
-  harness.Pass(12 * kSecond);
-  harness.Sweep();
-  const MapStatistics statistics = harness.Statistics();
-  EXPECT_EQ(statistics.expired, 11u);
-  EXPECT_EQ(statistics.bound_violations, 1u);
-  EXPECT_GE(statistics.lateness.max_us(), kSecond);
-  EXPECT_EQ(statistics.bucket_width_us, kSecond);
-  EXPECT_EQ(statistics.watermark_us, harness.now_us());
-  EXPECT_EQ(statistics.events_retained, 11u);
-  EXPECT_EQ(statistics.watchers, 1);
-}
-
-// A driver that comes only when it was told to misses nothing.
-TEST(ExpiryTest, TheScheduleIsEnoughToDriveTheMap) {
-  MapHarness harness(Tens());
-  int64_t due_us = kNeverUs;
-  harness.map().SetSchedule(
-      [&due_us](int64_t told_us) { due_us = std::min(due_us, told_us); });
-  harness.Pass(1);
-  due_us = harness.map().NextDueUs(harness.now_us());
-  EXPECT_EQ(due_us, kNeverUs);
-  harness.Put("namespace", "v");
-  EXPECT_EQ(due_us, kStartUs + 11 * kSecond);
-  harness.PutFor("shorter", "v", 2 * kSecond);
-  EXPECT_EQ(due_us, kStartUs + 3 * kSecond);
-  harness.PutFor("longer", "v", 20 * kSecond);
-  EXPECT_EQ(due_us, kStartUs + 3 * kSecond);
-  harness.GoTo(due_us);
-  harness.Sweep();
-  due_us = harness.map().NextDueUs(harness.now_us());
-  EXPECT_EQ(due_us, kStartUs + 11 * kSecond);
-  harness.Apply(Operation::Touch("longer").WithTtl(kSecond));
-  EXPECT_EQ(due_us, kStartUs + 4 * kSecond);
-}
-
-TEST(ExpiryTest, OnceEverythingIsDeadAndTrimmedNothingIsDue) {
-  MapOptions options = Tens();
-  options.retention_us = 60 * kSecond;
-  MapHarness harness(options);
-  harness.Put("key", "v");
-  harness.Pass(10 * kSecond);
-  harness.Tell();
-  const int64_t due_us = harness.map().NextDueUs(harness.now_us());
-  EXPECT_GE(due_us, harness.now_us() + 60 * kSecond);
-  EXPECT_LE(due_us, harness.now_us() + 61 * kSecond)
-      << "when the event is too old";
-  harness.GoTo(due_us + 1);
-  harness.Sweep();
-  EXPECT_EQ(harness.Statistics().events_retained, 0u);
-  EXPECT_EQ(harness.map().NextDueUs(harness.now_us()), kNeverUs);
 }
 
 }  // namespace

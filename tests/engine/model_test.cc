@@ -20,7 +20,7 @@ namespace timecache {
 namespace {
 
 constexpr uint64_t kDefaultSeed = 20111204;
-constexpr uint64_t kDefaultSteps = 1'200'000;
+constexpr uint64_t kDefaultSteps = 4'000'000;
 // Steps between two comparisons of everything.
 constexpr uint64_t kRestEvery = 5'000;
 

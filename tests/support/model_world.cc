@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "tests/support/map_harness.h"
@@ -16,6 +17,8 @@ constexpr uint64_t kNoVersion = UINT64_MAX;
 constexpr int64_t kHugeValueBytes = 1 << 20;
 constexpr int kLongestRandomKeyBytes = 300;
 constexpr int64_t kHourUs = 3600 * kSecond;
+// Most operations that are applied together.
+constexpr int64_t kMaxBatch = 200;
 // By how many entries a scan may pass what it was asked for.
 constexpr int kLineEntries = 64;
 
@@ -77,12 +80,34 @@ void ModelWorld::StepClock() {
 }
 
 void ModelWorld::StepOperation() {
+  // At a limit the order among keys matters, which a batch does not promise.
+  const MapOptions& limits = model_.options();
+  if (limits.max_entries == 0 && limits.max_bytes == 0 && Chance(10)) {
+    StepBatch();
+    return;
+  }
+  keys_.clear();
   const Operation op = RandomOperation();
-  const Result engine = map_.Apply(op, now_us_);
+  map_.Apply(op, now_us_, &result_);
   const Result model = model_.Apply(
-      op, now_us_, engine.version == 0 ? kNoVersion : engine.version);
-  Compare(op, engine, model);
+      op, now_us_, result_.version == 0 ? kNoVersion : result_.version);
+  Compare(op, result_, model);
   if (Chance(100)) CheckSize();
+}
+
+void ModelWorld::StepBatch() {
+  keys_.clear();
+  std::vector<Operation> operations(static_cast<size_t>(Draw(0, kMaxBatch)));
+  for (Operation& operation : operations) operation = RandomOperation();
+  std::vector<Result> results(operations.size());
+  map_.ApplyBatch(operations, now_us_, absl::MakeSpan(results));
+  for (size_t i = 0; i < operations.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("operation ", i, " of ", operations.size()));
+    const uint64_t version = results[i].version;
+    const Result model = model_.Apply(operations[i], now_us_,
+                                      version == 0 ? kNoVersion : version);
+    Compare(operations[i], results[i], model);
+  }
 }
 
 // What a reaper does, and administrators.
@@ -189,12 +214,10 @@ void ModelWorld::Spoil(Operation* op) {
 absl::string_view ModelWorld::RandomKey() {
   const int keys = Chance(300) ? options_.keys / 10 + 1 : options_.keys;
   const int64_t number = Draw(1, keys);
-  key_ = absl::StrCat("k", number);
-  if (number % 17 == 0) {
-    key_.append(number % kLongestRandomKeyBytes, 'l');
-  }
-  if (number == 13) key_.resize(kMaxKeyBytes, 'm');
-  return key_;
+  std::string& key = keys_.emplace_back(absl::StrCat("k", number));
+  if (number % 17 == 0) key.append(number % kLongestRandomKeyBytes, 'l');
+  if (number == 13) key.resize(kMaxKeyBytes, 'm');
+  return key;
 }
 
 absl::string_view ModelWorld::RandomValue() {

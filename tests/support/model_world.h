@@ -5,6 +5,7 @@
 #define TIMECACHED_TESTS_SUPPORT_MODEL_WORLD_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -66,6 +67,7 @@ class ModelWorld {
 
   void StepClock();
   void StepOperation();
+  void StepBatch();
   void StepDriver();
   void StepReader();
 
@@ -102,9 +104,12 @@ class ModelWorld {
   std::unordered_map<std::string, uint64_t> last_versions_;
   // How many died, by cause.
   std::map<Cause, uint64_t> deaths_;
-  std::string key_;
+  // What the views of operations point into.
+  std::deque<std::string> keys_;
   std::string value_;
   std::string noise_;
+  // Used again, as those who serve requests do.
+  Result result_;
 
   // A watcher that came later, and what both were told since.
   std::unique_ptr<ExpiryLog::Cursor> joiner_;
