@@ -58,7 +58,8 @@ template <typename Peer>
 void Put(benchmark::State& state) {
   const int64_t entries = state.range(0);
   const int num_buckets = static_cast<int>(state.range(1));
-  const int64_t rounds = kIsStorm<Peer> ? 1 : RoundsOf<Peer>(entries);
+  const int64_t rounds = RoundsOf<Peer>(entries);
+  filled_last.reset();
   for (auto _ : state) {
     double seconds = 0;
     for (int64_t i = 0; i < rounds; ++i) {

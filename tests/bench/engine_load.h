@@ -109,15 +109,22 @@ struct Filled {
   double fill_seconds = 0;
 };
 
-// Keeps the map that was filled last, so that the benchmarks that only read it
-// need not fill it again.
+// The map that was filled last, so that the benchmarks that only read it need
+// not fill it again. One at a time: of ten million entries each takes
+// gigabytes.
+inline std::shared_ptr<void> filled_last;
+
 template <typename Peer>
 Filled<Peer>& FilledOnce(int64_t entries, int num_buckets, bool keep) {
-  static std::unique_ptr<Filled<Peer>> filled;
+  static std::weak_ptr<Filled<Peer>> mine;
+  std::shared_ptr<Filled<Peer>> filled = mine.lock();
   if (!keep || filled == nullptr || filled->entries != entries ||
       filled->num_buckets != num_buckets) {
     filled.reset();
-    filled = std::make_unique<Filled<Peer>>(entries, num_buckets, false);
+    filled_last.reset();
+    filled = std::make_shared<Filled<Peer>>(entries, num_buckets, false);
+    mine = filled;
+    filled_last = filled;
   }
   return *filled;
 }
