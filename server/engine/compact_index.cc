@@ -7,7 +7,7 @@ namespace timecache {
 namespace {
 
 // Growth and shrinking move this many lines per insertion or erasure. A resize
-// by an eighth is due no sooner than after lines * kSlotsPerLine * 3/4 / 8
+// by an eighth is due no sooner than after lines * kSlotsPerLine * 7/9 / 8
 // insertions, and done in a third of them.
 constexpr int kResizeSteps = 4;
 
@@ -155,12 +155,12 @@ void CompactIndex::ResizeStep() {
 }
 
 void CompactIndex::Resize() {
-  // In units of slots: grow above 3/4, shrink below 3/8.
+  // In units of slots: grow above 7/9, shrink below 3/8.
   const size_t large = size_t{large_} * kSlotsPerLine;
   const size_t small = size_t{small_} * kSlotsPerLine;
   switch (motion_) {
     case Motion::kRest:
-      if (size_ * 4 > large * 3 && large_ < kMaxLines) {
+      if (size_ * 9 > large * 7 && large_ < kMaxLines) {
         small_ = large_;
         large_ += std::max<uint32_t>(1, large_ / 8);
         frontier_ = kTags;
@@ -171,7 +171,7 @@ void CompactIndex::Resize() {
       }
       break;
     case Motion::kShrinking:
-      if (size_ * 4 > small * 3) motion_ = Motion::kGrowing;
+      if (size_ * 9 > small * 7) motion_ = Motion::kGrowing;
       break;
     case Motion::kGrowing:
       break;

@@ -31,7 +31,7 @@ inline constexpr RecordRef kMaxRef = RecordRef{1} << kRefBits;
 //     lines.
 //   - Growth need not double: an eighth at a time keeps the load of a growing
 //   table
-//     between 2/3 and 3/4, which is about eleven bytes an entry.
+//     between 0.69 and 0.78, which is about eleven bytes an entry.
 //   - A walk in order of tag meets every entry once, however the table is
 //   resized
 //     meanwhile.
@@ -133,7 +133,7 @@ class CompactIndex {
   };
 
   // The slots of a run of full lines and the line that ends it. At a load of
-  // 3/4 runs of more than a few lines are rare, and the longest of a million
+  // 7/9 runs of more than a few lines are rare, and the longest of a million
   // lines is some fifty; only a key that died many times over and was never
   // swept makes longer ones.
   using Run = absl::InlinedVector<Slot, 64>;

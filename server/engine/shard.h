@@ -54,7 +54,7 @@ class KeyHash {
 class Shard {
  public:
   // Records that one sweep step erases under the lock.
-  static constexpr int kSweepLockRecords = 64;
+  static constexpr int kSweepLockRecords = 32;
   // Records that one mutation looks at, to compact what is mostly dead.
   static constexpr int kCompactRecords = 4;
   // Lines of the index that one scan step visits under the lock.
