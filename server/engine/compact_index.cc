@@ -6,10 +6,13 @@
 namespace timecache {
 namespace {
 
-// Growth and shrinking move this many lines per insertion or erasure. A resize
-// by an eighth is due no sooner than after lines * kSlotsPerLine * 7/9 / 8
-// insertions, and done in a third of them.
-constexpr int kResizeSteps = 4;
+// Lines that one insertion moves while the index grows: a growth by an eighth
+// is due no sooner than after lines * kSlotsPerLine * 7/9 / 8 insertions, and
+// done in a third of them.
+constexpr int kGrowSteps = 4;
+// The same for an erasure while it shrinks, by a quarter: the next one is due
+// after lines * kSlotsPerLine * 3/8 / 4 erasures.
+constexpr int kShrinkSteps = 2;
 
 }  // namespace
 
@@ -176,8 +179,8 @@ void CompactIndex::Resize() {
     case Motion::kGrowing:
       break;
   }
-  for (int i = 0; i < kResizeSteps && motion_ != Motion::kRest; ++i)
-    ResizeStep();
+  const int steps = motion_ == Motion::kGrowing ? kGrowSteps : kShrinkSteps;
+  for (int i = 0; i < steps && motion_ != Motion::kRest; ++i) ResizeStep();
 }
 
 void CompactIndex::FreeUnused() {
