@@ -74,6 +74,7 @@ bool ExpiryLog::Wanted() const {
 
 void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
                        int64_t watermark_us) {
+  Dropped dropped;
   absl::MutexLock lock(&mu_);
   TIMECACHED_CHECK(retained_.empty() ||
                    retained_.back().batch->death_us() <= batch->death_us());
@@ -82,7 +83,7 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   next_seq_ += static_cast<uint64_t>(batch->size());
   retained_.push_back({first_seq, now_us, std::move(batch)});
   watermark_us_ = std::max(watermark_us_, watermark_us);
-  TrimLocked(now_us);
+  TrimLocked(now_us, &dropped);
   WakeAll();
 }
 
@@ -167,26 +168,29 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
 
 void ExpiryLog::SetRetention(int64_t retention_us, int64_t retention_bytes,
                              int64_t now_us) {
+  Dropped dropped;
   absl::MutexLock lock(&mu_);
   retention_us_ = retention_us;
   retention_bytes_ = retention_bytes;
-  TrimLocked(now_us);
+  TrimLocked(now_us, &dropped);
 }
 
 void ExpiryLog::Trim(int64_t now_us) {
+  Dropped dropped;
   absl::MutexLock lock(&mu_);
-  TrimLocked(now_us);
+  TrimLocked(now_us, &dropped);
 }
 
-void ExpiryLog::DropOldest() {
+void ExpiryLog::DropOldest(Dropped* dropped) {
   bytes_ -= retained_.front().batch->bytes();
+  dropped->push_back(std::move(retained_.front().batch));
   retained_.pop_front();
 }
 
-void ExpiryLog::TrimLocked(int64_t now_us) {
+void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   // The newest batch stays, however large it is: else nobody could ever read
   // it.
-  while (retained_.size() > 1 && bytes_ > retention_bytes_) DropOldest();
+  while (retained_.size() > 1 && bytes_ > retention_bytes_) DropOldest(dropped);
   if (retained_.empty() ||
       retained_.front().appended_us + retention_us_ > now_us) {
     return;
@@ -198,7 +202,7 @@ void ExpiryLog::TrimLocked(int64_t now_us) {
   while (!retained_.empty() &&
          retained_.front().appended_us + retention_us_ <= now_us &&
          retained_.front().first_seq < needed) {
-    DropOldest();
+    DropOldest(dropped);
   }
 }
 

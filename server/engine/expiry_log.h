@@ -169,8 +169,12 @@ class ExpiryLog {
     std::shared_ptr<const EventBatch> batch;
   };
 
-  void TrimLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Batches to be given back to the allocator, outside of the lock.
+  using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
+
+  void TrimLocked(int64_t now_us, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
