@@ -488,9 +488,4 @@ void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
   }
 }
 
-uint32_t Shard::longest_run() const {
-  absl::MutexLock lock(&mu_);
-  return slots_.longest_run();
-}
-
 }  // namespace timecache

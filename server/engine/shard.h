@@ -148,9 +148,6 @@ class Shard {
   // Appends the deaths of the generations with an entry.
   void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const
       ABSL_LOCKS_EXCLUDED(mu_);
-  // The most lines that a lookup has to look at: what bounds every step of the
-  // index.
-  uint32_t longest_run() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // A live record, where its slot is and what it says.
