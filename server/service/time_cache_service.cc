@@ -111,9 +111,8 @@ grpc::ServerWriteReactor<v1::ScanResponse>* TimeCacheService::Scan(
   return new ScanStream(context, store_, *request);
 }
 
-grpc::ServerWriteReactor<v1::WatchExpiredResponse>*
-TimeCacheService::WatchExpired(grpc::CallbackServerContext* /*context*/,
-                               const v1::WatchExpiredRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
+    grpc::CallbackServerContext* /*context*/, const grpc::ByteBuffer* request) {
   return WatchStream::Start(hub_, *registry_, *request);
 }
 

@@ -12,7 +12,11 @@ namespace timecache {
 
 // Thread-safe. Handlers never block: a unary call is answered on the thread
 // that took it, unless the store completes later.
-class TimeCacheService final : public v1::TimeCacheService::CallbackService {
+// WatchExpired is a raw method: it writes bytes that were encoded once for all
+// watchers.
+class TimeCacheService final
+    : public v1::TimeCacheService::WithRawCallbackMethod_WatchExpired<
+          v1::TimeCacheService::CallbackService> {
  public:
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(Store* store, const Registry* registry, WatchHub* hub)
@@ -39,9 +43,9 @@ class TimeCacheService final : public v1::TimeCacheService::CallbackService {
   grpc::ServerWriteReactor<v1::ScanResponse>* Scan(
       grpc::CallbackServerContext* context,
       const v1::ScanRequest* request) override;
-  grpc::ServerWriteReactor<v1::WatchExpiredResponse>* WatchExpired(
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
       grpc::CallbackServerContext* context,
-      const v1::WatchExpiredRequest* request) override;
+      const grpc::ByteBuffer* request) override;
 
  private:
   Store* const store_;

@@ -1,5 +1,7 @@
 #include "server/service/watch_stream.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -32,14 +34,11 @@ std::string FieldPath(const std::string& field) {
 
 }  // namespace
 
-WatchStream::WatchStream(WatchHub* hub, const v1::WatchExpiredRequest& request)
-    : hub_(hub), request_(request) {}
-
 WatchStream* WatchStream::Start(WatchHub* hub, const Registry& registry,
-                                const v1::WatchExpiredRequest& request) {
-  std::shared_ptr<WatchStream> stream(new WatchStream(hub, request));
+                                const grpc::ByteBuffer& request) {
+  std::shared_ptr<WatchStream> stream(new WatchStream(hub));
   stream->self_ = stream;
-  const absl::Status status = stream->Open(registry);
+  const absl::Status status = stream->Open(registry, request);
   absl::MutexLock lock(&stream->mu_);
   if (status.ok()) {
     stream->Pump();
@@ -49,7 +48,14 @@ WatchStream* WatchStream::Start(WatchHub* hub, const Registry& registry,
   return stream.get();
 }
 
-absl::Status WatchStream::Open(const Registry& registry) {
+absl::Status WatchStream::Open(const Registry& registry,
+                               grpc::ByteBuffer request) {
+  using Traits = grpc::SerializationTraits<v1::WatchExpiredRequest>;
+  if (!Traits::Deserialize(&request, &request_).ok()) {
+    return absl::InvalidArgumentError(
+        "the request is not a timecache.v1.WatchExpiredRequest: send one that "
+        "was made from the service's proto");
+  }
   const int count = request_.namespaces_size();
   if (count == 0 || count > kMaxNamespaces) {
     return InvalidField(
@@ -154,7 +160,10 @@ void WatchStream::Pump() {
     turn_ = (turn_ + 1) % sources_.size();
     if (Compose(&source, now_us)) {
       writing_ = true;
-      StartWrite(&response_);
+      bool owned;
+      grpc::SerializationTraits<v1::WatchExpiredResponse>::Serialize(
+          response_, &message_, &owned);
+      StartWrite(&message_);
       return;
     }
   }

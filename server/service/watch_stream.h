@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_STREAM_H_
 
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
@@ -25,10 +26,9 @@ namespace timecache {
 // when it reads again the log says what it lost.
 //
 // Thread-safe. Owns itself from Start to OnDone.
-class WatchStream final
-    : public grpc::ServerWriteReactor<v1::WatchExpiredResponse>,
-      public Watcher,
-      public std::enable_shared_from_this<WatchStream> {
+class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                          public Watcher,
+                          public std::enable_shared_from_this<WatchStream> {
  public:
   static constexpr int kMaxNamespaces = 64;
   static constexpr int64_t kMinHeartbeatUs = 10'000;
@@ -40,10 +40,11 @@ class WatchStream final
   // Messages whose events were all filtered out, until others have their turn.
   static constexpr int kMaxEmptyReads = 16;
 
-  // The stream for this request, or one that ends at once with what is wrong
-  // with it. `hub` is not owned and must outlive the call.
+  // The stream for this request, a serialized WatchExpiredRequest, or one that
+  // ends at once with what is wrong with it. `hub` is not owned and must
+  // outlive the call.
   static WatchStream* Start(WatchHub* hub, const Registry& registry,
-                            const v1::WatchExpiredRequest& request);
+                            const grpc::ByteBuffer& request);
 
   void OnWake(Wake why) override;
   void OnWriteDone(bool ok) override;
@@ -59,9 +60,9 @@ class WatchStream final
     int64_t heartbeat_us = 0;
   };
 
-  WatchStream(WatchHub* hub, const v1::WatchExpiredRequest& request);
+  explicit WatchStream(WatchHub* hub) : hub_(hub) {}
 
-  absl::Status Open(const Registry& registry);
+  absl::Status Open(const Registry& registry, grpc::ByteBuffer request);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -71,7 +72,7 @@ class WatchStream final
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   WatchHub* const hub_;
-  const v1::WatchExpiredRequest request_;
+  v1::WatchExpiredRequest request_;
   int64_t interval_us_ = kDefaultHeartbeatUs;
   // Itself, until OnDone.
   std::shared_ptr<WatchStream> self_;
@@ -82,6 +83,7 @@ class WatchStream final
   // The source that has the next turn.
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
   v1::WatchExpiredResponse response_ ABSL_GUARDED_BY(mu_);
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
