@@ -1,0 +1,49 @@
+// How the peers are spoken to: requests as bytes, and replies out of bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace timecache::bench {
+
+enum class Reply {
+  kIncomplete,  // more bytes are needed
+  kStored,
+  kHit,
+  kMiss,
+  kError,
+};
+
+// When what is put expires.
+struct Expiry {
+  int64_t ttl_ms = 0;       // from the put on; 0: never
+  int64_t deadline_ms = 0;  // at this Unix time; 0: ttl_ms says
+};
+
+// One connection's view of a protocol. Not thread-safe. Requests are composed
+// by hand, so that the client costs as little as the peers' own tools.
+class PeerProtocol {
+ public:
+  virtual ~PeerProtocol() = default;
+
+  virtual void AppendPut(std::string_view key, std::string_view value,
+                         std::string* out) const = 0;
+  virtual void AppendGet(std::string_view key, std::string* out) const = 0;
+
+  // Takes what was received.
+  virtual void Feed(std::string_view received) = 0;
+  // The next whole reply in it.
+  virtual Reply Next() = 0;
+};
+
+// RESP, read by hiredis; SET with EX, PX or PXAT. Redis expires by the
+// millisecond.
+std::unique_ptr<PeerProtocol> MakeRedisProtocol(const Expiry& expiry);
+
+// memcached's text protocol; it expires by the second: a ttl is rounded up.
+std::unique_ptr<PeerProtocol> MakeMemcachedProtocol(const Expiry& expiry);
+
+}  // namespace timecache::bench
