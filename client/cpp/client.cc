@@ -13,15 +13,6 @@ namespace {
 using Cache = v1::TimeCacheService::Stub;
 using Namespaces = v1::NamespaceService::Stub;
 
-// A request for a key of the client's namespace.
-template <typename Request>
-Request KeyRequest(const ClientOptions& options, std::string_view key) {
-  Request request;
-  request.set_namespace_(options.default_namespace);
-  request.set_key(std::string(key));
-  return request;
-}
-
 template <typename Request>
 Request NameRequest(std::string_view name) {
   Request request;
@@ -54,40 +45,35 @@ absl::StatusOr<PutResult> Client::Put(std::string_view key,
            MakePutRequest(options_.default_namespace, key, value, options),
            options_.timeout);
   if (!response.ok()) return response.status();
-  return MakePutResult(*std::move(response));
+  return PutResult{.version = response->version(),
+                   .previous = TakePrevious(*response)};
 }
 
 absl::StatusOr<std::optional<Entry>> Client::Get(
     std::string_view key, const GetOptions& options) const {
-  auto request = KeyRequest<v1::GetRequest>(options_, key);
-  request.set_touch(options.touch);
-  auto response = Call(*cache_, &Cache::Get, request, options_.timeout);
+  auto response = Call(*cache_, &Cache::Get,
+                       MakeGetRequest(options_.default_namespace, key, options),
+                       options_.timeout);
   if (!response.ok()) return response.status();
-  std::optional<Entry> entry;
-  if (response->has_entry()) {
-    entry = FromProto(std::move(*response->mutable_entry()));
-  }
-  return entry;
+  return TakeEntry(*response);
 }
 
 absl::StatusOr<RemoveResult> Client::Remove(
     std::string_view key, const RemoveOptions& options) const {
-  auto request = KeyRequest<v1::RemoveRequest>(options_, key);
-  if (options.if_version) request.set_if_version(*options.if_version);
-  request.set_return_previous(options.return_previous);
-  auto response = Call(*cache_, &Cache::Remove, request, options_.timeout);
+  auto response =
+      Call(*cache_, &Cache::Remove,
+           MakeRemoveRequest(options_.default_namespace, key, options),
+           options_.timeout);
   if (!response.ok()) return response.status();
-  RemoveResult result = {.removed = response->removed()};
-  if (response->has_previous()) {
-    result.previous = FromProto(std::move(*response->mutable_previous()));
-  }
-  return result;
+  return RemoveResult{.removed = response->removed(),
+                      .previous = TakePrevious(*response)};
 }
 
 absl::StatusOr<bool> Client::Contains(std::string_view key) const {
   auto response =
       Call(*cache_, &Cache::Contains,
-           KeyRequest<v1::ContainsRequest>(options_, key), options_.timeout);
+           KeyRequest<v1::ContainsRequest>(options_.default_namespace, key),
+           options_.timeout);
   if (!response.ok()) return response.status();
   return response->contains();
 }
@@ -102,9 +88,9 @@ absl::StatusOr<SizeResult> Client::Size() const {
 
 absl::StatusOr<std::optional<uint64_t>> Client::Touch(
     std::string_view key, std::optional<absl::Duration> ttl) const {
-  auto request = KeyRequest<v1::TouchRequest>(options_, key);
-  if (ttl) *request.mutable_ttl() = ToProto(*ttl);
-  auto response = Call(*cache_, &Cache::Touch, request, options_.timeout);
+  auto response = Call(*cache_, &Cache::Touch,
+                       MakeTouchRequest(options_.default_namespace, key, ttl),
+                       options_.timeout);
   if (!response.ok()) return response.status();
   std::optional<uint64_t> version;
   if (response->touched()) version = response->version();

@@ -5,8 +5,8 @@
 //   absl::StatusOr<std::optional<timecache::Entry>> entry =
 //       client.Get("session:7");
 //
-// What has expired comes through client/cpp/watcher.h; many puts at once go
-// through client/cpp/put_window.h.
+// What has expired comes through client/cpp/watcher.h; many operations at once
+// go through client/cpp/batch.h and client/cpp/pipeline.h.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,9 @@
 #include "timecache/v1/timecache.grpc.pb.h"
 
 namespace timecache::inline client {
+
+class Batch;             // client/cpp/batch.h
+struct OperationResult;  // client/cpp/operation.h
 
 struct ClientOptions {
   // The namespace of all calls that name none. The server has one called so
@@ -90,6 +93,13 @@ class Client {
   absl::StatusOr<std::optional<uint64_t>> Touch(
       std::string_view key,
       std::optional<absl::Duration> ttl = std::nullopt) const;
+
+  // Does many operations, in one round trip: a result for each, in their order,
+  // and none for an empty batch. An error: none of them could be tried, or, as
+  // with any call, nobody knows (UNAVAILABLE, DEADLINE_EXCEEDED). A batch above
+  // its limits is INVALID_ARGUMENT.
+  absl::StatusOr<std::vector<OperationResult>> Execute(
+      const Batch& batch) const;
 
   // Calls `visit` for each live entry, in no particular order, on this thread.
   // An entry that lives through the whole scan comes exactly once, another at

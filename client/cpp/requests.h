@@ -1,7 +1,8 @@
-// A put's message, for the one at a time and for the many. Internal to the
-// client.
+// The messages of single operations and their answers, for the one at a time
+// and for the many. Internal to the client.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,12 +13,19 @@
 
 namespace timecache::inline client {
 
+// A request for a key. In a batch the namespace is left empty.
+template <typename Request>
+Request KeyRequest(std::string_view ns, std::string_view key) {
+  Request request;
+  request.set_namespace_(std::string(ns));
+  request.set_key(std::string(key));
+  return request;
+}
+
 inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
                                      std::string_view value,
                                      const PutOptions& options) {
-  v1::PutRequest request;
-  request.set_namespace_(std::string(ns));
-  request.set_key(std::string(key));
+  auto request = KeyRequest<v1::PutRequest>(ns, key);
   request.set_value(std::string(value));
   if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
   if (options.condition == PutCondition::kIfAbsent) {
@@ -30,12 +38,40 @@ inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
   return request;
 }
 
-inline PutResult MakePutResult(v1::PutResponse&& response) {
-  PutResult result = {.version = response.version()};
-  if (response.has_previous()) {
-    result.previous = FromProto(std::move(*response.mutable_previous()));
-  }
-  return result;
+inline v1::GetRequest MakeGetRequest(std::string_view ns, std::string_view key,
+                                     const GetOptions& options) {
+  auto request = KeyRequest<v1::GetRequest>(ns, key);
+  request.set_touch(options.touch);
+  return request;
+}
+
+inline v1::RemoveRequest MakeRemoveRequest(std::string_view ns,
+                                           std::string_view key,
+                                           const RemoveOptions& options) {
+  auto request = KeyRequest<v1::RemoveRequest>(ns, key);
+  if (options.if_version) request.set_if_version(*options.if_version);
+  request.set_return_previous(options.return_previous);
+  return request;
+}
+
+inline v1::TouchRequest MakeTouchRequest(std::string_view ns,
+                                         std::string_view key,
+                                         std::optional<absl::Duration> ttl) {
+  auto request = KeyRequest<v1::TouchRequest>(ns, key);
+  if (ttl) *request.mutable_ttl() = ToProto(*ttl);
+  return request;
+}
+
+// The entry that a put or remove tells of, or that a get has found.
+template <typename Response>
+std::optional<Entry> TakePrevious(Response& response) {
+  if (!response.has_previous()) return std::nullopt;
+  return FromProto(std::move(*response.mutable_previous()));
+}
+
+inline std::optional<Entry> TakeEntry(v1::GetResponse& response) {
+  if (!response.has_entry()) return std::nullopt;
+  return FromProto(std::move(*response.mutable_entry()));
 }
 
 }  // namespace timecache::inline client

@@ -2,7 +2,6 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
-#include "google/rpc/status.pb.h"
 
 namespace timecache::inline client {
 namespace {
@@ -23,6 +22,12 @@ std::optional<Detail> FindDetail(const absl::Status& status,
   return detail;
 }
 
+void AddDetails(const google::rpc::Status& details, absl::Status& status) {
+  for (const google::protobuf::Any& any : details.details()) {
+    status.SetPayload(any.type_url(), absl::Cord(any.value()));
+  }
+}
+
 }  // namespace
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
@@ -31,10 +36,15 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
                       status.error_message());
   google::rpc::Status details;
   if (details.ParseFromString(status.error_details())) {
-    for (const google::protobuf::Any& any : details.details()) {
-      result.SetPayload(any.type_url(), absl::Cord(any.value()));
-    }
+    AddDetails(details, result);
   }
+  return result;
+}
+
+absl::Status FromRpcStatus(const google::rpc::Status& status) {
+  absl::Status result(static_cast<absl::StatusCode>(status.code()),
+                      status.message());
+  AddDetails(status, result);
   return result;
 }
 

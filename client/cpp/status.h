@@ -9,12 +9,15 @@
 
 #include "absl/status/status.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "grpcpp/support/status.h"
 
 namespace timecache::inline client {
 
 // The same status, details included. Details that cannot be read are left out.
 absl::Status FromGrpcStatus(const grpc::Status& status);
+// The same of an operation's own error in a batch.
+absl::Status FromRpcStatus(const google::rpc::Status& status);
 
 // Why the server refused, for a program: the reason of its
 // google.rpc.ErrorInfo, e.g. "NAMESPACE_NOT_FOUND" or "KEY_EXISTS". None where

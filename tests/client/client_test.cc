@@ -5,8 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "client/cpp/put_window.h"
 #include "client/cpp/status.h"
 #include "client/cpp/virtual_clock.h"
 #include "gtest/gtest.h"
@@ -189,52 +187,6 @@ TEST_F(ClientTest, NamespacesAreAdministered) {
   EXPECT_EQ(client_.RotateNamespace("n").value(), 1u);
   EXPECT_TRUE(client_.DeleteNamespace("n").ok());
   EXPECT_TRUE(absl::IsNotFound(client_.DeleteNamespace("n")));
-}
-
-TEST_F(ClientTest, PutWindowStoresAllAndTellsEach) {
-  absl::Mutex mu;
-  int done = 0;
-  {
-    PutWindow window(client_, 8);
-    for (int i = 0; i < 1000; ++i) {
-      window.Put(absl::StrCat("key", i), "value", {}, [&](const auto& result) {
-        EXPECT_TRUE(result.ok()) << result.status();
-        absl::MutexLock lock(&mu);
-        ++done;
-      });
-    }
-    window.Flush();
-    absl::MutexLock lock(&mu);
-    EXPECT_EQ(done, 1000);
-  }
-  EXPECT_EQ(client_.Size()->entries, 1000u);
-  EXPECT_LE(service_.puts_at_once_max(), 8);
-}
-
-TEST_F(ClientTest, PutWindowKeepsTheOrderOfOneKey) {
-  std::vector<std::string> values;  // One put at a time: needs no lock.
-  service_.OnPut([&](const v1::PutRequest& request) {
-    values.push_back(request.value());
-  });
-  std::vector<std::string> wanted;
-  PutWindow window(client_);
-  for (int i = 0; i < 100; ++i) {
-    wanted.push_back(absl::StrCat(i));
-    window.Put("key", wanted.back(), {}, [](const auto&) {});
-  }
-  window.Flush();
-  EXPECT_EQ(values, wanted);
-  EXPECT_EQ(service_.puts_at_once_max(), 1);
-}
-
-TEST_F(ClientTest, PutWindowTellsFailures) {
-  service_.FailWith(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                              "max_bytes: full", "MAX_BYTES"));
-  absl::Status told;
-  PutWindow window(client_);
-  window.Put("key", "value", {}, [&](const auto& r) { told = r.status(); });
-  window.Flush();
-  EXPECT_EQ(ErrorReason(told), "MAX_BYTES");
 }
 
 TEST_F(ClientTest, VirtualClockAdvances) {

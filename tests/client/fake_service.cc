@@ -1,6 +1,5 @@
 #include "tests/client/fake_service.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,24 +7,14 @@
 #include "absl/time/clock.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/convert.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
 namespace timecache {
 namespace {
 
-constexpr absl::Duration kTtl = absl::Seconds(30);
-
 // How long a call that hangs, or a watch, looks away from its caller at most.
 constexpr absl::Duration kLook = absl::Milliseconds(1);
-
-grpc::Status NotFound(const std::string& name) {
-  return MakeError(grpc::StatusCode::NOT_FOUND,
-                   absl::StrCat("namespace \"", name, "\" does not exist"),
-                   "NAMESPACE_NOT_FOUND");
-}
 
 grpc::Status Refuse(const std::string& reason) {
   return MakeError(grpc::StatusCode::FAILED_PRECONDITION,
@@ -44,44 +33,10 @@ v1::Namespace Describe(const std::string& name,
 
 }  // namespace
 
-grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
-                       const std::string& reason) {
-  google::rpc::ErrorInfo info;
-  info.set_reason(reason);
-  info.set_domain("timecached");
-  google::rpc::Status details;
-  details.set_code(code);
-  details.set_message(message);
-  details.add_details()->PackFrom(info);
-  return grpc::Status(code, message, details.SerializeAsString());
-}
-
-v1::WatchExpiredResponse MakeBatch(const std::string& ns,
-                                   const std::string& key, int death_unix_s,
-                                   int watermark_unix_s) {
-  const absl::Time death = absl::FromUnixSeconds(death_unix_s);
-  v1::WatchExpiredResponse batch;
-  batch.set_namespace_(ns);
-  *batch.mutable_watermark() = ToProto(absl::FromUnixSeconds(watermark_unix_s));
-  if (key.empty()) return batch;
-  v1::ExpiredEvent& event = *batch.add_events();
-  event.set_namespace_(ns);
-  event.set_key(key);
-  event.set_value("value of " + key);
-  event.set_version(death_unix_s);
-  event.set_cause(v1::EXPIRY_CAUSE_EXPIRED);
-  *event.mutable_put_time() = ToProto(death - kTtl);
-  *event.mutable_deadline() = ToProto(death);
-  *event.mutable_death_time() = ToProto(death);
-  *event.mutable_delivered_at() =
-      ToProto(absl::FromUnixSeconds(watermark_unix_s));
-  return batch;
-}
-
 FakeService::FakeService(const std::string& listen) {
   {
     absl::MutexLock lock(&mu_);
-    *namespaces_["default"].options.mutable_ttl() = ToProto(kTtl);
+    *namespaces_["default"].options.mutable_ttl() = ToProto(kFakeTtl);
   }
   int port = 0;
   grpc::ServerBuilder builder;
@@ -110,6 +65,16 @@ void FakeService::Hang(bool hang) {
   hang_ = hang;
 }
 
+void FakeService::SetPipeline(PipelineScript script) {
+  absl::MutexLock lock(&mu_);
+  pipeline_ = std::move(script);
+}
+
+std::vector<int> FakeService::pipeline_requests() const {
+  absl::MutexLock lock(&mu_);
+  return pipeline_requests_;
+}
+
 void FakeService::AddWatch(WatchScript script) {
   absl::MutexLock lock(&mu_);
   watches_.push_back(std::move(script));
@@ -130,11 +95,6 @@ void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
   on_put_ = std::move(on_put);
 }
 
-int FakeService::puts_at_once_max() const {
-  absl::MutexLock lock(&mu_);
-  return puts_at_once_max_;
-}
-
 grpc::Status FakeService::EnterUnary(grpc::ServerContext* context) {
   while (hang_ && !context->IsCancelled()) {
     const auto released = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -151,7 +111,7 @@ grpc::Status FakeService::Enter(grpc::ServerContext* context,
   const grpc::Status status = EnterUnary(context);
   if (!status.ok()) return status;
   const auto it = namespaces_.find(name);
-  if (it == namespaces_.end()) return NotFound(name);
+  if (it == namespaces_.end()) return NamespaceNotFound(name);
   *found = &it->second;
   return grpc::Status::OK;
 }
@@ -162,12 +122,10 @@ grpc::Status FakeService::Put(grpc::ServerContext* context,
   std::function<void(const v1::PutRequest&)> on_put;
   {
     absl::MutexLock lock(&mu_);
-    puts_at_once_max_ = std::max(puts_at_once_max_, ++puts_at_once_);
     on_put = on_put_;
   }
   if (on_put) on_put(*request);
   absl::MutexLock lock(&mu_);
-  --puts_at_once_;
   last_put_ = *request;
   FakeNamespace* ns;
   const grpc::Status status = Enter(context, request->namespace_(), &ns);
@@ -195,8 +153,8 @@ grpc::Status FakeService::Put(grpc::ServerContext* context,
   entry.set_value(request->value());
   entry.set_version(++version_);
   *entry.mutable_put_time() = ToProto(now_);
-  *entry.mutable_deadline() =
-      ToProto(now_ + (request->has_ttl() ? FromProto(request->ttl()) : kTtl));
+  *entry.mutable_deadline() = ToProto(
+      now_ + (request->has_ttl() ? FromProto(request->ttl()) : kFakeTtl));
   response->set_version(version_);
   return grpc::Status::OK;
 }
@@ -313,7 +271,7 @@ grpc::Status FakeService::WatchExpired(
   {
     absl::MutexLock lock(&mu_);
     watch_requests_.push_back(*request);
-    if (watches_.empty()) return NotFound(request->namespaces(0));
+    if (watches_.empty()) return NamespaceNotFound(request->namespaces(0));
     script = std::move(watches_.front());
     watches_.erase(watches_.begin());
   }

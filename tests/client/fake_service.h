@@ -12,29 +12,12 @@
 #include "absl/time/time.h"
 #include "client/cpp/client.h"
 #include "grpcpp/server.h"
+#include "tests/client/fake_script.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 #include "timecache/v1/namespace.grpc.pb.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
 namespace timecache {
-
-// An error as the server makes it: code, message, and an ErrorInfo with the
-// reason.
-grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
-                       const std::string& reason);
-
-// A batch of one event, died at `death_unix_s` and delivered a second later.
-v1::WatchExpiredResponse MakeBatch(const std::string& ns,
-                                   const std::string& key, int death_unix_s,
-                                   int watermark_unix_s);
-
-// What one WatchExpired call does: its messages, then how it ends.
-struct WatchScript {
-  std::vector<v1::WatchExpiredResponse> messages = {};
-  grpc::Status end = grpc::Status::OK;
-  // Instead of ending, stay silent until the caller leaves.
-  bool hang = false;
-};
 
 // Maps without expiry, behind the real services' interfaces, on 127.0.0.1 and a
 // free port. The data is exact enough for what clients do with it; deaths are
@@ -52,10 +35,16 @@ class FakeService final : public v1::TimeCacheService::Service,
     return Client(address_, std::move(options));
   }
 
-  // From now on every unary call ends with this; OK: answers again.
+  // From now on every unary call ends with this, and every operation of a batch
+  // on its own; OK: answers again.
   void FailWith(grpc::Status status);
-  // From now on every unary call waits until its caller leaves it.
+  // From now on every unary call, and every operation of a batch, waits until
+  // its caller leaves it.
   void Hang(bool hang);
+  // What Pipeline calls that begin from now on do.
+  void SetPipeline(PipelineScript script);
+  // Operations of each request that Pipeline calls have read, in order.
+  std::vector<int> pipeline_requests() const;
   // The next WatchExpired calls, in turn; a call beyond them ends with
   // NOT_FOUND.
   void AddWatch(WatchScript script);
@@ -65,8 +54,6 @@ class FakeService final : public v1::TimeCacheService::Service,
   v1::PutRequest last_put() const;
   // Called in every Put, before it stores.
   void OnPut(std::function<void(const v1::PutRequest&)> on_put);
-  // Most Puts that were being served at one time.
-  int puts_at_once_max() const;
 
   grpc::Status Put(grpc::ServerContext*, const v1::PutRequest*,
                    v1::PutResponse*) override;
@@ -80,6 +67,11 @@ class FakeService final : public v1::TimeCacheService::Service,
                     v1::SizeResponse*) override;
   grpc::Status Touch(grpc::ServerContext*, const v1::TouchRequest*,
                      v1::TouchResponse*) override;
+  grpc::Status Execute(grpc::ServerContext*, const v1::ExecuteRequest*,
+                       v1::ExecuteResponse*) override;
+  grpc::Status Pipeline(grpc::ServerContext*,
+                        grpc::ServerReaderWriter<v1::ExecuteResponse,
+                                                 v1::ExecuteRequest>*) override;
   grpc::Status Scan(grpc::ServerContext*, const v1::ScanRequest*,
                     grpc::ServerWriter<v1::ScanResponse>*) override;
   grpc::Status WatchExpired(
@@ -120,6 +112,10 @@ class FakeService final : public v1::TimeCacheService::Service,
   grpc::Status EnterUnary(grpc::ServerContext* context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // One of a batch.
+  void Do(grpc::ServerContext* context, const std::string& ns,
+          v1::Operation operation, v1::OperationResult& result);
+
   mutable absl::Mutex mu_;
   std::map<std::string, FakeNamespace> namespaces_ ABSL_GUARDED_BY(mu_);
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
@@ -127,10 +123,10 @@ class FakeService final : public v1::TimeCacheService::Service,
   bool hang_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<WatchScript> watches_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::WatchExpiredRequest> watch_requests_ ABSL_GUARDED_BY(mu_);
+  PipelineScript pipeline_ ABSL_GUARDED_BY(mu_);
+  std::vector<int> pipeline_requests_ ABSL_GUARDED_BY(mu_);
   v1::PutRequest last_put_ ABSL_GUARDED_BY(mu_);
   std::function<void(const v1::PutRequest&)> on_put_ ABSL_GUARDED_BY(mu_);
-  int puts_at_once_ ABSL_GUARDED_BY(mu_) = 0;
-  int puts_at_once_max_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch();
 
   std::string address_;

@@ -1,0 +1,52 @@
+// Many operations in one round trip.
+//
+//   timecache::Batch batch;
+//   batch.Add(timecache::Operation::Put("a", "1", {.ttl = absl::Minutes(5)}));
+//   batch.Add(timecache::Operation::Get("b"));
+//   absl::StatusOr<std::vector<timecache::OperationResult>> results =
+//       client.Execute(batch);
+//   if (results.ok() && (*results)[1].found) {
+//     std::cout << (*results)[1].entry->value;
+//   }
+//
+// For an endless number of them, client/cpp/pipeline.h.
+#pragma once
+
+#include <cstddef>
+
+#include "client/cpp/client.h"
+#include "client/cpp/operation.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache::inline client {
+
+// Operations to be done in one call, Client::Execute, on one namespace. Not a
+// transaction: each succeeds or fails by itself, and others may come between;
+// those of one key apply in the order in which they were added.
+//
+// Not thread-safe. Holds all of its keys and values.
+class Batch {
+ public:
+  // Most operations, and most bytes of all of them on the wire: keys, values,
+  // and up to some tens of bytes for each.
+  static constexpr size_t kMaxOperations = kMaxRequestOperations;
+  static constexpr size_t kMaxBytes = kMaxRequestBytes - kMaxRequestHeadBytes;
+
+  // A batch may grow beyond the limits; it is Execute that refuses it.
+  void Add(Operation operation);
+
+  size_t size() const { return request_.operations_size(); }
+  bool empty() const { return size() == 0; }
+  // On the wire.
+  size_t bytes() const { return bytes_; }
+  void Clear();
+
+  // Without its namespace.
+  const v1::ExecuteRequest& proto() const { return request_; }
+
+ private:
+  v1::ExecuteRequest request_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace timecache::inline client

@@ -1,0 +1,143 @@
+// Client::Execute against a stand-in for the server.
+#include "client/cpp/batch.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/fake_service.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BatchTest : public ::testing::Test {
+ protected:
+  // The results of these, of which there must be as many.
+  std::vector<OperationResult> Execute(std::vector<Operation> operations) {
+    Batch batch;
+    for (Operation& operation : operations) batch.Add(std::move(operation));
+    auto results = client_.Execute(batch);
+    EXPECT_TRUE(results.ok()) << results.status();
+    if (!results.ok()) return std::vector<OperationResult>(operations.size());
+    EXPECT_EQ(results->size(), operations.size());
+    return *std::move(results);
+  }
+
+  FakeService service_;
+  Client client_ = service_.MakeClient();
+};
+
+TEST_F(BatchTest, EachKindGivesItsResultInOrder) {
+  const uint64_t version = client_.Put("there", "old")->version;
+  const auto results = Execute(
+      {Operation::Put("new", std::string("a\0b", 3), {.ttl = absl::Seconds(7)}),
+       Operation::Get("there"), Operation::Get("missing"),
+       Operation::Contains("new"), Operation::Contains("missing"),
+       Operation::Touch("there"), Operation::Touch("missing"),
+       Operation::Put("there", "2", {.return_previous = true}),
+       Operation::Remove("there", {.return_previous = true}),
+       Operation::Remove("missing")});
+  for (const OperationResult& result : results) {
+    EXPECT_TRUE(result.status.ok()) << result.status;
+  }
+  EXPECT_GT(results[0].version, version);
+  EXPECT_TRUE(results[1].found);
+  EXPECT_EQ(results[1].entry->key, "there");
+  EXPECT_EQ(results[1].entry->value, "old");
+  EXPECT_EQ(results[1].entry->version, version);
+  EXPECT_FALSE(results[2].found);
+  EXPECT_FALSE(results[2].entry);
+  EXPECT_TRUE(results[3].found);
+  EXPECT_FALSE(results[4].found);
+  EXPECT_TRUE(results[5].found);
+  EXPECT_GT(results[5].version, results[0].version);
+  EXPECT_FALSE(results[6].found);
+  EXPECT_EQ(results[6].version, 0u);
+  EXPECT_EQ(results[7].entry->key, "there");
+  EXPECT_EQ(results[7].entry->value, "old");
+  EXPECT_TRUE(results[8].found);
+  EXPECT_EQ(results[8].entry->value, "2");
+  EXPECT_FALSE(results[9].found);
+  const auto entry = client_.Get("new").value();
+  EXPECT_EQ(entry->value, std::string("a\0b", 3));
+  EXPECT_EQ(entry->deadline, entry->put_time + absl::Seconds(7));
+}
+
+TEST_F(BatchTest, OperationThatFailsFailsAlone) {
+  ASSERT_TRUE(client_.Put("key", "1").ok());
+  const auto results = Execute(
+      {Operation::Put("a", "1"),
+       Operation::Put("key", "2", {.condition = PutCondition::kIfAbsent}),
+       Operation::Put("b", "1", {.ttl = absl::ZeroDuration()}),
+       Operation::Remove("key", {.if_version = 99}), Operation::Put("c", "1")});
+  EXPECT_TRUE(results[0].status.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(results[1].status));
+  EXPECT_EQ(ErrorReason(results[1].status), "KEY_EXISTS");
+  EXPECT_TRUE(absl::IsInvalidArgument(results[2].status));
+  EXPECT_EQ(results[2].status.message(), "ttl: must be at least 1ms");
+  EXPECT_EQ(ErrorReason(results[3].status), "VERSION_MISMATCH");
+  EXPECT_FALSE(results[3].found);
+  EXPECT_TRUE(results[4].status.ok());
+  EXPECT_EQ(client_.Size()->entries, 3u);
+}
+
+TEST_F(BatchTest, EmptyBatchHasNoResultsAndAsksNobody) {
+  service_.FailWith(grpc::Status(grpc::StatusCode::INTERNAL, "was asked"));
+  const auto results = client_.In("none").Execute(Batch());
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_TRUE(results->empty());
+}
+
+TEST_F(BatchTest, NamespaceThatIsMissingFailsTheWhole) {
+  Batch batch;
+  batch.Add(Operation::Get("key"));
+  const auto results = client_.In("none").Execute(batch);
+  EXPECT_EQ(ErrorReason(results.status()), "NAMESPACE_NOT_FOUND");
+}
+
+TEST_F(BatchTest, AsManyOperationsAsAllowedAndNoMore) {
+  Batch batch;
+  for (size_t i = 0; i < Batch::kMaxOperations; ++i) {
+    batch.Add(Operation::Put(absl::StrCat("key", i), "value"));
+  }
+  EXPECT_EQ(batch.size(), 4096u);
+  ASSERT_TRUE(client_.Execute(batch).ok());
+  EXPECT_EQ(client_.Size()->entries, 4096u);
+  batch.Add(Operation::Get("key"));
+  const absl::Status status = client_.Execute(batch).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("4097 operations; at most 4096"));
+  batch.Clear();
+  EXPECT_TRUE(batch.empty());
+  EXPECT_EQ(batch.bytes(), 0u);
+}
+
+TEST_F(BatchTest, AsManyBytesAsAllowedAndNoMore) {
+  // The largest value, with the largest key: together with the namespace, they
+  // are within what the server takes.
+  Batch batch;
+  batch.Add(Operation::Put(std::string(4096, 'k'), std::string(16 << 20, 'v')));
+  EXPECT_LE(batch.bytes(), Batch::kMaxBytes);
+  ASSERT_TRUE(client_.Execute(batch).ok());
+  batch.Add(Operation::Put("key", std::string(64 << 10, 'v')));
+  const absl::Status status = client_.Execute(batch).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("divide it"));
+}
+
+TEST_F(BatchTest, BytesAreThoseOfTheRequest) {
+  Batch batch;
+  batch.Add(Operation::Put("key", std::string(300, 'v')));
+  batch.Add(Operation::Touch("key", absl::Seconds(3)));
+  EXPECT_EQ(batch.bytes(), batch.proto().ByteSizeLong());
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,50 @@
+#include "tests/client/fake_script.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/convert.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace timecache {
+
+grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
+                       const std::string& reason) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("timecached");
+  google::rpc::Status details;
+  details.set_code(code);
+  details.set_message(message);
+  details.add_details()->PackFrom(info);
+  return grpc::Status(code, message, details.SerializeAsString());
+}
+
+v1::WatchExpiredResponse MakeBatch(const std::string& ns,
+                                   const std::string& key, int death_unix_s,
+                                   int watermark_unix_s) {
+  const absl::Time death = absl::FromUnixSeconds(death_unix_s);
+  v1::WatchExpiredResponse batch;
+  batch.set_namespace_(ns);
+  *batch.mutable_watermark() = ToProto(absl::FromUnixSeconds(watermark_unix_s));
+  if (key.empty()) return batch;
+  v1::ExpiredEvent& event = *batch.add_events();
+  event.set_namespace_(ns);
+  event.set_key(key);
+  event.set_value("value of " + key);
+  event.set_version(death_unix_s);
+  event.set_cause(v1::EXPIRY_CAUSE_EXPIRED);
+  *event.mutable_put_time() = ToProto(death - kFakeTtl);
+  *event.mutable_deadline() = ToProto(death);
+  *event.mutable_death_time() = ToProto(death);
+  *event.mutable_delivered_at() =
+      ToProto(absl::FromUnixSeconds(watermark_unix_s));
+  return batch;
+}
+
+grpc::Status NamespaceNotFound(const std::string& name) {
+  return MakeError(grpc::StatusCode::NOT_FOUND,
+                   absl::StrCat("namespace \"", name, "\" does not exist"),
+                   "NAMESPACE_NOT_FOUND");
+}
+
+}  // namespace timecache
