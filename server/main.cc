@@ -21,6 +21,7 @@
 #include "server/ops/proto_to_yaml.h"
 #include "server/ops/version.h"
 #include "server/service/convert.h"
+#include "server/service/event_codec.h"
 #include "server/service/server.h"
 
 namespace timecache {
@@ -92,7 +93,7 @@ int Serve(const v1::ServerConfig& config, bool virtual_clock,
   limits.max_namespaces = static_cast<int>(config.limits().max_namespaces());
   limits.max_entries = static_cast<int64_t>(config.limits().max_entries());
   limits.max_bytes = static_cast<int64_t>(config.limits().max_bytes());
-  Registry registry(&clock, &reaper, limits);
+  Registry registry(&clock, &reaper, limits, WireFormat());
   if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
     return Fail(status.message());
   }

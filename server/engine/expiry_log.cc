@@ -1,68 +1,12 @@
 #include "server/engine/expiry_log.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
 
 namespace timecache {
-namespace {
-
-// What stands before an event's key and value in a batch.
-struct EventHeader {
-  uint64_t version;
-  int64_t put_us;
-  int64_t deadline_us;
-  uint32_t key_bytes;
-  uint32_t value_bytes;
-};
-
-size_t EventBytes(const ExpiredEvent& event) {
-  return sizeof(EventHeader) + event.key.size() + event.value.size();
-}
-
-}  // namespace
-
-bool EventBatch::HasRoomFor(const ExpiredEvent& event) const {
-  return offsets_.empty() ||
-         (offsets_.size() < kMaxEventBatchEvents &&
-          data_.size() + EventBytes(event) <= kMaxEventBatchBytes);
-}
-
-void EventBatch::Reserve(int64_t events, int64_t payload_bytes) {
-  const size_t bytes = static_cast<size_t>(events) * sizeof(EventHeader) +
-                       static_cast<size_t>(payload_bytes);
-  data_.reserve(std::min(bytes, kMaxEventBatchBytes));
-  offsets_.reserve(
-      std::min<size_t>(static_cast<size_t>(events), kMaxEventBatchEvents));
-}
-
-void EventBatch::Add(const ExpiredEvent& event) {
-  const EventHeader header = {event.version, event.put_us, event.deadline_us,
-                              static_cast<uint32_t>(event.key.size()),
-                              static_cast<uint32_t>(event.value.size())};
-  offsets_.push_back(static_cast<uint32_t>(data_.size()));
-  data_.append(reinterpret_cast<const char*>(&header), sizeof(header));
-  data_.append(event.key.data(), event.key.size());
-  data_.append(event.value.data(), event.value.size());
-}
-
-ExpiredEvent EventBatch::event(int i) const {
-  const char* at = data_.data() + offsets_[static_cast<size_t>(i)];
-  EventHeader header;
-  std::memcpy(&header, at, sizeof(header));
-  at += sizeof(header);
-  return {absl::string_view(at, header.key_bytes),
-          absl::string_view(at + header.key_bytes, header.value_bytes),
-          header.version, header.put_us, header.deadline_us};
-}
-
-int64_t EventBatch::bytes() const {
-  return static_cast<int64_t>(sizeof(*this) + data_.capacity() +
-                              offsets_.capacity() * sizeof(offsets_[0]));
-}
 
 ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes)
     : retention_us_(retention_us), retention_bytes_(retention_bytes) {}
@@ -117,12 +61,14 @@ std::unique_ptr<ExpiryLog::Cursor> ExpiryLog::Subscribe(
                                 : retained_.front().batch->death_us() - 1;
   }
   cursors_.insert(cursor.get());
+  AwaitMore(cursor.get());
   return cursor;
 }
 
 ExpiryLog::Cursor::~Cursor() {
   absl::MutexLock lock(&log_->mu_);
   log_->cursors_.erase(this);
+  if (waiting_) std::erase(log_->waiting_, this);
 }
 
 ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
@@ -147,16 +93,17 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   for (; it != retained_.end(); ++it) {
     const EventBatch& batch = *it->batch;
     if (!chunk.batches.empty() &&
-        (bytes + batch.bytes() > max_bytes ||
+        (bytes + static_cast<int64_t>(batch.encoded().size()) > max_bytes ||
          events + batch.size() > kMaxEventBatchEvents)) {
       break;
     }
-    bytes += batch.bytes();
+    bytes += static_cast<int64_t>(batch.encoded().size());
     events += batch.size();
     chunk.batches.push_back(it->batch);
     cursor->next_seq_ = it->first_seq + static_cast<uint64_t>(batch.size());
   }
   chunk.more = it != retained_.end();
+  if (!chunk.more) AwaitMore(cursor);
   const int64_t complete_us =
       chunk.more ? std::min(watermark_us_, it->batch->death_us() - 1)
                  : watermark_us_;
@@ -213,8 +160,16 @@ int64_t ExpiryLog::NextTrimUs(int64_t now_us) const {
   return due_us > now_us ? due_us : now_us + kTrimRetryUs;
 }
 
+void ExpiryLog::AwaitMore(Cursor* cursor) {
+  if (!std::exchange(cursor->waiting_, true)) waiting_.push_back(cursor);
+}
+
 void ExpiryLog::WakeAll() {
-  for (const Cursor* cursor : cursors_) cursor->wake_();
+  for (Cursor* cursor : waiting_) {
+    cursor->waiting_ = false;
+    cursor->wake_();
+  }
+  waiting_.clear();
 }
 
 void ExpiryLog::Close() {

@@ -5,72 +5,21 @@
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_LOG_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_LOG_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "server/engine/event_batch.h"
 
 namespace timecache {
 
-enum class Cause : uint8_t { kExpired, kEvicted, kRotated };
-
-// One entry that died. The views live as long as the batch that it stands in.
-struct ExpiredEvent {
-  absl::string_view key;
-  absl::string_view value;
-  uint64_t version = 0;
-  int64_t put_us = 0;
-  int64_t deadline_us = 0;
-};
-
-// A batch holds at most this many events, and no more bytes than this unless it
-// is one event: so that a message with a whole batch stays below gRPC's 4 MiB.
-inline constexpr int kMaxEventBatchEvents = 8192;
-inline constexpr size_t kMaxEventBatchBytes = size_t{1} << 20;
-
-// Events with one time and cause of death. A dead bucket makes one batch, or
-// several where it is larger than a batch may be. Filled by one thread, then
-// immutable.
-class EventBatch {
- public:
-  EventBatch(int64_t death_us, Cause cause)
-      : death_us_(death_us), cause_(cause) {}
-
-  // Makes room at once for that many events and bytes of keys and values, or
-  // for a full batch if that is less.
-  void Reserve(int64_t events, int64_t payload_bytes);
-
-  // Whether `event` still fits. A batch without an event takes any.
-  bool HasRoomFor(const ExpiredEvent& event) const;
-  void Add(const ExpiredEvent& event);
-
-  int size() const { return static_cast<int>(offsets_.size()); }
-  // 0 <= i < size().
-  ExpiredEvent event(int i) const;
-
-  // When the entries' bucket died, for every reader.
-  int64_t death_us() const { return death_us_; }
-  Cause cause() const { return cause_; }
-  // Memory that the batch takes.
-  int64_t bytes() const;
-
- private:
-  const int64_t death_us_;
-  const Cause cause_;
-  std::string data_;
-  std::vector<uint32_t> offsets_;
-};
-
-// Thread-safe. Append and Read are O(1) a batch, and O(cursors) for waking
-// them.
+// Thread-safe. Append and Read are O(1) a batch; Append also wakes the cursors
+// that wait, each once for all that it has not read.
 class ExpiryLog {
  public:
   // What one Read finds, in order.
@@ -96,8 +45,8 @@ class ExpiryLog {
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
 
-    // Takes whole batches up to `max_bytes` and kMaxEventBatchEvents, at least
-    // one if there is one.
+    // Takes whole batches up to `max_bytes` as they are encoded and
+    // kMaxEventBatchEvents, at least one if there is one.
     Chunk Read(int64_t max_bytes);
 
    private:
@@ -110,6 +59,8 @@ class ExpiryLog {
     // Guarded by log_->mu_.
     uint64_t next_seq_ = 0;
     int64_t watermark_us_ = 0;
+    // Whether it stands in log_->waiting_.
+    bool waiting_ = false;
   };
 
   enum class Start { kNow, kEarliest };
@@ -135,9 +86,10 @@ class ExpiryLog {
 
   // Starts a cursor with the oldest retained event, or with what dies after
   // `now_us`: `pending` events that died before have not been appended or
-  // skipped yet. `wake` is called when there is something new to read, from the
-  // publishing thread and under the log's lock: it must be quick, must not
-  // block and not call the log.
+  // skipped yet. `wake` is called when there is something new to read, once
+  // until the cursor has read to the end again, from the publishing thread and
+  // under the log's lock: it must be quick, must not block and not call the
+  // log.
   std::unique_ptr<Cursor> Subscribe(Start start, int64_t now_us,
                                     uint64_t pending,
                                     std::function<void()> wake)
@@ -175,6 +127,7 @@ class ExpiryLog {
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AwaitMore(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -189,6 +142,8 @@ class ExpiryLog {
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
+  // Those that have read to the end, and have not been woken since.
+  std::vector<Cursor*> waiting_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache

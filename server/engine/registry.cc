@@ -9,10 +9,11 @@
 namespace timecache {
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
-                   const RegistryLimits& limits)
+                   const RegistryLimits& limits, const EventFormat* format)
     : clock_(clock),
       reaper_(reaper),
       limits_(limits),
+      format_(format),
       usage_(limits.max_entries, limits.max_bytes) {}
 
 Registry::~Registry() {
@@ -29,8 +30,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   if (absl::Status status = Validate(options); !status.ok()) return status;
   Usage* const server_usage =
       limits_.max_entries > 0 || limits_.max_bytes > 0 ? &usage_ : nullptr;
-  auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
-                                            server_usage, clock_->NowUs());
+  auto map = std::make_shared<TimeCacheMap>(
+      std::string(name), options, server_usage, clock_->NowUs(), format_);
   absl::MutexLock lock(&mu_);
   if (maps_.contains(name)) {
     return ErrorWithReason(absl::StatusCode::kAlreadyExists, "NAMESPACE_EXISTS",

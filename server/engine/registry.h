@@ -31,8 +31,10 @@ struct RegistryLimits {
 // Thread-safe. Find costs a reader's lock and a hash lookup.
 class Registry {
  public:
-  // `clock` and `reaper` are not owned and must outlive the registry.
-  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits);
+  // `clock`, `reaper` and `format`, which writes the events of the maps' logs,
+  // are not owned and must outlive the registry.
+  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits,
+           const EventFormat* format = EventFormat::Plain());
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
@@ -63,6 +65,7 @@ class Registry {
   const Clock* const clock_;
   Reaper* const reaper_;
   const RegistryLimits limits_;
+  const EventFormat* const format_;
   Usage usage_;
 
   mutable absl::Mutex mu_;

@@ -50,7 +50,11 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
       place_.wanted = log_->Wanted();
     }
     while (place_.part < bucket->parts.size()) {
-      if (max_records <= 0) return true;
+      if (max_records <= 0) {
+        // What is told of a step says when: it does not wait for the next one.
+        if (place_.batch != nullptr) AppendBatch(now_us, bucket->death_us - 1);
+        return true;
+      }
       const DeadBucket::Part& part = bucket->parts[place_.part];
       if (place_.segment == kNoSegment) place_.segment = part.generation->first;
       max_records -= WalkSegment(*bucket, now_us, max_records);
@@ -73,7 +77,9 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
     std::array<Shard::DeadRecord, Shard::kSweepLockRecords> erase;
     std::array<Record, Shard::kSweepLockRecords> records;
     size_t count = 0;
-    while (count < erase.size() && place_.offset < segment.used) {
+    const size_t most =
+        std::min(erase.size(), static_cast<size_t>(max_records - walked));
+    while (count < most && place_.offset < segment.used) {
       size_t size;
       records[count] = segment.Read(place_.offset, &size);
       erase[count].tag =
@@ -112,15 +118,22 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
 void Sweeper::Tell(const DeadBucket& bucket, const ExpiredEvent& event,
                    int64_t now_us) {
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
-    place_.appended += place_.batch->size();
-    log_->Append(std::move(place_.batch), now_us, bucket.death_us - 1);
-    place_.batch = nullptr;
+    AppendBatch(now_us, bucket.death_us - 1);
   }
   if (place_.batch == nullptr) {
-    place_.batch = std::make_shared<EventBatch>(bucket.death_us, bucket.cause);
-    place_.batch->Reserve(bucket.entries - place_.appended, bucket.bytes);
+    const Death death = {bucket.death_us, now_us, bucket.cause};
+    place_.batch = std::make_shared<EventBatch>(name_, death, format_);
+    place_.batch->Reserve(bucket.entries - place_.appended,
+                          bucket.bytes - place_.appended_bytes);
   }
   place_.batch->Add(event);
+}
+
+void Sweeper::AppendBatch(int64_t now_us, int64_t watermark_us) {
+  place_.batch->ShrinkToFit();
+  place_.appended += place_.batch->size();
+  place_.appended_bytes += place_.batch->payload_bytes();
+  log_->Append(std::exchange(place_.batch, nullptr), now_us, watermark_us);
 }
 
 void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
@@ -131,7 +144,7 @@ void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
   DeadBucket done;
   absl::MutexLock lock(&queue_mu_);
   if (place_.batch != nullptr) {
-    log_->Append(std::move(place_.batch), now_us, WatermarkAfter(1));
+    AppendBatch(now_us, WatermarkAfter(1));
   } else {
     if (!place_.wanted) log_->Skip(entries);
     log_->AdvanceWatermark(WatermarkAfter(1));

@@ -8,9 +8,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry_log.h"
 #include "server/engine/shard.h"
@@ -50,15 +52,17 @@ struct DeadBucket {
 // Shard::kSweepLockRecords erasures at a time.
 class Sweeper {
  public:
-  // `log` is not owned and must outlive the sweeper.
-  explicit Sweeper(ExpiryLog* log) : log_(log) {}
+  // Tells the events of the map `name` in `format`. Neither `log` nor `format`
+  // is owned; both must outlive the sweeper, `format` the log's batches, too.
+  Sweeper(absl::string_view name, const EventFormat* format, ExpiryLog* log)
+      : name_(name), format_(format), log_(log) {}
 
   // Adds buckets that died no earlier than those before, and states that
   // besides these nothing died at or before `complete_us`.
   void Add(std::vector<DeadBucket> buckets, int64_t complete_us)
       ABSL_LOCKS_EXCLUDED(queue_mu_);
 
-  // Walks up to about `max_records` records, appends events to the log and
+  // Walks up to `max_records` records, appends their events to the log and
   // moves its watermark. Returns whether something is left.
   bool Step(int64_t now_us, int max_records)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
@@ -91,8 +95,10 @@ class Sweeper {
     uint32_t offset = 0;
     int64_t live_in_part = 0;
     int64_t live = 0;
-    // Events of this bucket that the log has.
+    // Events of this bucket that the log has, and the bytes of their keys and
+    // values.
     int64_t appended = 0;
+    int64_t appended_bytes = 0;
     bool wanted = false;
     std::shared_ptr<EventBatch> batch;
   };
@@ -104,9 +110,13 @@ class Sweeper {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void Tell(const DeadBucket& bucket, const ExpiredEvent& event, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void AppendBatch(int64_t now_us, int64_t watermark_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void Finish(const DeadBucket& bucket, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
 
+  const std::string name_;
+  const EventFormat* const format_;
   ExpiryLog* const log_;
 
   // One step at a time. Taken before queue_mu_, shard locks and the log's.

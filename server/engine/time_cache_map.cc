@@ -30,13 +30,14 @@ absl::Status CheckKey(absl::string_view key) {
 }  // namespace
 
 TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
-                           Usage* server_usage, int64_t created_us)
+                           Usage* server_usage, int64_t created_us,
+                           const EventFormat* format)
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       key_hash_(RandomSeed()),
       usage_(options.max_entries, options.max_bytes, server_usage),
       log_(options.retention_us, options.retention_bytes),
-      sweeper_(&log_),
+      sweeper_(name_, format, &log_),
       options_(options),
       max_ttl_us_(options.max_ttl_us),
       max_value_bytes_(options.max_value_bytes),

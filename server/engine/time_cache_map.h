@@ -47,9 +47,11 @@ class TimeCacheMap {
  public:
   // `options` must be valid. `server_usage` counts for all maps of a server;
   // not owned, may be null. `created_us` starts the versions, so that a map
-  // that is made again after a restart does not give a version twice.
+  // that is made again after a restart does not give a version twice. `format`
+  // writes the log's events; not owned.
   TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
-               int64_t created_us);
+               int64_t created_us,
+               const EventFormat* format = EventFormat::Plain());
   ~TimeCacheMap();
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;

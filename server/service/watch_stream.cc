@@ -6,26 +6,15 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
+#include "server/service/event_codec.h"
 #include "server/service/status.h"
+#include "server/service/watch_message.h"
 
 namespace timecache {
 namespace {
-
-v1::ExpiryCause ToProto(Cause cause) {
-  switch (cause) {
-    case Cause::kExpired:
-      return v1::EXPIRY_CAUSE_EXPIRED;
-    case Cause::kEvicted:
-      return v1::EXPIRY_CAUSE_EVICTED;
-    case Cause::kRotated:
-      return v1::EXPIRY_CAUSE_ROTATED;
-  }
-  return v1::EXPIRY_CAUSE_UNSPECIFIED;
-}
 
 // The engine knows one namespace; a watch has several.
 std::string FieldPath(const std::string& field) {
@@ -160,9 +149,6 @@ void WatchStream::Pump() {
     turn_ = (turn_ + 1) % sources_.size();
     if (Compose(&source, now_us)) {
       writing_ = true;
-      bool owned;
-      grpc::SerializationTraits<v1::WatchExpiredResponse>::Serialize(
-          response_, &message_, &owned);
       StartWrite(&message_);
       return;
     }
@@ -175,18 +161,20 @@ void WatchStream::Pump() {
   }
 }
 
-// Fills response_ with what the source has; false if there is nothing to say.
+// Fills message_ with what the source has; false if there is nothing to say.
 bool WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
   if (heartbeat) source->map->RefreshWatermark(now_us);
-  response_.Clear();
+  WatchMessage message;
   for (int reads = 0; reads < kMaxEmptyReads; ++reads) {
     const ExpiryLog::Chunk chunk = source->cursor->Read(kMaxMessageBytes);
-    for (const auto& batch : chunk.batches)
-      AddEvents(*source->map, *batch, now_us);
-    response_.set_lost(response_.lost() + chunk.lost);
-    SetTime(chunk.watermark_us, response_.mutable_watermark());
-    const bool told = response_.events_size() > 0 || response_.lost() > 0;
+    for (const auto& batch : chunk.batches) {
+      message.Add(Filter(batch, source->map->name(), request_.key_prefix(),
+                         request_.keys_only()));
+    }
+    message.lost += chunk.lost;
+    message.watermark_us = chunk.watermark_us;
+    const bool told = !message.empty() || message.lost > 0;
     if (chunk.closed && !told) {
       End(ErrorWithReason(
           absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
@@ -203,27 +191,8 @@ bool WatchStream::Compose(Source* source, int64_t now_us) {
     if (told) break;
   }
   // A filter that lets nothing pass still tells how far it has come.
-  response_.set_namespace_(source->map->name());
+  message_ = message.Take(source->map->name());
   return true;
-}
-
-void WatchStream::AddEvents(const TimeCacheMap& map, const EventBatch& batch,
-                            int64_t now_us) {
-  for (int i = 0; i < batch.size(); ++i) {
-    const ExpiredEvent from = batch.event(i);
-    if (!absl::StartsWith(from.key, request_.key_prefix())) continue;
-    v1::ExpiredEvent* const event = response_.add_events();
-    event->set_namespace_(map.name());
-    event->set_key(from.key.data(), from.key.size());
-    if (!request_.keys_only())
-      event->set_value(from.value.data(), from.value.size());
-    event->set_version(from.version);
-    SetTime(from.put_us, event->mutable_put_time());
-    SetTime(from.deadline_us, event->mutable_deadline());
-    SetTime(batch.death_us(), event->mutable_death_time());
-    SetTime(now_us, event->mutable_delivered_at());
-    event->set_cause(ToProto(batch.cause()));
-  }
 }
 
 void WatchStream::SetTimer() {

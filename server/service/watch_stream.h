@@ -21,9 +21,11 @@
 
 namespace timecache {
 
-// Cursors on the logs of the watched namespaces, and one message in flight. A
-// reader that does not read costs its cursors: nothing is gathered for it, and
-// when it reads again the log says what it lost.
+// Cursors on the logs of the watched namespaces, and one message in flight: the
+// log's own bytes, which all watchers without a filter share, and a few of the
+// stream's. A reader that does not read costs its cursors and that message:
+// nothing is gathered for it, and when it reads again the log says what it
+// lost.
 //
 // Thread-safe. Owns itself from Start to OnDone.
 class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
@@ -34,7 +36,10 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   static constexpr int64_t kMinHeartbeatUs = 10'000;
   static constexpr int64_t kMaxHeartbeatUs = 3'600 * kMicrosPerSecond;
   static constexpr int64_t kDefaultHeartbeatUs = kMicrosPerSecond;
-  // Events that one message takes from the log.
+  // Encoded events that one message takes from the log, unless the first batch
+  // is larger. That is one of at most kMaxEventBatchBytes of keys and values
+  // and less than 200 B for each event around them: less than 3 MiB, where
+  // gRPC's clients take 4 MiB unless told. Or it is a single larger value.
   static constexpr int64_t kMaxMessageBytes =
       static_cast<int64_t>(kMaxEventBatchBytes);
   // Messages whose events were all filtered out, until others have their turn.
@@ -66,8 +71,6 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void AddEvents(const TimeCacheMap& map, const EventBatch& batch,
-                 int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -82,7 +85,6 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::vector<Source> sources_ ABSL_GUARDED_BY(mu_);
   // The source that has the next turn.
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
-  v1::WatchExpiredResponse response_ ABSL_GUARDED_BY(mu_);
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;

@@ -18,6 +18,7 @@
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/service/convert.h"
+#include "server/service/event_codec.h"
 #include "server/service/server.h"
 #include "tests/bench/service_load.h"
 #include "timecache/v1/timecache.grpc.pb.h"
@@ -95,7 +96,7 @@ void PinTo(bool second_half) {
 int ServeTimecached() {
   const SystemClock clock;
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits());
+  Registry registry(&clock, &reaper, RegistryLimits(), WireFormat());
   MapOptions options;
   options.ttl_us = 3'600 * kMicrosPerSecond;
   if (!registry.Create("bench", options).ok()) return EXIT_FAILURE;

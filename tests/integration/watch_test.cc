@@ -1,5 +1,7 @@
 // WatchExpired over the wire: what its messages carry, in which order, and from
 // where on.
+#include <grpcpp/generic/generic_stub.h>
+
 #include <string>
 #include <vector>
 
@@ -80,6 +82,48 @@ TEST_F(WatchTest, AnEventCarriesAllThatIsKnownOfTheEntry) {
   EXPECT_EQ(ToUs(event.death_time()), death_us);
   EXPECT_EQ(ToUs(event.delivered_at()), death_us + 5);
   EXPECT_EQ(event.cause(), v1::EXPIRY_CAUSE_EXPIRED);
+}
+
+TEST_F(WatchTest, DeliveredAtIsTheSameForAllWatchersHoweverLateTheyRead) {
+  const auto early = Watch("namespaces: 'default'");
+  server_.Put("a", "1");
+  server_.AdvanceTo(DeathUs(kStartUs) + 5);
+  const int64_t published_us = server_.now_us();
+  server_.AdvanceBy(kTtlUs);
+  const auto late = std::make_unique<WatchReader>(
+      server_.data(), Proto<v1::WatchExpiredRequest>(
+                          "namespaces: 'default' start: WATCH_START_EARLIEST "
+                          "keys_only: true"));
+  for (WatchReader* reader : {early.get(), late.get()}) {
+    const auto events = reader->ReadUpTo(server_.now_us());
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(ToUs(events[0].delivered_at()), published_us);
+  }
+}
+
+TEST_F(WatchTest, ARequestThatIsNoneIsRefused) {
+  grpc::GenericStub stub(server_.channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareCall(
+      &context, "/timecache.v1.TimeCacheService/WatchExpired", &queue);
+  int tag = 0;
+  const auto await = [&queue] {
+    void* got;
+    bool ok = false;
+    return queue.Next(&got, &ok) && ok;
+  };
+  call->StartCall(&tag);
+  ASSERT_TRUE(await());
+  // Field 1, of 100 bytes, and then nothing.
+  const grpc::Slice slice("\x0a\x64");
+  call->WriteLast(grpc::ByteBuffer(&slice, 1), {}, &tag);
+  ASSERT_TRUE(await());
+  grpc::Status status;
+  call->Finish(&status, &tag);
+  ASSERT_TRUE(await());
+  ExpectError(status, StatusCode::INVALID_ARGUMENT, "INVALID_ARGUMENT",
+              "is not a timecache.v1.WatchExpiredRequest");
 }
 
 TEST_F(WatchTest, EventsComeInOrderOfDeathWhateverTheOrderOfPuts) {

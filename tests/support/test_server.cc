@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/service/convert.h"
+#include "server/service/event_codec.h"
 #include "tests/support/rpc.h"
 
 namespace timecache::test {
@@ -24,7 +25,7 @@ ServerOptions ToServerOptions(const TestServerOptions& options,
 TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
-      registry_(&manual_clock_, &reaper_, options.limits),
+      registry_(&manual_clock_, &reaper_, options.limits, WireFormat()),
       server_(
           &registry_, &reaper_, &manual_clock_,
           ToServerOptions(

@@ -1,0 +1,261 @@
+#include "server/service/event_codec.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "server/engine/clock.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+namespace {
+
+// Fields of protobuf's wire format: a tag of one byte (the numbers here are
+// below 16), then a varint, or a length and as many bytes.
+enum WireType : uint32_t { kVarint = 0, kBytes = 2 };
+
+constexpr char Tag(int number, WireType type) {
+  return static_cast<char>(static_cast<uint32_t>(number) << 3 | type);
+}
+
+using v1::ExpiredEvent;
+using v1::WatchExpiredResponse;
+constexpr char kEvents = Tag(WatchExpiredResponse::kEventsFieldNumber, kBytes);
+constexpr char kWatermark =
+    Tag(WatchExpiredResponse::kWatermarkFieldNumber, kBytes);
+constexpr char kLost = Tag(WatchExpiredResponse::kLostFieldNumber, kVarint);
+constexpr char kNamespace = Tag(ExpiredEvent::kNamespaceFieldNumber, kBytes);
+static_assert(kNamespace ==
+              Tag(WatchExpiredResponse::kNamespaceFieldNumber, kBytes));
+constexpr char kKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
+constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kBytes);
+constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);
+constexpr char kPutTime = Tag(ExpiredEvent::kPutTimeFieldNumber, kBytes);
+constexpr char kDeadline = Tag(ExpiredEvent::kDeadlineFieldNumber, kBytes);
+constexpr char kDeathTime = Tag(ExpiredEvent::kDeathTimeFieldNumber, kBytes);
+constexpr char kDeliveredAt =
+    Tag(ExpiredEvent::kDeliveredAtFieldNumber, kBytes);
+constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
+// Of google.protobuf.Timestamp.
+constexpr char kSeconds = Tag(1, kVarint);
+constexpr char kNanos = Tag(2, kVarint);
+
+constexpr size_t kMaxVarintBytes = 10;
+constexpr size_t kMaxLengthBytes = 5;
+constexpr int64_t kNanosPerMicro = 1'000;
+// Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
+constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
+
+size_t VarintSize(uint64_t value) {
+  return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
+}
+
+char* PutVarint(uint64_t value, char* to) {
+  while (value >= 0x80) {
+    *to++ = static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+// A field that is left out if it is 0 or empty, as proto3 has it.
+char* PutNumber(char tag, uint64_t value, char* to) {
+  if (value == 0) return to;
+  *to++ = tag;
+  return PutVarint(value, to);
+}
+
+size_t NumberSize(uint64_t value) {
+  return value == 0 ? 0 : 1 + VarintSize(value);
+}
+
+char* PutRaw(absl::string_view bytes, char* to) {
+  // A view of nothing may be null, which memcpy must not be given.
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  return to + bytes.size();
+}
+
+char* PutBytes(char tag, absl::string_view bytes, char* to) {
+  if (bytes.empty()) return to;
+  *to++ = tag;
+  return PutRaw(bytes, PutVarint(bytes.size(), to));
+}
+
+size_t BytesSize(absl::string_view bytes) {
+  return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
+}
+
+// A google.protobuf.Timestamp.
+class Time {
+ public:
+  explicit Time(int64_t time_us) {
+    int64_t seconds = time_us / kMicrosPerSecond;
+    int64_t micros = time_us % kMicrosPerSecond;
+    if (micros < 0) {
+      --seconds;
+      micros += kMicrosPerSecond;
+    }
+    seconds_ = static_cast<uint64_t>(seconds);
+    nanos_ = static_cast<uint64_t>(micros * kNanosPerMicro);
+    size_ = NumberSize(seconds_) + NumberSize(nanos_);
+  }
+
+  // As a field. It is there even if the time is 0.
+  size_t FieldSize() const { return 2 + size_; }
+  char* Put(char tag, char* to) const {
+    *to++ = tag;
+    *to++ = static_cast<char>(size_);
+    return PutNumber(kNanos, nanos_, PutNumber(kSeconds, seconds_, to));
+  }
+
+ private:
+  uint64_t seconds_;
+  uint64_t nanos_;
+  size_t size_;
+};
+
+const char* GetVarint(const char* from, uint64_t* value) {
+  *value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*from++);
+    *value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return from;
+  }
+}
+
+int64_t TimeUs(absl::string_view time) {
+  int64_t time_us = 0;
+  const char* at = time.data();
+  while (at != time.data() + time.size()) {
+    const char tag = *at++;
+    uint64_t value;
+    at = GetVarint(at, &value);
+    time_us += tag == kSeconds ? static_cast<int64_t>(value) * kMicrosPerSecond
+                               : static_cast<int64_t>(value) / kNanosPerMicro;
+  }
+  return time_us;
+}
+
+v1::ExpiryCause ToProto(Cause cause) {
+  switch (cause) {
+    case Cause::kExpired:
+      return v1::EXPIRY_CAUSE_EXPIRED;
+    case Cause::kEvicted:
+      return v1::EXPIRY_CAUSE_EVICTED;
+    case Cause::kRotated:
+      return v1::EXPIRY_CAUSE_ROTATED;
+  }
+  return v1::EXPIRY_CAUSE_UNSPECIFIED;
+}
+
+// The frame is what stands before the key (the namespace) and behind the
+// deadline (death, delivery, cause) in every event; its first byte says how
+// long the former is. A namespace has at most 63 bytes.
+class WireEventFormat final : public EventFormat {
+ public:
+  std::string Frame(absl::string_view map, const Death& death) const override {
+    const size_t before = BytesSize(map);
+    const Time death_time(death.death_us);
+    const Time delivered_at(death.published_us);
+    const auto cause = static_cast<uint64_t>(ToProto(death.cause));
+    std::string frame(1 + before + death_time.FieldSize() +
+                          delivered_at.FieldSize() + NumberSize(cause),
+                      '\0');
+    char* to = frame.data();
+    *to++ = static_cast<char>(before);
+    to = PutBytes(kNamespace, map, to);
+    to = death_time.Put(kDeathTime, to);
+    to = delivered_at.Put(kDeliveredAt, to);
+    PutNumber(kCause, cause, to);
+    return frame;
+  }
+
+  size_t MaxOverhead(absl::string_view frame) const override {
+    return (1 + kMaxLengthBytes) + frame.size() + 2 * (1 + kMaxLengthBytes) +
+           (1 + kMaxVarintBytes) + 2 * kMaxTimeBytes;
+  }
+
+  char* Write(absl::string_view frame, const timecache::ExpiredEvent& event,
+              char* to) const override {
+    const auto before_bytes = static_cast<uint8_t>(frame[0]);
+    const absl::string_view before = frame.substr(1, before_bytes);
+    const absl::string_view behind = frame.substr(1 + size_t{before_bytes});
+    const Time put_time(event.put_us);
+    const Time deadline(event.deadline_us);
+    const size_t size = before.size() + BytesSize(event.key) +
+                        BytesSize(event.value) + NumberSize(event.version) +
+                        put_time.FieldSize() + deadline.FieldSize() +
+                        behind.size();
+    *to++ = kEvents;
+    to = PutVarint(size, to);
+    to = PutRaw(before, to);
+    to = PutBytes(kKey, event.key, to);
+    to = PutBytes(kValue, event.value, to);
+    to = PutNumber(kVersion, event.version, to);
+    to = put_time.Put(kPutTime, to);
+    to = deadline.Put(kDeadline, to);
+    return PutRaw(behind, to);
+  }
+
+  timecache::ExpiredEvent Read(absl::string_view /*frame*/,
+                               const char* from) const override {
+    uint64_t size;
+    const char* at = GetVarint(from + 1, &size);
+    const char* const end = at + size;
+    timecache::ExpiredEvent event;
+    while (at != end) {
+      const char tag = *at++;
+      uint64_t number;
+      at = GetVarint(at, &number);
+      if (tag == kVersion) event.version = number;
+      if ((tag & 7) != kBytes) continue;
+      const absl::string_view bytes(at, number);
+      at += number;
+      if (tag == kKey) event.key = bytes;
+      if (tag == kValue) event.value = bytes;
+      if (tag == kPutTime) event.put_us = TimeUs(bytes);
+      if (tag == kDeadline) event.deadline_us = TimeUs(bytes);
+    }
+    return event;
+  }
+};
+
+}  // namespace
+
+const EventFormat* WireFormat() {
+  static const WireEventFormat format;
+  return &format;
+}
+
+std::string EncodeRest(absl::string_view map, int64_t watermark_us,
+                       uint64_t lost) {
+  const Time watermark(watermark_us);
+  std::string rest(BytesSize(map) + watermark.FieldSize() + NumberSize(lost),
+                   '\0');
+  char* to = PutBytes(kNamespace, map, rest.data());
+  to = watermark.Put(kWatermark, to);
+  PutNumber(kLost, lost, to);
+  return rest;
+}
+
+std::shared_ptr<const EventBatch> Filter(
+    const std::shared_ptr<const EventBatch>& batch, absl::string_view map,
+    absl::string_view key_prefix, bool keys_only) {
+  if (key_prefix.empty() && !keys_only && batch->format() == WireFormat()) {
+    return batch;
+  }
+  auto filtered =
+      std::make_shared<EventBatch>(map, batch->death(), WireFormat());
+  for (int i = 0; i < batch->size(); ++i) {
+    timecache::ExpiredEvent event = batch->event(i);
+    if (!absl::StartsWith(event.key, key_prefix)) continue;
+    if (keys_only) event.value = {};
+    filtered->Add(event);
+  }
+  filtered->ShrinkToFit();
+  return filtered;
+}
+
+}  // namespace timecache

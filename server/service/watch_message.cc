@@ -1,0 +1,48 @@
+#include "server/service/watch_message.h"
+
+#include "server/engine/check.h"
+#include "server/service/event_codec.h"
+
+namespace timecache {
+namespace {
+
+using BatchRef = std::shared_ptr<const EventBatch>;
+
+// The batch's own bytes; the slice keeps the batch.
+grpc::Slice Share(const BatchRef& batch) {
+  const absl::string_view bytes = batch->encoded();
+  // gRPC takes what may be written to, and does not write.
+  return grpc::Slice(
+      const_cast<char*>(bytes.data()), bytes.size(),
+      [](void* ref) { delete static_cast<BatchRef*>(ref); },
+      new BatchRef(batch));
+}
+
+}  // namespace
+
+void WatchMessage::Add(const BatchRef& batch) {
+  TIMECACHED_CHECK(batch->format() == WireFormat());
+  const absl::string_view bytes = batch->encoded();
+  if (bytes.size() <= kMaxCopiedBytes) {
+    own_.append(bytes.data(), bytes.size());
+    return;
+  }
+  Flush();
+  slices_.push_back(Share(batch));
+}
+
+void WatchMessage::Flush() {
+  if (own_.empty()) return;
+  slices_.emplace_back(own_.data(), own_.size());
+  own_.clear();
+}
+
+grpc::ByteBuffer WatchMessage::Take(absl::string_view map) {
+  own_ += EncodeRest(map, watermark_us, lost);
+  Flush();
+  grpc::ByteBuffer message(slices_.data(), slices_.size());
+  slices_.clear();
+  return message;
+}
+
+}  // namespace timecache
