@@ -1,0 +1,1 @@
+"""timecached beside its peers: the benchmark behind `./dev bench peers`."""

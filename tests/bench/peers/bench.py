@@ -1,0 +1,86 @@
+"""What an experiment works with: its options, the programs, and turns."""
+
+import dataclasses
+import pathlib
+import re
+import sys
+import time
+
+from . import processes
+
+QUICK_REPEATS = 2
+DEFAULT_REPEATS = 5
+
+# Ports, directories and moments in a command line.
+OF_ONE_RUN = re.compile(r"(?<=port )\d+|(?<=-p )\d+|(?<=127\.0\.0\.1:)\d+"
+                        r"|timecached-bench-\w+|(?<=-unix-ms )\d+|(?<=ttl: )\S+s\b")
+
+
+@dataclasses.dataclass(frozen=True)
+class Programs:
+    """Where a release build has its programs."""
+    build: pathlib.Path
+
+    @property
+    def server(self):
+        return self.build / "server/timecached"
+
+    @property
+    def ctl(self):
+        return self.build / "client/cli/timecachectl"
+
+    def bench(self, name):
+        return self.build / "tests/bench" / name
+
+    def peer_client(self, name):
+        return self.build / "tests/bench/peers/clients" / name
+
+
+class Bench:
+    """One run of the benchmark. Experiments take programs, sizes and turns from it."""
+
+    def __init__(self, programs, quick, repeats):
+        self.programs = programs
+        self.quick = quick
+        self.repeats = repeats
+        self.commands = {}
+        self._began = time.monotonic()
+        self._where = ""
+
+    def pick(self, full, quick):
+        return quick if self.quick else full
+
+    def begin(self, where):
+        """From here on progress is told of `where`, and commands are recorded afresh."""
+        self._where = where
+        self.commands = {}
+
+    def progress(self, what):
+        elapsed = int(time.monotonic() - self._began)
+        print(f"{elapsed // 60:3d}:{elapsed % 60:02d} {self._where}: {what}",
+              file=sys.stderr, flush=True)
+
+    def record(self, command):
+        """Keeps a command line for the report: the first of those that differ only in
+        what each run has of its own."""
+        line = processes.text(command)
+        self.commands.setdefault(OF_ONE_RUN.sub("*", line), line)
+
+    def run(self, command, timeout_seconds=300, sample=None):
+        self.record(command)
+        return processes.run(command, timeout_seconds, sample)
+
+    def turns(self, what, runs, repeats=None):
+        """Runs each of `runs`, a dict of names to functions, in turn: A B A B.
+
+        Returns the results, a list for each name. So whatever else the machine does
+        reaches all of them.
+        """
+        repeats = repeats or self.repeats
+        results = {name: [] for name in runs}
+        for i in range(repeats):
+            for name, function in runs.items():
+                self.progress(f"{what}: {name}, {i + 1} of {repeats}")
+                results[name].append(function())
+        return results
+

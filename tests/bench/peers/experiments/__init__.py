@@ -1,0 +1,20 @@
+"""The experiments, in the order in which they run.
+
+Each is a module with NAME, TITLE, estimate_seconds(bench), run(bench) -> Outcome, and
+plot(data, canvas), which draws from the data of an outcome alone.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """Rows for the table, and all single measurements as plain data for the JSON."""
+    rows: list
+    data: dict
+
+
+def all_experiments():
+    # Not at the top: they import Outcome from here.
+    from . import batch, death, echo, memory, scale, storm, twitter
+    return batch, echo, memory, storm, death, scale, twitter

@@ -1,0 +1,123 @@
+"""Puts and gets in batches beside Redis in pipelines, and single ones beside Redis and
+memcached."""
+
+import contextlib
+
+from .. import figures, loads, servers
+from . import Outcome
+
+NAME = "batch"
+TITLE = "Puts and gets: one batch in flight on each connection, pipelines of that depth"
+LEAST_OF_PEER = 8
+CONNECTIONS = (4, 16, 50)
+
+
+def _cases(bench):
+    """Depth, keys, operations of a run, goal."""
+    goal = figures.at_least(LEAST_OF_PEER)
+    small, large = bench.pick((1_000_000, 10_000_000), (100_000, 1_000_000))
+    return (
+        (100, small, bench.pick(4_000_000, 500_000), goal),
+        (100, large, bench.pick(10_000_000, 1_000_000), goal),
+        (10, small, bench.pick(1_000_000, 200_000), None),
+        (1, small, bench.pick(300_000, 100_000), None),
+    )
+
+
+def estimate_seconds(bench):
+    return bench.pick(30, 12) + bench.repeats * bench.pick(76, 14)
+
+
+def _best_connections(bench):
+    """The number with which Redis does best, at depth 100."""
+    keys, operations = bench.pick((1_000_000, 1_000_000), (100_000, 300_000))
+    with servers.Redis(bench) as redis:
+        loads.fill(bench, redis, keys)
+
+        def both(connections):
+            rates = []
+            for put_percent in (100, 0):
+                load = loads.Load(put_percent=put_percent, keys=keys, depth=100,
+                                  connections=connections, operations=operations)
+                done = loads.redis_benchmark(bench, redis, load)
+                rates.append(done["operations_per_second"])
+            # Time for one of each.
+            return 1 / sum(1 / rate for rate in rates)
+        runs = bench.turns("connections for Redis", {
+            number: lambda number=number: both(number) for number in CONNECTIONS},
+            bench.pick(3, 1))
+    return max(runs, key=lambda number: figures.Spread.of(runs[number]).median), runs
+
+
+def _drivers(load):
+    """Who puts the load on which server: each by the tool that it comes with."""
+    own_tool = {servers.Timecached: loads.drive, servers.Redis: loads.redis_benchmark}
+    if load.depth == 1:
+        own_tool[servers.Memcached] = loads.drive
+    return own_tool
+
+
+def _puts(bench, load):
+    """Into a fresh server each."""
+    def put(kind, driver):
+        with kind(bench) as server:
+            return driver(bench, server, load)
+    return bench.turns(f"put, {load.keys:,} keys, depth {load.depth}", {
+        kind.name: lambda kind=kind, driver=driver: put(kind, driver)
+        for kind, driver in _drivers(load).items()})
+
+
+def _gets(bench, load):
+    """From servers that have every key."""
+    drivers = _drivers(load)
+    with contextlib.ExitStack() as stack:
+        loaded = {kind: stack.enter_context(kind(bench)) for kind in drivers}
+        for server in loaded.values():
+            bench.progress(f"get, {load.keys:,} keys: filling {server.name}")
+            loads.fill(bench, server, load.keys)
+        return bench.turns(f"get, {load.keys:,} keys, depth {load.depth}", {
+            kind.name: lambda kind=kind, driver=driver: driver(bench, loaded[kind], load)
+            for kind, driver in drivers.items()})
+
+
+def _rows(verb, depth, keys, runs, goal):
+    how = f"{verb} x {depth}, {figures.number(keys)} keys"
+    ours = runs["timecached"]
+    for peer in runs:
+        if peer == "timecached":
+            continue
+        yield figures.compared(how, "operations/s", loads.rates(ours), peer,
+                               loads.rates(runs[peer]), goal)
+        cpu = "server_cpu_us_per_operation"
+        yield figures.compared(f"{how}: server CPU", "us/operation",
+                               [run[cpu] for run in ours], peer,
+                               [run[cpu] for run in runs[peer]])
+
+
+def run(bench):
+    connections, tried = _best_connections(bench)
+    bench.progress(f"Redis does best with {connections} connections: all get as many")
+    rows, cases = [], []
+    for depth, keys, operations, goal in _cases(bench):
+        for verb, put_percent, measure in (("put", 100, _puts), ("get", 0, _gets)):
+            load = loads.Load(put_percent=put_percent, keys=keys, depth=depth,
+                              connections=connections, operations=operations)
+            runs = measure(bench, load)
+            rows += _rows(verb, depth, keys, runs, goal)
+            cases.append({"verb": verb, "depth": depth, "keys": keys, "runs": runs})
+    return Outcome(rows, {"connections": connections, "connections_tried": tried,
+                          "cases": cases})
+
+
+def plot(data, canvas):
+    with canvas.figure("batch", TITLE, height=5.2) as axes:
+        labels = [f"{case['verb']} x {case['depth']}\n{figures.number(case['keys'])} keys"
+                  for case in data["cases"]]
+        series = {}
+        for i, case in enumerate(data["cases"]):
+            for name, runs in case["runs"].items():
+                series.setdefault(name, {})[i] = figures.Spread.of(loads.rates(runs))
+        canvas.bars(axes, labels, series, horizontal=True)
+        axes.set_xlabel(f"operations per second, {data['connections']} connections, "
+                        "log scale")
+        axes.set_xscale("log")

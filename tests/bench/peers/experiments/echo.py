@@ -1,0 +1,59 @@
+"""Unary calls and the Pipeline beside bare gRPC with the same bytes: service_bench."""
+
+import json
+import pathlib
+import tempfile
+
+from .. import figures
+from . import Outcome
+
+NAME = "echo"
+TITLE = "timecached beside a bare gRPC echo of the same bytes"
+OURS, ECHO = "timecached", "bare gRPC"
+LEAST_UNARY, LEAST_PIPELINE = 0.95, 0.6
+
+
+def _rounds(bench):
+    return bench.pick(8 * bench.repeats, 10)
+
+
+def estimate_seconds(bench):
+    return 20 + 4 * _rounds(bench)
+
+
+def _goal(call):
+    is_pipeline = "pipeline" in call
+    return figures.at_least(LEAST_PIPELINE if is_pipeline else LEAST_UNARY)
+
+
+def _rate_name(line):
+    return next(name for name in ("operations_per_second", "calls_per_second")
+                if name in line)
+
+
+def run(bench):
+    with tempfile.TemporaryDirectory(prefix="timecached-bench-") as directory:
+        path = pathlib.Path(directory) / "service.jsonl"
+        bench.progress(f"{_rounds(bench)} rounds of each call")
+        bench.run([bench.programs.bench("service_bench"), "--rounds", _rounds(bench),
+                   "--json", path], timeout_seconds=1200)
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    cases = {}
+    for line in lines:
+        call = (f"{line['call']}, {line['connections']} connections"
+                f" x {line['calls_in_flight']}")
+        cases.setdefault(call, {}).setdefault(line["server"], []).append(
+            line[_rate_name(line)])
+    rows = [figures.compared(call, "calls/s", runs[OURS], ECHO, runs[ECHO], _goal(call))
+            for call, runs in cases.items()]
+    return Outcome(rows, {"rounds": lines, "rates": cases})
+
+
+def plot(data, canvas):
+    with canvas.figure("echo", TITLE) as axes:
+        labels = list(data["rates"])
+        ratios = {i: figures.Spread.of_ratios(runs[OURS], runs[ECHO])
+                  for i, runs in enumerate(data["rates"].values())}
+        canvas.bars(axes, labels, {OURS: ratios}, horizontal=True)
+        canvas.wanted(axes, 1, "bare gRPC", horizontal=True)
+        axes.set_xlabel("calls per second, as a share of bare gRPC's")

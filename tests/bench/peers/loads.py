@@ -1,0 +1,120 @@
+"""Puts and gets: one description for all servers, and who carries it out."""
+
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+import tempfile
+
+from . import processes
+
+MAX_LOAD_SECONDS = 600
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What `timecachectl bench` and peer_load both understand."""
+    put_percent: int = 100
+    keys: int = 1_000_000
+    order: str = "random"
+    key_bytes: int = 16
+    value_bytes: int = 64
+    ttl_ms: int | None = 3_600_000
+    depth: int = 1
+    connections: int = 16
+    operations: int | None = None
+    seconds: float | None = None
+    rate: int | None = None
+    deadline_unix_ms: int | None = None
+
+    def _extent(self):
+        if self.operations:
+            return ["--operations", self.operations]
+        return ["--seconds", f"{self.seconds:g}"]
+
+    def peer_flags(self, protocol, port, timeline):
+        flags = ["--protocol", protocol, "--port", port,
+                 "--put-percent", self.put_percent]
+        if self.deadline_unix_ms:
+            flags += ["--deadline-unix-ms", self.deadline_unix_ms]
+        elif self.ttl_ms:
+            flags += ["--ttl-ms", self.ttl_ms]
+        flags += ["--depth", self.depth]
+        return flags + self._common(timeline)
+
+    def timecachectl_flags(self, address, namespace, timeline):
+        gets = 100 - self.put_percent
+        mix = ",".join(f"{verb}={share}" for verb, share in
+                       (("put", self.put_percent), ("get", gets)) if share)
+        flags = ["bench", "--json", "--address", address, "--namespace", namespace,
+                 "--mix", mix]
+        if self.ttl_ms:
+            flags += ["--ttl", f"{self.ttl_ms}ms"]
+        # A message of `depth` operations, answered before the next is sent: what a
+        # pipeline of that depth is to the peers.
+        flags += ["--batch", self.depth, "--depth", 1]
+        return flags + self._common(timeline)
+
+    def _common(self, timeline):
+        flags = ["--connections", self.connections, "--keys", self.keys,
+                 "--order", self.order, "--key-bytes", self.key_bytes,
+                 "--value-bytes", self.value_bytes, *self._extent()]
+        if self.rate:
+            flags += ["--rate", self.rate]
+        if timeline:
+            flags += ["--timeline", timeline]
+        return flags
+
+
+def drive(bench, server, load, sample=None, with_timeline=False):
+    """Puts a load on a server. Returns the figures, a dict as the client's JSON."""
+    with tempfile.TemporaryDirectory(prefix="timecached-bench-") as directory:
+        timeline = pathlib.Path(directory) / "timeline" if with_timeline else None
+        cpu_before = server.cpu_seconds()
+        done = bench.run(server.load_command(load, timeline), MAX_LOAD_SECONDS, sample)
+        figures = json.loads(done.output)
+        cpu = server.cpu_seconds() - cpu_before
+        if timeline:
+            lines = timeline.read_text(encoding="utf-8").splitlines()
+            figures["timeline"] = [json.loads(line) for line in lines]
+    if figures.get("errors"):
+        raise processes.CommandFailed(f"{server.name}: {figures['errors']} operations failed")
+    figures["server_cpu_us_per_operation"] = cpu * 1e6 / figures["operations"]
+    figures["client_cpu_us_per_operation"] = (
+        done.cpu_seconds * 1e6 / figures["operations"])
+    return figures
+
+
+def redis_benchmark(bench, server, load):
+    """The same by Redis's own tool, on random keys; the figures that it has."""
+    key = "key:__rand_int__"
+    if load.put_percent == 100:
+        request = ["SET", key, "v" * load.value_bytes, "EX", load.ttl_ms // 1000]
+    else:
+        request = ["GET", key]
+    cpu_before = server.cpu_seconds()
+    done = bench.run(
+        ["redis-benchmark", "-p", server.port, "-c", load.connections, "-P", load.depth,
+         "-n", load.operations, "-r", load.keys, "--csv", *request], MAX_LOAD_SECONDS)
+    row = next(csv.DictReader(io.StringIO(done.output)))
+    cpu = server.cpu_seconds() - cpu_before
+    return {
+        "operations": load.operations,
+        "operations_per_second": float(row["rps"]),
+        "p50_us": float(row["p50_latency_ms"]) * 1e3,
+        "p99_us": float(row["p99_latency_ms"]) * 1e3,
+        "max_us": float(row["max_latency_ms"]) * 1e3,
+        "server_cpu_us_per_operation": cpu * 1e6 / load.operations,
+        "client_cpu_us_per_operation": done.cpu_seconds * 1e6 / load.operations,
+    }
+
+
+def fill(bench, server, keys, **changes):
+    """Every key once, in order."""
+    return drive(bench, server, Load(keys=keys, operations=keys, order="sequential",
+                                     depth=100, **changes))
+
+
+def rates(results):
+    return [result["operations_per_second"] for result in results]

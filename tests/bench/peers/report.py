@@ -1,0 +1,76 @@
+"""The report: as JSON, as a table, and as plots drawn from the JSON alone."""
+
+import json
+import os
+import pathlib
+
+from . import machine
+from .figures import number
+
+HEADER = ("", "unit", "timecached", "beside", "", "ratio", "wanted")
+
+
+def _spread(spread):
+    if spread is None:
+        return "-"
+    if spread["runs"] == 1:
+        return number(spread["median"])
+    return (f"{number(spread['median'])} "
+            f"[{number(spread['least'])}, {number(spread['greatest'])}]")
+
+
+def _cells(row):
+    met = {None: "", True: "yes", False: "NO"}[row["met"]]
+    return (row["what"], row["unit"], _spread(row["timecached"]), row["peer_name"],
+            _spread(row["peer"]) if row["peer"] else "",
+            _spread(row["ratio"]) if row["ratio"] else "",
+            f"{row['wanted'] or '':8}{met}")
+
+
+def table(report):
+    """All rows, each experiment's under its title."""
+    blocks = [f"{machine.line(report['machine'])}\n"
+              f"medians [least, greatest] of {report['repeats']} runs or more; "
+              "a ratio is timecached's figure over the other's, run by run"]
+    for experiment in report["experiments"]:
+        lines = [f"\n{experiment['title']}"]
+        if experiment.get("failed"):
+            lines.append(f"  FAILED: {experiment['failed']}")
+        cells = [HEADER, *map(_cells, experiment["rows"])]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(HEADER))]
+        for row in cells if len(cells) > 1 else ():
+            lines.append("  " + "  ".join(
+                cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
+def write(report, path):
+    """Whole or not at all."""
+    path = pathlib.Path(path)
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    os.replace(beside, path)
+
+
+def plain(report):
+    """As it is after writing and reading: keys are strings, tuples are lists."""
+    return json.loads(json.dumps(report))
+
+
+def read(path):
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def draw(report, directory, experiments):
+    from . import plots  # only where plots are wanted is matplotlib needed
+    modules = {experiment.NAME: experiment for experiment in experiments}
+    for experiment in report["experiments"]:
+        if experiment.get("failed") or experiment["name"] not in modules:
+            continue
+        subtitle = (f"{machine.line(report['machine'])}. "
+                    f"./dev bench peers --only {experiment['name']}: medians of "
+                    f"{report['repeats']} runs or more, with least and greatest. "
+                    f"timecached {report['commit']}.")
+        modules[experiment["name"]].plot(experiment["data"],
+                                         plots.Canvas(directory, subtitle))

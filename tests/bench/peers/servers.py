@@ -1,0 +1,151 @@
+"""The servers, each in a process of its own, on a free loopback port.
+
+None of them writes to disk what it holds: all of it is lost when a server ends.
+"""
+
+import contextlib
+import pathlib
+import shutil
+import socket
+import tempfile
+import time
+
+from . import processes
+
+HOST = "127.0.0.1"
+START_SECONDS = 20
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        return listener.getsockname()[1]
+
+
+def _wait_for(port, process, log, name):
+    """Until it takes connections."""
+    give_up = time.monotonic() + START_SECONDS
+    while time.monotonic() < give_up:
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError):
+            socket.create_connection((HOST, port), timeout=1).close()
+            return
+        time.sleep(0.02)
+    raise processes.CommandFailed(f"{name} did not start:\n{processes.tail(log)}")
+
+
+class Server:
+    """A server while its context is open. Subclasses say how it is started."""
+    name = ""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.port = free_port()
+        self._stack = contextlib.ExitStack()
+        self._process = None
+
+    def command(self, directory):
+        raise NotImplementedError
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            directory = pathlib.Path(tempfile.mkdtemp(prefix="timecached-bench-"))
+            stack.callback(shutil.rmtree, directory, ignore_errors=True)
+            command = self.command(directory)
+            self.bench.record(command)
+            log = directory / "log"
+            output = stack.enter_context(open(log, "wb"))
+            self._process = stack.enter_context(
+                processes.started(command, output, output))
+            _wait_for(self.port, self._process, log, self.name)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    @property
+    def address(self):
+        return f"{HOST}:{self.port}"
+
+    def resident_bytes(self):
+        return processes.resident_bytes(self._process.pid)
+
+    def cpu_seconds(self):
+        return processes.cpu_seconds(self._process.pid)
+
+
+class Redis(Server):
+    name = "Redis"
+
+    def __init__(self, bench, *settings):
+        super().__init__(bench)
+        self._settings = settings
+
+    def command(self, directory):
+        return ["redis-server", "--port", self.port, "--bind", HOST, "--dir", directory,
+                "--save", "", "--appendonly", "no", *self._settings]
+
+    def load_command(self, load, timeline):
+        return self.bench.programs.peer_client("peer_load"), *load.peer_flags(
+            "redis", self.port, timeline)
+
+
+class Memcached(Server):
+    name = "memcached"
+
+    def __init__(self, bench, memory_mib=16_384):
+        super().__init__(bench)
+        self._memory_mib = memory_mib
+
+    def command(self, directory):
+        return ["memcached", "-u", "nobody", "-l", HOST, "-p", self.port, "-U", "0",
+                "-m", self._memory_mib, "-c", "2048"]
+
+    def load_command(self, load, timeline):
+        return self.bench.programs.peer_client("peer_load"), *load.peer_flags(
+            "memcached", self.port, timeline)
+
+
+class Timecached(Server):
+    """With one namespace, whose options are given as the configuration names them."""
+    name = "timecached"
+    namespace = "bench"
+
+    def __init__(self, bench, **options):
+        super().__init__(bench)
+        self._options = {"ttl": "1h", **options}
+
+    def configuration(self):
+        lines = [f"listeners: [{{address: '{self.address}'}}]", "namespaces:",
+                 f"  - name: {self.namespace}", "    options:"]
+        lines += [f"      {name}: {value}" for name, value in self._options.items()]
+        return "\n".join(lines) + "\n"
+
+    def command(self, directory):
+        path = directory / "timecached.yaml"
+        path.write_text(self.configuration(), encoding="utf-8")
+        return [self.bench.programs.server, "--config", path, "--log-level", "warning"]
+
+    def __enter__(self):
+        super().__enter__()
+        self.bench.record(["#", "timecached.yaml:", self.configuration()])
+        return self
+
+    def load_command(self, load, timeline):
+        return self.bench.programs.ctl, *load.timecachectl_flags(
+            self.address, self.namespace, timeline)
+
+
+class Etcd(Server):
+    """Without waiting for the disk at each write."""
+    name = "etcd"
+
+    def command(self, directory):
+        peer = f"http://{HOST}:{free_port()}"
+        client = f"http://{self.address}"
+        return ["etcd", "--data-dir", directory / "data", "--log-level", "error",
+                "--listen-client-urls", client, "--advertise-client-urls", client,
+                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                "--initial-cluster", f"default={peer}", "--unsafe-no-fsync"]

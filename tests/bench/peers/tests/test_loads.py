@@ -1,0 +1,54 @@
+"""That all servers get the same load."""
+
+import pathlib
+import unittest
+
+from peers import bench, loads
+
+
+class LoadTest(unittest.TestCase):
+    def test_both_clients_are_told_the_same(self):
+        load = loads.Load(put_percent=80, keys=1_000, operations=50, depth=10, ttl_ms=250)
+        ours = load.timecachectl_flags("127.0.0.1:1", "bench", None)
+        peers = load.peer_flags("redis", 1, None)
+        for flag in ("--connections", "--keys", "--order", "--key-bytes", "--value-bytes",
+                     "--operations"):
+            with self.subTest(flag=flag):
+                self.assertEqual(ours[ours.index(flag) + 1], peers[peers.index(flag) + 1])
+        self.assertEqual(ours[ours.index("--mix") + 1], "put=80,get=20")
+        self.assertEqual(peers[peers.index("--put-percent") + 1], 80)
+        self.assertEqual(ours[ours.index("--ttl") + 1], "250ms")
+        self.assertEqual(peers[peers.index("--ttl-ms") + 1], 250)
+        self.assertEqual(ours[ours.index("--batch") + 1], 10)
+        self.assertEqual(peers[peers.index("--depth") + 1], 10)
+
+    def test_a_mix_of_one_kind_names_no_other(self):
+        flags = loads.Load(put_percent=0, operations=1).timecachectl_flags("a", "b", None)
+        self.assertEqual(flags[flags.index("--mix") + 1], "get=100")
+
+
+class BenchTest(unittest.TestCase):
+    def make(self, repeats):
+        run = bench.Bench(bench.Programs(pathlib.Path("build")), True, repeats)
+        run.progress = lambda what: None
+        return run
+
+    def test_runs_take_turns(self):
+        order = []
+        results = self.make(3).turns("test", {
+            "a": lambda: order.append("a") or len(order),
+            "b": lambda: order.append("b") or len(order)})
+        self.assertEqual(order, ["a", "b"] * 3)
+        self.assertEqual(results, {"a": [1, 3, 5], "b": [2, 4, 6]})
+
+    def test_commands_that_differ_in_their_port_are_kept_once(self):
+        run = self.make(1)
+        run.record(["redis-benchmark", "-p", 1234, "-n", 10])
+        run.record(["redis-benchmark", "-p", 4321, "-n", 10])
+        run.record(["redis-benchmark", "-p", 4321, "-n", 20])
+        self.assertEqual(list(run.commands.values()),
+                         ["redis-benchmark -p 1234 -n 10", "redis-benchmark -p 4321 -n 20"])
+
+
+if __name__ == "__main__":
+    unittest.main()
