@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_OPERATION_H_
 #define TIMECACHED_SERVER_ENGINE_OPERATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -99,6 +100,25 @@ struct Result {
     version = 0;
     has_entry = false;
   }
+};
+
+// How much the entries may weigh that the operations of one batch answer with:
+// kMaxBytes of values, or a single one that is larger. What answers with one
+// that has no room any more is not applied.
+class AnswerRoom {
+ public:
+  static constexpr int64_t kMaxBytes = int64_t{3} << 20;
+
+  // Whether a value of this size has room; then it takes it.
+  bool Take(size_t bytes) {
+    const auto size = static_cast<int64_t>(bytes);
+    if (size > left_ && left_ < kMaxBytes) return false;
+    left_ -= size;
+    return true;
+  }
+
+ private:
+  int64_t left_ = kMaxBytes;
 };
 
 }  // namespace timecache

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
 
@@ -82,21 +83,21 @@ int64_t Shard::Observe(int64_t now_us) {
 }
 
 Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
-                            Result* result) {
+                            AnswerRoom* room, Result* result) {
   absl::MutexLock lock(&mu_);
   Observe(now_us);
-  return ApplyLocked(op, hash, result);
+  return ApplyLocked(op, hash, room, result);
 }
 
 size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
-                    int64_t* new_death_us) {
+                    AnswerRoom* room, int64_t* new_death_us) {
   TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   absl::MutexLock lock(&mu_);
   Observe(now_us);
   Prefetch(items);
   for (size_t i = 0; i < items.size(); ++i) {
     const Outcome outcome =
-        ApplyLocked(*items[i].op, items[i].hash, items[i].result);
+        ApplyLocked(*items[i].op, items[i].hash, room, items[i].result);
     if (outcome.hit != LimitHit::kNone) return i;
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
   }
@@ -122,7 +123,7 @@ void Shard::Prefetch(absl::Span<const Item> items) const {
 }
 
 Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
-                                  Result* result) {
+                                  AnswerRoom* room, Result* result) {
   const uint32_t tag = CompactIndex::TagOf(hash);
   Outcome outcome;
   const Found old = FindLive(tag, op.key);
@@ -131,9 +132,7 @@ Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
     case OpKind::kContains:
       return outcome;
     case OpKind::kGet:
-      if (!result->found) return outcome;
-      result->has_entry = true;
-      CopyEntry(old.record, &result->entry);
+      if (!result->found || !Answer(old.record, room, result)) return outcome;
       if (!op.touch && !sliding_) return outcome;
       Renew(op, tag, old, result, &outcome);
       break;
@@ -142,15 +141,14 @@ Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
       Renew(op, tag, old, result, &outcome);
       break;
     case OpKind::kPut:
-      Put(op, tag, old, result, &outcome);
+      Put(op, tag, old, room, result, &outcome);
       break;
     case OpKind::kRemove:
       result->status =
           CheckCondition(op, result->found ? VersionOf(old.record.count) : 0);
       if (!result->status.ok() || !result->found) return outcome;
-      if (op.return_previous) {
-        result->has_entry = true;
-        CopyEntry(old.record, &result->entry);
+      if (op.return_previous && !Answer(old.record, room, result)) {
+        return outcome;
       }
       usage_->Subtract(1, PayloadBytes(old.record));
       Forget(old);
@@ -177,15 +175,28 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   return found;
 }
 
-void Shard::CopyEntry(const Record& record, Entry* entry) const {
-  entry->value.assign(record.value.data(), record.value.size());
-  entry->version = VersionOf(record.count);
-  entry->put_us = record.put_us;
-  entry->deadline_us = record.deadline_us();
+// Answers with the entry, or with an error if it has no room.
+bool Shard::Answer(const Record& record, AnswerRoom* room,
+                   Result* result) const {
+  if (!room->Take(record.value.size())) {
+    result->status = ErrorWithReason(
+        absl::StatusCode::kResourceExhausted, "MAX_RESPONSE_BYTES",
+        absl::StrCat("the batch's answer has no room for an entry of ",
+                     record.value.size(), " bytes beside others under ",
+                     AnswerRoom::kMaxBytes,
+                     ": ask for it in the next request"));
+    return false;
+  }
+  result->has_entry = true;
+  result->entry.value.assign(record.value.data(), record.value.size());
+  result->entry.version = VersionOf(record.count);
+  result->entry.put_us = record.put_us;
+  result->entry.deadline_us = record.deadline_us();
+  return true;
 }
 
 void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
-                Result* result, Outcome* outcome) {
+                AnswerRoom* room, Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
   result->status = CheckCondition(op, found ? VersionOf(old.record.count) : 0);
   if (!result->status.ok()) return;
@@ -204,9 +215,9 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
       usage_->Add(found ? 0 : 1, PayloadBytes(record) -
                                      (found ? PayloadBytes(old.record) : 0));
   if (outcome->hit != LimitHit::kNone) return;
-  if (found && op.return_previous) {
-    result->has_entry = true;
-    CopyEntry(old.record, &result->entry);
+  if (found && op.return_previous && !Answer(old.record, room, result)) {
+    usage_->Subtract(0, PayloadBytes(record) - PayloadBytes(old.record));
+    return;
   }
   result->version = VersionOf(count_++);
   Store(record, tag, old, outcome);
@@ -455,10 +466,9 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
   absl::MutexLock lock(&mu_);
   now_us = Observe(now_us);
   const SegmentTable* const segments = &segments_;
-  for (int lines = kScanLines;
-       lines > 0 && *tag<CompactIndex::kTags&& * entries_left> 0 &&
-       *bytes_left > 0;
-       --lines) {
+  for (int lines = kScanLines; lines > 0; --lines) {
+    if (*tag >= CompactIndex::kTags) return;
+    if (*entries_left <= 0 || *bytes_left <= 0) return;
     *tag = slots_.VisitLine(*tag, [&](uint32_t, RecordRef ref) {
       const Segment& segment = (*segments)[SegmentOf(ref)];
       if (segment.generation->death_us <= now_us) return;

@@ -71,9 +71,10 @@ class Shard {
     // A generation was made that dies then; kNeverUs if none.
     int64_t new_death_us = kNeverUs;
   };
-  // Applies a valid operation; `*result` must be fresh.
+  // Applies a valid operation; `*result` must be fresh. An entry that it
+  // answers with takes its room.
   Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
-                Result* result) ABSL_LOCKS_EXCLUDED(mu_);
+                AnswerRoom* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The same for many, in order, under one lock and with what they will touch
   // brought into the cache first. Returns how many were applied: the next one
@@ -85,7 +86,7 @@ class Shard {
     Result* result;
   };
   static constexpr size_t kMaxLockItems = 64;
-  size_t Apply(absl::Span<const Item> items, int64_t now_us,
+  size_t Apply(absl::Span<const Item> items, int64_t now_us, AnswerRoom* room,
                int64_t* new_death_us) ABSL_LOCKS_EXCLUDED(mu_);
 
   using Visitor = std::function<void(absl::string_view key,
@@ -159,21 +160,22 @@ class Shard {
     Record record;
   };
 
-  Outcome ApplyLocked(const Operation& op, uint64_t hash, Result* result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Outcome ApplyLocked(const Operation& op, uint64_t hash, AnswerRoom* room,
+                      Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Prefetch(absl::Span<const Item> items) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Found FindLive(uint32_t tag, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Put(const Operation& op, uint32_t tag, const Found& old, Result* result,
-           Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Put(const Operation& op, uint32_t tag, const Found& old,
+           AnswerRoom* room, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Renew(const Operation& op, uint32_t tag, const Found& old,
              Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Store(const Record& record, uint32_t tag, const Found& old,
              Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void CopyEntry(const Record& record, Entry* entry) const;
+  bool Answer(const Record& record, AnswerRoom* room, Result* result) const;
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -78,10 +78,16 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   result->Clear();
   result->status = Check(op);
   if (!result->status.ok()) return;
-  const uint64_t hash = key_hash_(op.key);
+  AnswerRoom room;
+  ApplyOne(op, key_hash_(op.key), now_us, &room, result);
+}
+
+// Makes room at a limit, where it may.
+void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
+                            AnswerRoom* room, Result* result) {
   for (;;) {
     const Shard::Outcome outcome =
-        ShardOf(hash).Apply(op, hash, now_us, result);
+        ShardOf(hash).Apply(op, hash, now_us, room, result);
     if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
@@ -96,14 +102,15 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
 void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                               absl::Span<Result> results) {
   TIMECACHED_CHECK(ops.size() == results.size());
+  AnswerRoom room;
   for (size_t i = 0; i < ops.size(); i += kMaxGroup) {
-    ApplyGroup(ops.subspan(i, kMaxGroup), now_us,
+    ApplyGroup(ops.subspan(i, kMaxGroup), now_us, &room,
                results.subspan(i, kMaxGroup));
   }
 }
 
 void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                              absl::Span<Result> results) {
+                              AnswerRoom* room, absl::Span<Result> results) {
   // The valid ones, sorted by shard, and where each shard's begin.
   std::array<uint64_t, kMaxGroup> hashes;
   std::array<Shard::Item, kMaxGroup> items;
@@ -126,12 +133,14 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
     while (!left.empty()) {
       const auto turn = left.subspan(0, Shard::kMaxLockItems);
       int64_t new_death_us = kNeverUs;
-      const size_t done = shards_[s]->Apply(turn, now_us, &new_death_us);
+      const size_t done = shards_[s]->Apply(turn, now_us, room, &new_death_us);
       if (new_death_us != kNeverUs) Announce(new_death_us);
       left.remove_prefix(done);
       if (done == turn.size()) continue;
       // At a limit: alone, it may have room made for it.
-      Apply(*left.front().op, now_us, left.front().result);
+      const Shard::Item& item = left.front();
+      item.result->Clear();
+      ApplyOne(*item.op, item.hash, now_us, room, item.result);
       left.remove_prefix(1);
     }
   }

@@ -70,8 +70,10 @@ class TimeCacheMap {
   }
 
   // Applies many, as if one after the other for each key; each succeeds or
-  // fails by itself. `results` has as many. One lock per part of the map and
-  // Shard::kMaxLockItems, and the cache misses of those overlap.
+  // fails by itself. `results` has as many. RESOURCE_EXHAUSTED
+  // (MAX_RESPONSE_BYTES) for one whose entry has no AnswerRoom beside the
+  // others. One lock per part of the map and Shard::kMaxLockItems, and the
+  // cache misses of those overlap.
   void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                   absl::Span<Result> results);
 
@@ -155,8 +157,10 @@ class TimeCacheMap {
 
  private:
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
+  void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
+                AnswerRoom* room, Result* result);
   void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                  absl::Span<Result> results);
+                  AnswerRoom* room, absl::Span<Result> results);
   absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit) const;

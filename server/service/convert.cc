@@ -62,8 +62,11 @@ absl::Status SetIfVersion(uint64_t version, Operation* op) {
 
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
                                  absl::string_view field) {
-  const int64_t seconds = duration.seconds();
-  const int32_t nanos = duration.nanos();
+  return DurationToMicros(duration.seconds(), duration.nanos(), field);
+}
+
+absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
+                                         absl::string_view field) {
   if (seconds > TimeUtil::kDurationMaxSeconds ||
       seconds < TimeUtil::kDurationMinSeconds || nanos >= kNanosPerSecond ||
       nanos <= -kNanosPerSecond || (seconds > 0 && nanos < 0) ||

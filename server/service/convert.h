@@ -23,6 +23,9 @@ namespace timecache {
 // to 9999.
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
                                  absl::string_view field);
+// The same of a duration's two numbers.
+absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
+                                         absl::string_view field);
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
                                  absl::string_view field);
 

@@ -63,7 +63,7 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
     : options_(std::move(options)),
       store_(registry, clock),
       hub_(clock, options_.max_watchers),
-      time_cache_service_(&store_, registry, &hub_),
+      time_cache_service_(&store_, registry, &hub_, &streams_),
       namespace_service_(registry, clock, options_.observer) {
   if (options_.virtual_clock != nullptr) {
     virtual_clock_service_ = std::make_unique<VirtualClockService>(
@@ -121,6 +121,7 @@ absl::Status Server::Start() {
 bool Server::Drain(int64_t grace_us) {
   server_->GetHealthCheckService()->SetServingStatus(false);
   hub_.Drain();
+  streams_.Drain();
   keep_awake_.reset();
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::microseconds(grace_us);

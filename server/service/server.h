@@ -18,6 +18,7 @@
 #include "server/engine/store.h"
 #include "server/service/keep_awake.h"
 #include "server/service/namespace_service.h"
+#include "server/service/open_streams.h"
 #include "server/service/time_cache_service.h"
 #include "server/service/virtual_clock_service.h"
 #include "server/service/watch_hub.h"
@@ -54,15 +55,17 @@ class Server {
   const std::vector<std::string>& addresses() const { return addresses_; }
 
   // In this order: health says NOT_SERVING; watchers are told their last
-  // watermark and end with OK; new calls are refused with UNAVAILABLE; calls in
-  // flight finish, or are cancelled after `grace_us`. Returns whether all
-  // finished in time.
+  // watermark and end with OK; pipelines answer what they have read and end
+  // with UNAVAILABLE; new calls are refused with UNAVAILABLE; calls in flight
+  // finish, or are cancelled after `grace_us`. Returns whether all finished in
+  // time.
   bool Drain(int64_t grace_us);
 
  private:
   ServerOptions options_;
   LocalStore store_;
   WatchHub hub_;
+  OpenStreams streams_;
   TimeCacheService time_cache_service_;
   NamespaceService namespace_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;

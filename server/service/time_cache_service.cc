@@ -3,7 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "server/service/batch.h"
 #include "server/service/convert.h"
+#include "server/service/pipeline_stream.h"
 #include "server/service/scan_stream.h"
 #include "server/service/status.h"
 #include "server/service/watch_stream.h"
@@ -104,6 +106,26 @@ grpc::ServerUnaryReactor* TimeCacheService::Size(
         reactor->Finish(ToGrpcStatus(status));
       });
   return reactor;
+}
+
+grpc::ServerUnaryReactor* TimeCacheService::Execute(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  auto owned = std::make_unique<Batch>();
+  Batch* const batch = owned.get();
+  batch->Run(store_, *request,
+             [reactor, response, owned = std::move(owned)](
+                 absl::Status status, grpc::ByteBuffer answer) {
+               *response = std::move(answer);
+               reactor->Finish(ToGrpcStatus(status));
+             });
+  return reactor;
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
+TimeCacheService::Pipeline(grpc::CallbackServerContext* /*context*/) {
+  return PipelineStream::Start(store_, streams_);
 }
 
 grpc::ServerWriteReactor<v1::ScanResponse>* TimeCacheService::Scan(

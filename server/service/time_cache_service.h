@@ -5,22 +5,34 @@
 
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
+#include "server/service/open_streams.h"
 #include "server/service/watch_hub.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
 namespace timecache {
 
+// How each method is served. Raw ones take and give bytes: WatchExpired writes
+// what was encoded once for all watchers, Execute and Pipeline read operations
+// where they lie. (Of a bidirectional method there is only one or the other:
+// CallbackService, which has them all parsed, cannot be the base.)
+namespace methods {
+using S = v1::TimeCacheService;
+using Unary = S::WithCallbackMethod_Put<S::WithCallbackMethod_Get<
+    S::WithCallbackMethod_Remove<S::WithCallbackMethod_Contains<
+        S::WithCallbackMethod_Touch<S::WithCallbackMethod_Size<S::Service>>>>>>;
+using Parsed = S::WithCallbackMethod_Scan<Unary>;
+using All = S::WithRawCallbackMethod_Execute<S::WithRawCallbackMethod_Pipeline<
+    S::WithRawCallbackMethod_WatchExpired<Parsed>>>;
+}  // namespace methods
+
 // Thread-safe. Handlers never block: a unary call is answered on the thread
 // that took it, unless the store completes later.
-// WatchExpired is a raw method: it writes bytes that were encoded once for all
-// watchers.
-class TimeCacheService final
-    : public v1::TimeCacheService::WithRawCallbackMethod_WatchExpired<
-          v1::TimeCacheService::CallbackService> {
+class TimeCacheService final : public methods::All {
  public:
   // None is owned; all must outlive the service and its calls.
-  TimeCacheService(Store* store, const Registry* registry, WatchHub* hub)
-      : store_(store), registry_(registry), hub_(hub) {}
+  TimeCacheService(Store* store, const Registry* registry, WatchHub* hub,
+                   OpenStreams* streams)
+      : store_(store), registry_(registry), hub_(hub), streams_(streams) {}
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
                                 const v1::PutRequest* request,
@@ -40,6 +52,11 @@ class TimeCacheService final
   grpc::ServerUnaryReactor* Touch(grpc::CallbackServerContext* context,
                                   const v1::TouchRequest* request,
                                   v1::TouchResponse* response) override;
+  grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(
+      grpc::CallbackServerContext* context) override;
   grpc::ServerWriteReactor<v1::ScanResponse>* Scan(
       grpc::CallbackServerContext* context,
       const v1::ScanRequest* request) override;
@@ -51,6 +68,7 @@ class TimeCacheService final
   Store* const store_;
   const Registry* const registry_;
   WatchHub* const hub_;
+  OpenStreams* const streams_;
 };
 
 }  // namespace timecache

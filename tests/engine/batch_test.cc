@@ -130,6 +130,51 @@ TEST(BatchTest, OneBadOperationFailsAlone) {
   EXPECT_EQ(results[3].entry.value, "1");
 }
 
+TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
+  const std::string large(AnswerRoom::kMaxBytes - 1, 'v');
+  MapOptions options;
+  options.max_value_bytes = kMaxValueBytesLimit;
+  options.num_shards = 1;
+  TimeCacheMap map("map", options, nullptr, 0);
+  map.Apply(Operation::Put("a", large), kNowUs);
+  map.Apply(Operation::Put("b", "22"), kNowUs);
+  Operation replace = Operation::Put("b", "new");
+  replace.return_previous = true;
+  Operation remove = Operation::Remove("b");
+  remove.return_previous = true;
+  Operation touch = Operation::Get("b");
+  touch.touch = true;
+  const std::vector<Operation> ops = {
+      Operation::Get("a"), replace, remove, touch, Operation::Put("c", "1"),
+      Operation::Get("c")};
+  std::vector<Result> results(ops.size());
+  const auto size = map.GetSize(kNowUs);
+  const uint64_t version = map.Apply(Operation::Get("b"), kNowUs).entry.version;
+  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
+  EXPECT_EQ(results[0].entry.value, large);
+  for (int i : {1, 2, 3}) {
+    EXPECT_EQ(ReasonOf(results[i].status), "MAX_RESPONSE_BYTES") << i;
+    EXPECT_FALSE(results[i].has_entry);
+  }
+  EXPECT_TRUE(results[4].status.ok());
+  EXPECT_EQ(results[5].entry.value, "1") << "one byte was left";
+  EXPECT_EQ(map.Apply(Operation::Get("b"), kNowUs).entry.version, version);
+  EXPECT_EQ(map.GetSize(kNowUs).bytes, size.bytes + 2);
+}
+
+TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
+  const std::string large(AnswerRoom::kMaxBytes + 1, 'v');
+  MapOptions options;
+  options.max_value_bytes = kMaxValueBytesLimit;
+  TimeCacheMap map("map", options, nullptr, 0);
+  map.Apply(Operation::Put("a", large), kNowUs);
+  const std::vector<Operation> ops = {Operation::Get("a"), Operation::Get("a")};
+  std::vector<Result> results(ops.size());
+  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
+  EXPECT_EQ(results[0].entry.value, large);
+  EXPECT_EQ(ReasonOf(results[1].status), "MAX_RESPONSE_BYTES");
+}
+
 TEST(BatchTest, NothingIsAskedNothingIsDone) {
   TimeCacheMap map("map", MapOptions(), nullptr, 0);
   map.ApplyBatch({}, kNowUs, {});

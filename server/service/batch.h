@@ -1,0 +1,41 @@
+// One ExecuteRequest on its way: decoded, executed, answered.
+
+#ifndef TIMECACHED_SERVER_SERVICE_BATCH_H_
+#define TIMECACHED_SERVER_SERVICE_BATCH_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "server/engine/operation.h"
+#include "server/engine/store.h"
+#include "server/service/batch_request.h"
+
+namespace timecache {
+
+// The memory of one request after the other: a stream that uses one Batch for
+// all of them allocates no more than their answers.
+//
+// Not thread-safe; runs one request at a time.
+class Batch {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status, grpc::ByteBuffer)>;
+
+  // Runs an ExecuteRequest. `done` gets its ExecuteResponse, or why none of its
+  // operations was tried; on which thread, and whether before this returns, is
+  // the store's to say. The batch may be used again, and destroyed, from there.
+  void Run(Store* store, const grpc::ByteBuffer& request, Done done);
+
+ private:
+  void Finish(absl::Status status);
+
+  BatchRequest request_;
+  std::vector<Result> results_;
+  Done done_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_BATCH_H_

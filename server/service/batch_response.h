@@ -1,0 +1,22 @@
+// The encoding of an ExecuteResponse.
+
+#ifndef TIMECACHED_SERVER_SERVICE_BATCH_RESPONSE_H_
+#define TIMECACHED_SERVER_SERVICE_BATCH_RESPONSE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "absl/types/span.h"
+#include "server/engine/operation.h"
+#include "server/service/batch_request.h"
+
+namespace timecache {
+
+// The ExecuteResponse of a batch whose operations() had these results, written
+// into one buffer, byte for byte as the generated serializer would.
+// Thread-safe.
+grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
+                                absl::Span<const Result> results);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_BATCH_RESPONSE_H_

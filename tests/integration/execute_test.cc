@@ -1,0 +1,299 @@
+// Many operations in one message: Execute and Pipeline, over the wire.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using Stub = v1::TimeCacheService::Stub;
+using grpc::StatusCode;
+
+v1::ExecuteRequest Request(const std::string& operations) {
+  return Proto<v1::ExecuteRequest>("namespace: 'default' " + operations);
+}
+
+// An error inside of a response, as a status.
+grpc::Status StatusOf(const v1::OperationResult& result) {
+  return grpc::Status(static_cast<StatusCode>(result.error().code()),
+                      result.error().message(),
+                      result.error().SerializeAsString());
+}
+
+class ExecuteTest : public ::testing::Test {
+ protected:
+  Reply<v1::ExecuteResponse> Execute(const v1::ExecuteRequest& request) {
+    return Call(server_.data(), &Stub::Execute, request);
+  }
+  v1::ExecuteResponse Execute(const std::string& operations) {
+    return Must(Execute(Request(operations)));
+  }
+
+  TestServer server_;
+};
+
+TEST_F(ExecuteTest, EveryOperationHasItsResultInOrder) {
+  const v1::ExecuteResponse response = Execute(R"(
+      operations { put { key: 'a' value: 'one' } }
+      operations { get { key: 'a' } }
+      operations { get { key: 'b' } }
+      operations { contains { key: 'a' } }
+      operations { contains { key: 'b' } }
+      operations { touch { key: 'a' ttl { seconds: 5 } } }
+      operations { touch { key: 'b' } }
+      operations { put { key: 'a' value: 'two' return_previous: true } }
+      operations { remove { key: 'a' return_previous: true } }
+      operations { remove { key: 'a' } })");
+  ASSERT_EQ(response.results_size(), 10);
+  const auto& results = response.results();
+  const uint64_t version = results[0].put().version();
+  EXPECT_GT(version, 0u);
+  const v1::Entry& got = results[1].get().entry();
+  EXPECT_EQ(got.key(), "") << "the operation says it";
+  EXPECT_EQ(got.value(), "one");
+  EXPECT_EQ(got.version(), version);
+  EXPECT_EQ(ToUs(got.put_time()), kStartUs);
+  EXPECT_EQ(ToUs(got.deadline()), kStartUs + kTtlUs);
+  ASSERT_TRUE(results[2].has_get());
+  EXPECT_FALSE(results[2].get().has_entry());
+  EXPECT_TRUE(results[3].contains().contains());
+  ASSERT_TRUE(results[4].has_contains());
+  EXPECT_FALSE(results[4].contains().contains());
+  EXPECT_TRUE(results[5].touch().touched());
+  EXPECT_GT(results[5].touch().version(), version);
+  ASSERT_TRUE(results[6].has_touch());
+  EXPECT_FALSE(results[6].touch().touched());
+  const v1::Entry& previous = results[7].put().previous();
+  EXPECT_EQ(previous.value(), "one");
+  EXPECT_EQ(ToUs(previous.deadline()), kStartUs + 5 * kMicrosPerSecond);
+  EXPECT_TRUE(results[8].remove().removed());
+  EXPECT_EQ(results[8].remove().previous().value(), "two");
+  ASSERT_TRUE(results[9].has_remove());
+  EXPECT_FALSE(results[9].remove().removed());
+}
+
+TEST_F(ExecuteTest, OneBadOperationFailsAloneWithItsDetails) {
+  const v1::ExecuteResponse response = Execute(R"(
+      operations { put { key: 'a' value: '1' } }
+      operations { put { key: 'a' condition: PUT_CONDITION_IF_ABSENT } }
+      operations { get {} }
+      operations {}
+      operations { put { key: 'b' ttl { seconds: -1 } } }
+      operations { remove { key: 'a' if_version: 0 } }
+      operations { touch { key: 'a' namespace: 'other' } }
+      operations { get { key: 'a' namespace: 'default' } })");
+  ASSERT_EQ(response.results_size(), 8);
+  const auto& results = response.results();
+  EXPECT_TRUE(results[0].has_put());
+  ExpectError(StatusOf(results[1]), StatusCode::FAILED_PRECONDITION,
+              "KEY_EXISTS");
+  ExpectInvalid(StatusOf(results[2]), "key", "must not be empty");
+  ExpectInvalid(StatusOf(results[3]), "request", "must be set to one of");
+  ExpectInvalid(StatusOf(results[4]), "ttl", "between 1ms and");
+  ExpectInvalid(StatusOf(results[5]), "if_version", "must not be 0");
+  ExpectInvalid(StatusOf(results[6]), "namespace", "the batch's");
+  EXPECT_EQ(results[7].get().entry().value(), "1");
+}
+
+TEST_F(ExecuteTest, ARequestThatCannotBeTriedFailsAsAWhole) {
+  ExpectInvalid(Execute(Request("")).status, "operations", "1 to 4096");
+  ExpectError(Execute(Proto<v1::ExecuteRequest>(
+                          "namespace: 'none' operations { get { key: 'a' } }"))
+                  .status,
+              StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND");
+  v1::ExecuteRequest many = Request("");
+  for (int i = 0; i < 4097; ++i) {
+    many.add_operations()->mutable_put()->set_key(absl::StrCat("k", i));
+  }
+  ExpectInvalid(Execute(many).status, "operations", "1 to 4096");
+  EXPECT_FALSE(server_.Get("k0").has_entry());
+}
+
+TEST_F(ExecuteTest, BytesThatAreNoRequestAreRefused) {
+  RawStream call(server_.channel(), "/timecache.v1.TimeCacheService/Execute",
+                 "\xff\xff");
+  EXPECT_EQ(call.Next(), std::nullopt);
+  server_.Put("a", "1");
+  EXPECT_TRUE(server_.Get("a").has_entry()) << "the server goes on";
+}
+
+// Eight values of a megabyte: three have room in an answer, and what is asked
+// for again comes then.
+TEST_F(ExecuteTest, AnAnswerHasABoundAndWhatDoesNotFitChangesNothing) {
+  const std::string value(1 << 20, 'v');
+  v1::ExecuteRequest request = Request("");
+  for (int i = 0; i < 8; ++i) {
+    server_.Put(absl::StrCat(i), value);
+    auto* const remove = request.add_operations()->mutable_remove();
+    remove->set_key(absl::StrCat(i));
+    remove->set_return_previous(true);
+  }
+  int removed = 0;
+  for (const int expected : {3, 3, 2}) {
+    const v1::ExecuteResponse response = Must(Execute(request));
+    int now = 0;
+    for (const auto& result : response.results()) {
+      if (result.has_remove()) {
+        now += result.remove().removed();
+        if (result.remove().removed()) {
+          EXPECT_EQ(result.remove().previous().value(), value);
+        }
+      } else {
+        ExpectError(StatusOf(result), StatusCode::RESOURCE_EXHAUSTED,
+                    "MAX_RESPONSE_BYTES", "next request");
+      }
+    }
+    EXPECT_EQ(now, expected);
+    removed += now;
+  }
+  EXPECT_EQ(removed, 8);
+}
+
+TEST_F(ExecuteTest, OneValueLargerThanTheBoundIsAnswered) {
+  server_.Create("large", "max_value_bytes: 16777216");
+  const std::string value(16 << 20, 'v');
+  v1::ExecuteRequest request;
+  request.set_namespace_("large");
+  request.add_operations()->mutable_put()->set_key("a");
+  request.mutable_operations(0)->mutable_put()->set_value(value);
+  request.add_operations()->mutable_get()->set_key("a");
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(32 << 20);
+  const auto channel = server_.NewChannel(arguments);
+  const auto stub = v1::TimeCacheService::NewStub(channel);
+  const auto response = Must(Call(stub.get(), &Stub::Execute, request));
+  ASSERT_EQ(response.results_size(), 2);
+  EXPECT_EQ(response.results(1).get().entry().value(), value);
+}
+
+// A Pipeline call.
+class Pipeline {
+ public:
+  explicit Pipeline(Stub* stub) {
+    SetDeadline(&context_);
+    stream_ = stub->Pipeline(&context_);
+  }
+
+  bool Send(const v1::ExecuteRequest& request) {
+    return stream_->Write(request);
+  }
+  bool Send(const std::string& operations) { return Send(Request(operations)); }
+  v1::ExecuteResponse Receive() {
+    v1::ExecuteResponse response;
+    EXPECT_TRUE(stream_->Read(&response));
+    return response;
+  }
+  void Close() { stream_->WritesDone(); }
+  void Cancel() { context_.TryCancel(); }
+  // Reads to the end; how many answers there were is added to `*answers`.
+  grpc::Status Finish(int* answers = nullptr) {
+    v1::ExecuteResponse response;
+    while (stream_->Read(&response)) {
+      if (answers != nullptr) ++*answers;
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>>
+      stream_;
+};
+
+class PipelineTest : public ExecuteTest {};
+
+TEST_F(PipelineTest, AnswersComeInOrderAndSeeWhatWasWrittenBefore) {
+  Pipeline pipeline(server_.data());
+  constexpr int kRequests = 200;
+  for (int i = 0; i < kRequests; ++i) {
+    EXPECT_TRUE(
+        pipeline.Send(absl::StrCat("operations { get { key: 'k' } } "
+                                   "operations { put { key: 'k' value: '",
+                                   i, "' } }")));
+  }
+  pipeline.Close();
+  for (int i = 0; i < kRequests; ++i) {
+    const v1::ExecuteResponse response = pipeline.Receive();
+    ASSERT_EQ(response.results_size(), 2);
+    EXPECT_EQ(response.results(0).get().entry().value(),
+              i == 0 ? "" : absl::StrCat(i - 1));
+  }
+  EXPECT_TRUE(pipeline.Finish().ok());
+}
+
+TEST_F(PipelineTest, NothingSentEndsWell) {
+  Pipeline pipeline(server_.data());
+  pipeline.Close();
+  EXPECT_TRUE(pipeline.Finish().ok());
+}
+
+TEST_F(PipelineTest, ARequestThatFailsAsAWholeEndsTheStream) {
+  Pipeline pipeline(server_.data());
+  EXPECT_TRUE(pipeline.Send("operations { put { key: 'a' } }"));
+  EXPECT_TRUE(pipeline.Send(""));
+  // May find the stream at its end already.
+  pipeline.Send("operations { put { key: 'b' } }");
+  int answers = 0;
+  ExpectInvalid(pipeline.Finish(&answers), "operations", "1 to 4096");
+  EXPECT_EQ(answers, 1);
+  EXPECT_TRUE(server_.Get("a").has_entry());
+  EXPECT_FALSE(server_.Get("b").has_entry());
+}
+
+// Answers come to 64 MiB, and nobody reads them: the server goes no further
+// than its bound, which the last put shows, and in the end every answer is
+// there.
+TEST_F(PipelineTest, AClientThatDoesNotReadIsHeldUpAndLosesNothing) {
+  constexpr int kRequests = 64;
+  server_.Put("big", std::string(1 << 20, 'v'));
+  Pipeline pipeline(server_.data());
+  for (int i = 0; i < kRequests; ++i) {
+    EXPECT_TRUE(
+        pipeline.Send(absl::StrCat("operations { put { key: 'n' value: '", i,
+                                   "' } } operations { get { key: 'big' } }")));
+  }
+  pipeline.Close();
+  // Others are served meanwhile, and the pipeline stands: what HTTP/2 and the
+  // bound hold is far less than all.
+  server_.Put("other", "1");
+  const std::string last = absl::StrCat(kRequests - 1);
+  EXPECT_NE(server_.Get("n").entry().value(), last);
+  for (int i = 0; i < kRequests; ++i) {
+    const v1::ExecuteResponse response = pipeline.Receive();
+    ASSERT_EQ(response.results_size(), 2);
+    EXPECT_EQ(response.results(1).get().entry().value().size(), 1u << 20);
+  }
+  EXPECT_TRUE(pipeline.Finish().ok());
+}
+
+TEST_F(PipelineTest, AClientThatGoesAwayLeavesTheServerWell) {
+  for (int i = 0; i < 20; ++i) {
+    Pipeline pipeline(server_.data());
+    EXPECT_TRUE(pipeline.Send("operations { put { key: 'a' } }"));
+    if (i % 2 == 0) pipeline.Receive();
+    pipeline.Cancel();
+    EXPECT_FALSE(pipeline.Finish().ok());
+  }
+  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond));
+}
+
+TEST_F(PipelineTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
+  Pipeline pipeline(server_.data());
+  Pipeline idle(server_.data());
+  EXPECT_TRUE(pipeline.Send("operations { put { key: 'a' } }"));
+  EXPECT_EQ(pipeline.Receive().results_size(), 1);
+  EXPECT_TRUE(idle.Send("operations { get { key: 'a' } }"));
+  EXPECT_EQ(idle.Receive().results_size(), 1);
+  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond));
+  ExpectError(pipeline.Finish(), StatusCode::UNAVAILABLE, "DRAINING");
+  ExpectError(idle.Finish(), StatusCode::UNAVAILABLE, "DRAINING");
+}
+
+}  // namespace
+}  // namespace timecache::test

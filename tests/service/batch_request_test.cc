@@ -1,0 +1,326 @@
+#include "server/service/batch_request.h"
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "server/service/convert.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::HasSubstr;
+
+grpc::ByteBuffer Message(const std::string& bytes) {
+  grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+v1::ExecuteRequest Proto(const std::string& text) {
+  v1::ExecuteRequest request;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request));
+  return request;
+}
+
+// A decoded operation as text, or its error.
+std::string Text(const Operation& op) {
+  return absl::StrCat("kind=", static_cast<int>(op.kind),
+                      " condition=", static_cast<int>(op.condition),
+                      " touch=", op.touch, " previous=", op.return_previous,
+                      " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
+                      " if=", op.if_version, " key=", op.key,
+                      " value=", op.value);
+}
+
+std::string Text(const absl::Status& error) {
+  return absl::StrCat(absl::StatusCodeToString(error.code()), " ",
+                      error.message(), " ", FieldOf(error).value_or(""));
+}
+
+struct Decoded {
+  std::string status;
+  std::string name;
+  std::vector<std::string> operations;
+
+  bool operator==(const Decoded&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Decoded& decoded) {
+  out << decoded.status << " " << decoded.name;
+  for (const std::string& operation : decoded.operations)
+    out << "\n  " << operation;
+  return out;
+}
+
+Decoded Decode(const grpc::ByteBuffer& message) {
+  BatchRequest request;
+  const absl::Status status = request.Decode(message);
+  if (!status.ok()) return {Text(status), "", {}};
+  Decoded decoded{"OK", std::string(request.name()), {}};
+  auto refused = request.refused();
+  for (const Operation& op : request.operations()) {
+    while (!refused.empty() &&
+           refused.front().index == decoded.operations.size()) {
+      decoded.operations.push_back(Text(refused.front().status));
+      refused.remove_prefix(1);
+    }
+    decoded.operations.push_back(Text(op));
+  }
+  for (const auto& each : refused) {
+    EXPECT_EQ(each.index, decoded.operations.size());
+    decoded.operations.push_back(Text(each.status));
+  }
+  return decoded;
+}
+
+// What must come of these bytes, by the generated parser and the conversions of
+// the unary calls.
+Decoded Expected(const std::string& bytes) {
+  v1::ExecuteRequest request;
+  if (!request.ParseFromString(bytes)) {
+    return {Text(absl::InvalidArgumentError(
+                "the message is not a timecache.v1.ExecuteRequest")),
+            "",
+            {}};
+  }
+  const int count = request.operations_size();
+  if (count == 0 || count > 4096) {
+    return {Text(InvalidField(
+                "operations",
+                absl::StrCat("must be 1 to 4096 operations, not ", count))),
+            "",
+            {}};
+  }
+  Decoded decoded{"OK", request.namespace_(), {}};
+  const auto convert = [&](const auto& one) -> std::string {
+    if (!one.namespace_().empty() && one.namespace_() != request.namespace_())
+      return Text(InvalidField("namespace", "must be empty or the batch's"));
+    const auto op = ToOperation(one);
+    return op.ok() ? Text(*op) : Text(op.status());
+  };
+  for (const v1::Operation& operation : request.operations()) {
+    switch (operation.request_case()) {
+      case v1::Operation::kPut:
+        decoded.operations.push_back(convert(operation.put()));
+        break;
+      case v1::Operation::kGet:
+        decoded.operations.push_back(convert(operation.get()));
+        break;
+      case v1::Operation::kRemove:
+        decoded.operations.push_back(convert(operation.remove()));
+        break;
+      case v1::Operation::kContains:
+        decoded.operations.push_back(convert(operation.contains()));
+        break;
+      case v1::Operation::kTouch:
+        decoded.operations.push_back(convert(operation.touch()));
+        break;
+      case v1::Operation::REQUEST_NOT_SET:
+        decoded.operations.push_back(Text(InvalidField(
+            "request",
+            "must be set to one of put, get, remove, contains, touch")));
+        break;
+    }
+  }
+  return decoded;
+}
+
+// Requests with every field, good and bad values of each.
+class RandomRequests {
+ public:
+  explicit RandomRequests(uint64_t seed) : random_(seed) {}
+
+  uint64_t Below(uint64_t n) { return random_() % n; }
+
+  v1::ExecuteRequest Next() {
+    v1::ExecuteRequest request;
+    if (Below(8) != 0) request.set_namespace_("orders");
+    const auto count = Below(6);
+    for (uint64_t i = 0; i < count; ++i) Fill(request.add_operations());
+    return request;
+  }
+
+ private:
+  std::string Bytes(uint64_t max) {
+    std::string bytes(Below(max), '\0');
+    for (char& c : bytes) c = static_cast<char>(random_());
+    return bytes;
+  }
+
+  template <typename Request>
+  void FillKey(Request* request) {
+    if (Below(8) != 0) request->set_key(Bytes(40));
+    if (Below(16) == 0) request->set_namespace_(Below(2) ? "orders" : "other");
+  }
+
+  void FillTtl(google::protobuf::Duration* ttl) {
+    ttl->set_seconds(static_cast<int64_t>(Below(100)) - 3);
+    if (Below(2) == 0)
+      ttl->set_nanos(static_cast<int32_t>(Below(2'200'000'000)) - 100'000'000);
+    if (Below(16) == 0) ttl->set_seconds(static_cast<int64_t>(random_()));
+  }
+
+  void Fill(v1::Operation* operation) {
+    switch (Below(6)) {
+      case 0: {
+        auto* put = operation->mutable_put();
+        FillKey(put);
+        put->set_value(Bytes(300));
+        if (Below(3) == 0) FillTtl(put->mutable_ttl());
+        if (Below(3) == 0)
+          put->set_condition(static_cast<v1::PutCondition>(Below(5)));
+        if (Below(4) == 0) put->set_if_version(Below(3) ? random_() : 0);
+        put->set_return_previous(Below(2));
+        break;
+      }
+      case 1: {
+        auto* get = operation->mutable_get();
+        FillKey(get);
+        get->set_touch(Below(2));
+        break;
+      }
+      case 2: {
+        auto* remove = operation->mutable_remove();
+        FillKey(remove);
+        if (Below(2)) remove->set_if_version(Below(3) ? random_() : 0);
+        remove->set_return_previous(Below(2));
+        break;
+      }
+      case 3:
+        FillKey(operation->mutable_contains());
+        break;
+      case 4: {
+        auto* touch = operation->mutable_touch();
+        FillKey(touch);
+        if (Below(2)) FillTtl(touch->mutable_ttl());
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+int Rounds() {
+  const char* rounds = std::getenv("TIMECACHED_FUZZ_ROUNDS");
+  return rounds != nullptr ? std::atoi(rounds) : 40'000;
+}
+
+TEST(BatchRequestTest, ReadsWhatTheGeneratedParserReads) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  RandomRequests requests(seed);
+  for (int i = 0; i < Rounds(); ++i) {
+    const std::string bytes = requests.Next().SerializeAsString();
+    ASSERT_EQ(Decode(Message(bytes)), Expected(bytes)) << "round " << i;
+  }
+}
+
+// Bytes that are changed, cut, doubled or put together from two messages: what
+// is malformed is refused by both, and what has fields twice, unknown ones or
+// odd encodings means the same to both.
+TEST(BatchRequestTest, ReadsMutilatedBytesAsTheGeneratedParserDoes) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  RandomRequests requests(seed);
+  int refused = 0;
+  for (int i = 0; i < Rounds(); ++i) {
+    std::string bytes = requests.Next().SerializeAsString();
+    for (auto changes = 1 + requests.Below(3); changes > 0 && !bytes.empty();
+         --changes) {
+      const size_t at = requests.Below(bytes.size());
+      switch (requests.Below(5)) {
+        case 0:
+          bytes[at] = static_cast<char>(requests.Below(256));
+          break;
+        case 1:
+          bytes.resize(at);
+          break;
+        case 2:
+          bytes.insert(at, 1, static_cast<char>(requests.Below(256)));
+          break;
+        case 3:
+          bytes.erase(at, 1 + requests.Below(4));
+          break;
+        default:
+          bytes += requests.Next().SerializeAsString();
+      }
+    }
+    const Decoded expected = Expected(bytes);
+    refused += expected.status != "OK";
+    ASSERT_EQ(Decode(Message(bytes)), expected) << "round " << i;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, Rounds());
+}
+
+TEST(BatchRequestTest, AMessageInPiecesIsOneMessage) {
+  const std::string bytes =
+      Proto("namespace: 'n' operations { put { key: 'k' value: 'v' } }")
+          .SerializeAsString();
+  std::vector<grpc::Slice> slices;
+  for (char c : bytes) slices.emplace_back(std::string(1, c));
+  BatchRequest request;
+  ASSERT_TRUE(
+      request.Decode(grpc::ByteBuffer(slices.data(), slices.size())).ok());
+  EXPECT_EQ(request.name(), "n");
+  ASSERT_EQ(request.operations().size(), 1u);
+  EXPECT_EQ(request.operations()[0].value, "v");
+}
+
+TEST(BatchRequestTest, NoneAndTooManyOperationsAreRefusedWithTheLimit) {
+  BatchRequest request;
+  const auto message = [](int operations, bool plain) {
+    v1::ExecuteRequest proto;
+    proto.set_namespace_("n");
+    for (int i = 0; i < operations; ++i)
+      proto.add_operations()->mutable_get()->set_key("k");
+    std::string bytes = proto.SerializeAsString();
+    // The name twice is not plain.
+    if (!plain) bytes += Proto("namespace: 'n'").SerializeAsString();
+    return Message(bytes);
+  };
+  for (bool plain : {false, true}) {
+    const absl::Status none = request.Decode(message(0, plain));
+    EXPECT_EQ(FieldOf(none), "operations");
+    EXPECT_TRUE(request.Decode(message(4096, plain)).ok());
+    EXPECT_EQ(request.operations().size(), 4096u);
+    const absl::Status many = request.Decode(message(4097, plain));
+    EXPECT_EQ(FieldOf(many), "operations");
+    EXPECT_THAT(many.message(), HasSubstr("1 to 4096 operations, not 4097"));
+  }
+}
+
+TEST(BatchRequestTest, ALaterMessageLeavesNothingOfAnEarlier) {
+  BatchRequest request;
+  ASSERT_TRUE(
+      request
+          .Decode(Message(Proto("namespace: 'a' operations { put { key: 'k' "
+                                "condition: PUT_CONDITION_IF_ABSENT ttl {} } } "
+                                "operations {}")
+                              .SerializeAsString()))
+          .ok());
+  EXPECT_EQ(request.refused().size(), 1u);
+  ASSERT_TRUE(
+      request
+          .Decode(Message(
+              Proto("operations { get { key: 'l' } }").SerializeAsString()))
+          .ok());
+  EXPECT_EQ(request.name(), "");
+  EXPECT_TRUE(request.refused().empty());
+  ASSERT_EQ(request.operations().size(), 1u);
+  EXPECT_EQ(request.operations()[0].condition, Condition::kNone);
+  EXPECT_EQ(request.operations()[0].key, "l");
+}
+
+}  // namespace
+}  // namespace timecache

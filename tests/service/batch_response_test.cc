@@ -1,0 +1,136 @@
+#include "server/service/batch_response.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/status.pb.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "server/service/convert.h"
+#include "server/service/status.h"
+
+namespace timecache {
+namespace {
+
+std::string Bytes(const grpc::ByteBuffer& buffer) {
+  grpc::Slice slice;
+  EXPECT_TRUE(buffer.TrySingleSlice(&slice).ok()) << "not one piece";
+  return std::string(slice.begin(), slice.end());
+}
+
+void SetError(const absl::Status& status, v1::OperationResult* result) {
+  EXPECT_TRUE(result->mutable_error()->ParseFromString(
+      ToGrpcStatus(status).error_details()));
+}
+
+// What the generated classes make of it.
+v1::OperationResult Expected(const Operation& op, Result result) {
+  v1::OperationResult expected;
+  if (!result.status.ok()) {
+    SetError(result.status, &expected);
+    return expected;
+  }
+  switch (op.kind) {
+    case OpKind::kPut:
+      expected.mutable_put()->set_version(result.version);
+      if (result.has_entry)
+        SetEntry("", &result.entry, expected.mutable_put()->mutable_previous());
+      break;
+    case OpKind::kGet:
+      expected.mutable_get();
+      if (result.has_entry)
+        SetEntry("", &result.entry, expected.mutable_get()->mutable_entry());
+      break;
+    case OpKind::kRemove:
+      expected.mutable_remove()->set_removed(result.found);
+      if (result.has_entry) {
+        SetEntry("", &result.entry,
+                 expected.mutable_remove()->mutable_previous());
+      }
+      break;
+    case OpKind::kContains:
+      expected.mutable_contains()->set_contains(result.found);
+      break;
+    case OpKind::kTouch:
+      expected.mutable_touch()->set_touched(result.found);
+      expected.mutable_touch()->set_version(result.version);
+      break;
+  }
+  return expected;
+}
+
+TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 5'000; ++round) {
+    // A request whose operations are refused or not, as chance will have it.
+    v1::ExecuteRequest proto;
+    const int count = 1 + static_cast<int>(random() % 20);
+    for (int i = 0; i < count; ++i) {
+      v1::Operation* const operation = proto.add_operations();
+      switch (random() % 6) {
+        case 0:
+          operation->mutable_put();
+          break;
+        case 1:
+          operation->mutable_get();
+          break;
+        case 2:
+          operation->mutable_remove();
+          break;
+        case 3:
+          operation->mutable_contains();
+          break;
+        case 4:
+          operation->mutable_touch();
+          break;
+        default:
+          break;
+      }
+    }
+    grpc::Slice slice(proto.SerializeAsString());
+    BatchRequest request;
+    ASSERT_TRUE(request.Decode(grpc::ByteBuffer(&slice, 1)).ok());
+    std::vector<Result> results(request.operations().size());
+    for (Result& result : results) {
+      result.found = random() % 2;
+      result.version = random() >> (random() % 64);
+      result.has_entry = random() % 2;
+      result.entry.value = std::string(random() % 400, 'v');
+      result.entry.version = random() >> (random() % 64);
+      result.entry.put_us =
+          static_cast<int64_t>(random() % 3'000'000'000'000'000) -
+          1'000'000'000'000;
+      result.entry.deadline_us = result.entry.put_us / 1'000'000 * 1'000'000;
+      if (random() % 8 == 0) {
+        result.status =
+            random() % 2
+                ? InvalidField("key", "must not be empty")
+                : ErrorWithReason(absl::StatusCode::kFailedPrecondition,
+                                  "KEY_EXISTS", "the key is there already");
+      }
+    }
+    v1::ExecuteResponse expected;
+    auto refused = request.refused();
+    for (size_t i = 0; expected.results_size() < count;) {
+      if (!refused.empty() &&
+          refused.front().index ==
+              static_cast<size_t>(expected.results_size())) {
+        SetError(refused.front().status, expected.add_results());
+        refused.remove_prefix(1);
+      } else {
+        *expected.add_results() = Expected(request.operations()[i], results[i]);
+        ++i;
+      }
+    }
+    ASSERT_EQ(Bytes(EncodeResponse(request, results)),
+              expected.SerializeAsString())
+        << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace timecache
