@@ -26,6 +26,11 @@ absl::StatusOr<bool> LogReader::Fill() {
   return length > 0;
 }
 
+bool LogReader::HasLine() const {
+  const auto end = block_.begin() + end_;
+  return std::find(block_.begin() + begin_, end, '\n') != end;
+}
+
 absl::StatusOr<bool> LogReader::Next(std::string& line) {
   line.clear();
   cut_ = false;

@@ -27,6 +27,9 @@ class LogReader {
   // longer than kMaxLineBytes is cut there, which cut() tells.
   absl::StatusOr<bool> Next(std::string& line);
 
+  // Whether the next line is here already, so that Next does not wait for it.
+  bool HasLine() const;
+
   // Whether the last line was cut.
   bool cut() const { return cut_; }
   // Of all lines so far.

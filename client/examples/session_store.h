@@ -4,11 +4,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "client/cpp/client.h"
+#include "client/cpp/pipeline.h"
 #include "client/examples/log_line.h"
 #include "timecache/v1/namespace.pb.h"
 
@@ -31,25 +34,43 @@ absl::StatusOr<v1::Namespace> PrepareNamespace(const Client& client,
 
 // Adds requests to sessions. An entry for each visitor has the session so far
 // as its value; a request is read, add, and put under the condition that
-// nobody else has put meanwhile. So any number of them may work on one
-// namespace, and one that dies loses nothing.
+// nobody else has put meanwhile. So any number of stores, here and elsewhere,
+// may work on one namespace, and one that dies loses nothing.
 //
-// Thread-safe. A request costs two round trips, and two more for each time that
-// another was faster.
+// Not thread-safe. Many requests at a time cost two round trips in all, and two
+// more for each time that another was faster.
 class SessionStore {
  public:
-  // Most attempts for one request: each that fails is another's success.
+  // Most attempts for one session: each that fails is another's success.
   static constexpr int kMaxAttempts = 1000;
 
   // Into the client's namespace.
-  explicit SessionStore(const Client& client) : client_(client) {}
+  explicit SessionStore(const Client& client) : pipeline_(client) {}
 
-  // Adds the request to its visitor's session, which begins with it if there is
-  // none, and gives the session a fresh time to live.
-  absl::Status Add(const LogLine& line) const;
+  // Adds each request to its visitor's session, which begins with it if there
+  // is none, and gives the session a fresh time to live. After an error, any
+  // part of them may have been added, and no more can be.
+  absl::Status Add(absl::Span<const LogLine> lines);
+
+  // Whose session was put last. Empty: nobody's.
+  const std::string& last_visitor() const { return last_visitor_; }
 
  private:
-  const Client client_;
+  // A visitor with new requests.
+  struct Visit {
+    std::vector<const LogLine*> lines = {};  // At least one.
+    OperationResult got = {};
+    absl::Status put = {};
+
+    const std::string& visitor() const { return lines.front()->visitor; }
+  };
+
+  // Each of these returns when everything has been answered.
+  absl::Status Read(absl::Span<Visit* const> visits);
+  absl::Status Write(absl::Span<Visit* const> visits);
+
+  std::string last_visitor_;
+  Pipeline pipeline_;
 };
 
 }  // namespace timecache::sessionize

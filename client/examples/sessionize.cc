@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -34,6 +35,8 @@ constexpr int kExitDone = 0;
 constexpr int kExitError = 2;
 // Malformed lines that are shown one by one; the others are only counted.
 constexpr uint64_t kMaxShownLines = 5;
+// Most requests that are sent together, if they are there and of one time.
+constexpr size_t kMaxGroupLines = 1024;
 // How far this machine's clock may be from the server's, where only the former
 // can be asked.
 constexpr absl::Duration kMaxClockSkew = absl::Seconds(1);
@@ -172,12 +175,18 @@ class Sessionizer {
       }
       absl::Status status = watch.status();
       if (status.ok()) status = line.ok() ? Take(*line) : Skip(line.status());
+      // Whoever may have to wait for the next line has sent the ones before.
+      if (status.ok() &&
+          (group_.size() >= kMaxGroupLines || !reader_.HasLine())) {
+        status = SendGroup();
+      }
       if (!status.ok()) return status;
       if (bar_)
         bar_->Update({lines_, reader_.bytes_read(), bytes_all_, Elapsed()});
     }
   }
 
+  // A line goes into the group; the clock stands still for all of a group.
   absl::Status Take(const LogLine& line) {
     if (lines_ == skipped_ + 1 && clock_.is_virtual() &&
         line.time < clock_.now()) {
@@ -185,11 +194,19 @@ class Sessionizer {
                         " already, after the log's beginning: start a new "
                         "server for sessions by the log's own times"));
     }
-    if (absl::Status status = clock_.AdvanceTo(line.time); !status.ok()) {
-      return status;
+    if (clock_.is_virtual() && line.time > clock_.now()) {
+      absl::Status status = SendGroup();
+      if (status.ok()) status = clock_.AdvanceTo(line.time);
+      if (!status.ok()) return status;
     }
-    last_visitor_ = line.visitor;
-    return store_.Add(line);
+    group_.push_back(line);
+    return absl::OkStatus();
+  }
+
+  absl::Status SendGroup() {
+    const absl::Status status = store_.Add(group_);
+    group_.clear();
+    return status;
   }
 
   absl::Status Skip(const absl::Status& why) {
@@ -210,8 +227,8 @@ class Sessionizer {
       }
       return watch.Await(clock_.now());
     }
-    if (flags_.leave || last_visitor_.empty()) return watch.status();
-    const auto entry = client_.Get(last_visitor_);
+    if (flags_.leave || store_.last_visitor().empty()) return watch.status();
+    const auto entry = client_.Get(store_.last_visitor());
     if (!entry.ok()) return entry.status();
     // The last request's session ends last. If it has ended, all have.
     const absl::Time end = *entry ? (*entry)->put_time + longest_rest_
@@ -248,14 +265,14 @@ class Sessionizer {
   const Flags& flags_;
   const Client client_;
   LogClock clock_;
-  const SessionStore store_;
+  SessionStore store_;
   LogReader reader_;
   absl::Time started_at_ = absl::Now();
   uint64_t bytes_all_ = 0;  // 0: not known.
   absl::Duration longest_rest_;
   uint64_t lines_ = 0;
   uint64_t skipped_ = 0;
-  std::string last_visitor_;
+  std::vector<LogLine> group_;  // Not sent yet: at most kMaxGroupLines.
   std::optional<cli::ProgressBar> bar_;
   bool heading_printed_ = false;  // Touched by the watch's thread alone.
 };

@@ -79,6 +79,19 @@ TEST_F(LogReaderTest, LineComesBeforeTheOneAfterItIsWritten) {
   ExpectEnd(reader);
 }
 
+TEST_F(LogReaderTest, HasLineWhileAWholeOneIsHere) {
+  LogReader reader(read_end_);
+  EXPECT_FALSE(reader.HasLine());
+  Write("first\nsecond\nthi");
+  ExpectLine(reader, "first");
+  EXPECT_TRUE(reader.HasLine());
+  ExpectLine(reader, "second");
+  EXPECT_FALSE(reader.HasLine());
+  Write("rd\n");
+  ExpectLine(reader, "third");
+  EXPECT_FALSE(reader.HasLine());
+}
+
 TEST(LogReader, DirectoryIsNoLog) {
   const int fd = open("/", O_RDONLY | O_CLOEXEC);
   LogReader reader(fd);

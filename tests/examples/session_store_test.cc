@@ -1,5 +1,6 @@
 #include "client/examples/session_store.h"
 
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -48,10 +49,41 @@ TEST(SessionStore, EntryThatIsNoSessionIsLeftAlone) {
   const FakeService service;
   const Client client = service.MakeClient();
   ASSERT_TRUE(client.Put("v", "something else").ok());
-  const absl::Status status = SessionStore(client).Add(Line("v", 1, 1));
+  const absl::Status status = SessionStore(client).Add({Line("v", 1, 1)});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("--namespace"));
   EXPECT_EQ((*client.Get("v"))->value, "something else");
+}
+
+TEST(SessionStore, ManyRequestsGoIntoTheirVisitorsSessions) {
+  const FakeService service;
+  const Client client = service.MakeClient();
+  SessionStore store(client);
+  EXPECT_EQ(store.last_visitor(), "");
+  EXPECT_TRUE(store.Add({}).ok());
+  ASSERT_TRUE(store.Add({Line("a", 5, 1)}).ok());
+  ASSERT_TRUE(store
+                  .Add({Line("b", 7, 10), Line("a", 4, 2), Line("b", 6, 20),
+                        Line("a", 9, 4), Line("c", 8, 100)})
+                  .ok());
+  EXPECT_EQ(store.last_visitor(), "c");
+  const auto session = [&client](const std::string& visitor) {
+    return *DecodeSession((*client.Get(visitor))->value);
+  };
+  EXPECT_EQ(session("a"), (Session{absl::FromUnixSeconds(4),
+                                   absl::FromUnixSeconds(9), 3, 7}));
+  EXPECT_EQ(session("b"), (Session{absl::FromUnixSeconds(6),
+                                   absl::FromUnixSeconds(7), 2, 30}));
+  EXPECT_EQ(session("c"), (Session{absl::FromUnixSeconds(8),
+                                   absl::FromUnixSeconds(8), 1, 100}));
+}
+
+TEST(SessionStore, ServerThatIsGoneIsAnErrorAndNotAWait) {
+  auto service = std::make_unique<FakeService>();
+  SessionStore store(service->MakeClient());
+  ASSERT_TRUE(store.Add({Line("a", 5, 1)}).ok());
+  service.reset();
+  EXPECT_FALSE(store.Add({Line("a", 5, 1), Line("b", 5, 1)}).ok());
 }
 
 TEST(SessionStore, RequestsOfSeveralAtOnceAllCount) {
@@ -60,13 +92,13 @@ TEST(SessionStore, RequestsOfSeveralAtOnceAllCount) {
   const ServerProcess server({"--virtual-clock"});
   const Client client = server.MakeClient("sessions");
   ASSERT_TRUE(PrepareNamespace(client, {}).ok());
-  const SessionStore store(client);
   std::vector<std::thread> threads;
   std::vector<absl::Status> outcomes(kThreads);
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&store, &outcome = outcomes[t], t] {
+    threads.emplace_back([&client, &outcome = outcomes[t], t] {
+      SessionStore store(client);
       for (int i = 0; i < kRequests && outcome.ok(); ++i) {
-        outcome = store.Add(Line("v", 1000 * t + i, 3));
+        outcome = store.Add({Line("v", 1000 * t + i, 3)});
       }
     });
   }
