@@ -59,7 +59,7 @@ class Row:
     """
     what: str
     unit: str
-    ours: Spread
+    ours: Spread | None
     peer_name: str = ""
     peer: Spread | None = None
     ratio: Spread | None = None
@@ -75,7 +75,7 @@ class Row:
         return {
             "what": self.what,
             "unit": self.unit,
-            "timecached": dataclasses.asdict(self.ours),
+            "timecached": self.ours and dataclasses.asdict(self.ours),
             "peer_name": self.peer_name,
             "peer": self.peer and dataclasses.asdict(self.peer),
             "ratio": self.ratio and dataclasses.asdict(self.ratio),
@@ -94,6 +94,10 @@ def alone(what, unit, values, goal=None):
     return Row(what, unit, Spread.of(values), goal=goal)
 
 
+def peer_alone(what, unit, peer_name, values):
+    return Row(what, unit, None, peer_name, Spread.of(values))
+
+
 def number(value):
     """Readable at any size: three or four digits that count."""
     for bound, divisor, suffix in ((1e9, 1e9, " G"), (1e6, 1e6, " M"), (1e4, 1e3, " k")):
@@ -102,3 +106,11 @@ def number(value):
     if abs(value) >= 100 or value == int(value):
         return f"{value:.0f}"
     return f"{value:.{1 if abs(value) >= 10 else 2}f}"
+
+
+def count(value):
+    """A round number of things, as it is said: 10 M, 100 k, 64."""
+    for unit, suffix in ((10**6, " M"), (10**3, " k")):
+        if value >= unit and value % unit == 0:
+            return f"{value // unit}{suffix}"
+    return f"{value:,}"

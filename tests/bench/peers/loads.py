@@ -28,11 +28,6 @@ class Load:
     rate: int | None = None
     deadline_unix_ms: int | None = None
 
-    def _extent(self):
-        if self.operations:
-            return ["--operations", self.operations]
-        return ["--seconds", f"{self.seconds:g}"]
-
     def peer_flags(self, protocol, port, timeline):
         flags = ["--protocol", protocol, "--port", port,
                  "--put-percent", self.put_percent]
@@ -59,7 +54,11 @@ class Load:
     def _common(self, timeline):
         flags = ["--connections", self.connections, "--keys", self.keys,
                  "--order", self.order, "--key-bytes", self.key_bytes,
-                 "--value-bytes", self.value_bytes, *self._extent()]
+                 "--value-bytes", self.value_bytes]
+        if self.operations:
+            flags += ["--operations", self.operations]
+        else:
+            flags += ["--seconds", f"{self.seconds:g}"]
         if self.rate:
             flags += ["--rate", self.rate]
         if timeline:
@@ -102,9 +101,8 @@ def redis_benchmark(bench, server, load):
     return {
         "operations": load.operations,
         "operations_per_second": float(row["rps"]),
-        "p50_us": float(row["p50_latency_ms"]) * 1e3,
-        "p99_us": float(row["p99_latency_ms"]) * 1e3,
-        "max_us": float(row["max_latency_ms"]) * 1e3,
+        "latency_us": {name: float(row[f"{name}_latency_ms"]) * 1e3
+                       for name in ("p50", "p99", "max")},
         "server_cpu_us_per_operation": cpu * 1e6 / load.operations,
         "client_cpu_us_per_operation": done.cpu_seconds * 1e6 / load.operations,
     }

@@ -9,6 +9,8 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (after the choice of the backend)
 
+from .figures import number  # noqa: E402
+
 # Okabe and Ito's colours: told apart with any colour vision.
 OURS = "#0072B2"
 OTHERS = ("#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
@@ -74,10 +76,11 @@ class Canvas:
             self._colors[name] = OURS if is_ours else OTHERS[others % len(OTHERS)]
         return self._colors[name]
 
-    def bars(self, axes, labels, series, horizontal=False):
-        """Medians as bars, from least to greatest as a line.
+    def bars(self, axes, labels, series, logarithmic=False):
+        """Medians as bars from left to right, from least to greatest as a line.
 
-        `series` has, for each name, a dict of positions in `labels` to Spreads.
+        `series` has, for each name, a dict of positions in `labels` to Spreads. On a
+        logarithmic scale they are dots: a bar's length would mean nothing.
         """
         thickness = BAR_ROOM / len(series)
         for i, (name, spreads) in enumerate(series.items()):
@@ -86,17 +89,21 @@ class Canvas:
             medians = [spread.median for spread in spreads.values()]
             errors = [[spread.median - spread.least for spread in spreads.values()],
                       [spread.greatest - spread.median for spread in spreads.values()]]
-            draw = axes.barh if horizontal else axes.bar
-            error = {"xerr" if horizontal else "yerr": errors}
-            draw(places, medians, thickness * 0.92, color=self.color(name), label=name,
-                 error_kw=ERROR_BARS, **error)
-        if horizontal:
-            axes.set_yticks(range(len(labels)), labels)
-            axes.set_ylim(len(labels) - 0.4, -0.6)
-            axes.grid(False, axis="y")
-        else:
-            axes.set_xticks(range(len(labels)), labels)
-            axes.grid(False, axis="x")
+            if logarithmic:
+                axes.errorbar(medians, places, xerr=errors, fmt="o", markersize=6,
+                              color=self.color(name), label=name, **ERROR_BARS)
+            else:
+                axes.barh(places, medians, thickness * 0.92, color=self.color(name),
+                          label=name, xerr=errors, error_kw=dict(ERROR_BARS))
+            for place, spread in zip(places, spreads.values()):
+                axes.annotate(number(spread.median), (spread.greatest, place), (5, 0),
+                              textcoords="offset points", va="center", fontsize=7)
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set_ylim(len(labels) - 0.4, -0.6)
+        axes.grid(False, axis="y")
+        if logarithmic:
+            axes.set_xscale("log")
+        axes.margins(x=0.12)
 
     def curve(self, axes, points, label):
         """Medians over numbers, and a band from least to greatest."""
@@ -110,7 +117,6 @@ class Canvas:
                           [points[place].greatest for place in places], color=color,
                           alpha=0.15, linewidth=0)
 
-    def wanted(self, axes, value, label, horizontal=False):
-        """A line at a bound."""
-        line = axes.axvline if horizontal else axes.axhline
-        line(value, color="0.3", linestyle="--", linewidth=1, label=label)
+    def wanted(self, axes, value, label):
+        """A line at a bound of the bars."""
+        axes.axvline(value, color="0.3", linestyle="--", linewidth=1, label=label)

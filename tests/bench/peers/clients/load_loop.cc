@@ -29,12 +29,6 @@ int64_t NowNs() {
       .count();
 }
 
-int64_t UnixMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 [[noreturn]] void Fail(const std::string& what) {
   throw std::runtime_error(what + ": " + std::strerror(errno));
 }
@@ -209,7 +203,6 @@ class Loop {
 
   LoadResult Run() {
     begin_ns_ = last_reply_ns_ = NowNs();
-    begin_unix_ms_ = UnixMs();
     Stagger();
     for (auto& connection : connections_) StartNext(*connection, begin_ns_);
     while (Wait()) {
@@ -304,12 +297,8 @@ class Loop {
     if (!with_timeline_) return;
     const auto second =
         static_cast<size_t>((now_ns - begin_ns_) / kNanosPerSecond);
-    while (result_.timeline.size() <= second) {
-      const auto past_ms =
-          static_cast<int64_t>(result_.timeline.size()) * 1'000;
-      result_.timeline.push_back({begin_unix_ms_ + past_ms, {}});
-    }
-    result_.timeline[second].latency.Record(latency_ns, count);
+    if (result_.timeline.size() <= second) result_.timeline.resize(second + 1);
+    result_.timeline[second].Record(latency_ns, count);
   }
 
   const LoadOptions& options_;
@@ -320,7 +309,6 @@ class Loop {
   LoadResult result_;
   uint64_t issued_ = 0;
   int64_t begin_ns_ = 0;
-  int64_t begin_unix_ms_ = 0;
   int64_t interval_ns_ = 0;
   int64_t last_reply_ns_ = 0;
 };

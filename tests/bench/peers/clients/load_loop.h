@@ -31,12 +31,6 @@ struct LoadOptions {
   double rate = 0;  // operations per second; 0: as many as get through
 };
 
-// What happened in one second.
-struct Second {
-  int64_t unix_ms = 0;  // its begin
-  LatencyHistogram latency;
-};
-
 struct LoadResult {
   uint64_t puts = 0;
   uint64_t hits = 0;
@@ -46,7 +40,7 @@ struct LoadResult {
   // From when an operation was sent, or, with a rate, from when it should have
   // been: a server that stalls is not spared.
   LatencyHistogram latency;
-  std::vector<Second> timeline;
+  std::vector<LatencyHistogram> timeline;  // of each second
 };
 
 // Runs the load on the calling thread; with the same options the same keys come

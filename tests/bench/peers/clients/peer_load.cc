@@ -38,21 +38,16 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-Json Figures(const LatencyHistogram& latency) {
-  return {{"operations", latency.total()},
-          {"p50_us", latency.PercentileUs(0.5)},
-          {"p90_us", latency.PercentileUs(0.9)},
-          {"p99_us", latency.PercentileUs(0.99)},
-          {"p999_us", latency.PercentileUs(0.999)},
-          {"max_us", latency.max_us()}};
-}
-
 void WriteTimeline(const std::string& path, const LoadResult& result) {
   std::ofstream file(path);
-  for (const Second& second : result.timeline) {
-    Json line = {{"unix_ms", second.unix_ms}};
-    line.update(Figures(second.latency));
-    file << line << '\n';
+  for (size_t i = 0; i < result.timeline.size(); ++i) {
+    const LatencyHistogram& latency = result.timeline[i];
+    file << Json{{"second", i + 1},
+                 {"operations", latency.total()},
+                 {"p50_us", latency.PercentileUs(0.5)},
+                 {"p99_9_us", latency.PercentileUs(0.999)},
+                 {"max_us", latency.max_us()}}
+         << '\n';
   }
 }
 
@@ -64,15 +59,21 @@ int Run(const Arguments& arguments) {
   };
   const LoadResult result =
       RunLoad(arguments.load, make_protocol, !arguments.timeline.empty());
-  Json json = Figures(result.latency);
-  json["seconds"] = result.seconds;
-  json["operations_per_second"] =
-      static_cast<double>(result.latency.total()) / result.seconds;
-  json["puts"] = result.puts;
-  json["hits"] = result.hits;
-  json["misses"] = result.misses;
-  json["errors"] = result.errors;
-  json["client_cpu_seconds"] = CpuSeconds();
+  const LatencyHistogram& latency = result.latency;
+  const Json json = {{"operations", latency.total()},
+                     {"elapsed_seconds", result.seconds},
+                     {"operations_per_second",
+                      static_cast<double>(latency.total()) / result.seconds},
+                     {"hits", result.hits},
+                     {"misses", result.misses},
+                     {"errors", result.errors},
+                     {"latency_us",
+                      {{"p50", latency.PercentileUs(0.5)},
+                       {"p90", latency.PercentileUs(0.9)},
+                       {"p99", latency.PercentileUs(0.99)},
+                       {"p99_9", latency.PercentileUs(0.999)},
+                       {"max", latency.max_us()}}},
+                     {"client_cpu_seconds", CpuSeconds()}};
   if (!arguments.timeline.empty()) WriteTimeline(arguments.timeline, result);
   std::printf("%s\n", json.dump().c_str());
   return result.errors == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

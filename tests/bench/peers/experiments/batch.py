@@ -81,7 +81,7 @@ def _gets(bench, load):
 
 
 def _rows(verb, depth, keys, runs, goal):
-    how = f"{verb} x {depth}, {figures.number(keys)} keys"
+    how = f"{verb} x {depth}, {figures.count(keys)} keys"
     ours = runs["timecached"]
     for peer in runs:
         if peer == "timecached":
@@ -110,14 +110,17 @@ def run(bench):
 
 
 def plot(data, canvas):
-    with canvas.figure("batch", TITLE, height=5.2) as axes:
-        labels = [f"{case['verb']} x {case['depth']}\n{figures.number(case['keys'])} keys"
-                  for case in data["cases"]]
-        series = {}
-        for i, case in enumerate(data["cases"]):
-            for name, runs in case["runs"].items():
-                series.setdefault(name, {})[i] = figures.Spread.of(loads.rates(runs))
-        canvas.bars(axes, labels, series, horizontal=True)
-        axes.set_xlabel(f"operations per second, {data['connections']} connections, "
-                        "log scale")
-        axes.set_xscale("log")
+    title = f"{TITLE}, {data['connections']} connections"
+    with canvas.figure("batch", title, columns=2, width=10) as all_axes:
+        for axes, is_large in zip(all_axes, (True, False)):
+            cases = [case for case in data["cases"] if (case["depth"] == 100) == is_large]
+            labels = [f"{case['verb']} x {case['depth']}\n"
+                      f"{figures.count(case['keys'])} keys" for case in cases]
+            series = {}
+            for i, case in enumerate(cases):
+                for name, runs in case["runs"].items():
+                    series.setdefault(name, {})[i] = figures.Spread.of(loads.rates(runs))
+            canvas.bars(axes, labels, series)
+            axes.set_xlabel("operations per second")
+            axes.set_xlim(left=0)
+            axes.xaxis.set_major_formatter(lambda value, _: figures.count(int(value)))

@@ -9,9 +9,8 @@ NAME = "death"
 TITLE = "Puts and gets while entries die"
 MOST_OF_QUIET = 1.5
 LONGEST_STALL_MS = 5
-CONNECTIONS, RATE = 4, 20_000
+CONNECTIONS, RATE = 4, 10_000
 LOAD_KEYS = 100_000
-LOAD_SECONDS = 10
 # Of a load's seconds, how many lie before the death.
 BEFORE_SECONDS = 3
 MOST_WIDTHS = 100_000
@@ -21,21 +20,25 @@ def _entries(bench):
     return bench.pick(10_000_000, 500_000)
 
 
+def _load_seconds(bench):
+    return bench.pick(10, 6)
+
+
 def _fill_seconds(bench):
     """At most: from the start of filling until the quiet load."""
     return bench.pick(24, 5)
 
 
 def _width_seconds(bench):
-    return _fill_seconds(bench) + LOAD_SECONDS + BEFORE_SECONDS + 1
+    return _fill_seconds(bench) + _load_seconds(bench) + BEFORE_SECONDS + 1
 
 
 def _peer_repeats(bench):
-    return min(bench.repeats, 2)
+    return min(bench.repeats, bench.pick(2, 1))
 
 
 def estimate_seconds(bench):
-    each = _width_seconds(bench) + LOAD_SECONDS
+    each = _width_seconds(bench) + _load_seconds(bench)
     return each * (bench.repeats + _peer_repeats(bench))
 
 
@@ -53,7 +56,7 @@ def _bucket_that_begins_now(least_seconds):
 
 def _loads(bench, server, death, load):
     """The same load twice: while nothing dies, and over the death."""
-    if time.time() > death - LOAD_SECONDS - BEFORE_SECONDS:
+    if time.time() > death - load.seconds - BEFORE_SECONDS:
         bench.progress(f"{server.name} was filled too late for a quiet load before it")
     quiet = loads.drive(bench, server, load, with_timeline=True)
     _wait_until(death - BEFORE_SECONDS)
@@ -62,9 +65,9 @@ def _loads(bench, server, death, load):
     return {"quiet": quiet, "dying": dying, "death_after_seconds": death - begin}
 
 
-def _load(ttl_ms):
+def _load(bench):
     return loads.Load(put_percent=50, keys=LOAD_KEYS, connections=CONNECTIONS, rate=RATE,
-                      seconds=LOAD_SECONDS, ttl_ms=ttl_ms)
+                      seconds=_load_seconds(bench))
 
 
 def _ours(bench):
@@ -74,14 +77,14 @@ def _ours(bench):
     death = now - now % width + width
     with servers.Timecached(bench, ttl=f"{width:.6f}s", num_buckets=2) as server:
         loads.fill(bench, server, _entries(bench), ttl_ms=1)
-        return _loads(bench, server, death, _load(3_600_000))
+        return _loads(bench, server, death, _load(bench))
 
 
 def _redis(bench):
     with servers.Redis(bench) as server:
         death = int(time.time()) + _width_seconds(bench)
         loads.fill(bench, server, _entries(bench), deadline_unix_ms=death * 1000)
-        return _loads(bench, server, death, _load(3_600_000))
+        return _loads(bench, server, death, _load(bench))
 
 
 def run(bench):
@@ -93,13 +96,13 @@ def run(bench):
     for name, results in runs.items():
         goal = figures.at_most(MOST_OF_QUIET) if name == "timecached" else None
         rows.append(figures.compared(
-            f"p99.9, {name}", "us", [run["dying"]["p999_us"] for run in results],
-            "no death", [run["quiet"]["p999_us"] for run in results], goal))
-        stalls = [run["dying"]["max_us"] / 1e3 for run in results]
+            f"p99.9, {name}", "us", [run["dying"]["latency_us"]["p99_9"] for run in results],
+            "no death", [run["quiet"]["latency_us"]["p99_9"] for run in results], goal))
+        stalls = [run["dying"]["latency_us"]["max"] / 1e3 for run in results]
         goal = figures.at_most(LONGEST_STALL_MS) if name == "timecached" else None
         rows.append(figures.alone(f"longest, {name}", "ms", stalls, goal))
         rows.append(figures.alone(f"longest with no death, {name}", "ms",
-                                  [run["quiet"]["max_us"] / 1e3 for run in results]))
+                                  [run["quiet"]["latency_us"]["max"] / 1e3 for run in results]))
     return Outcome(rows, {"entries": _entries(bench), "runs": runs})
 
 
@@ -110,11 +113,11 @@ def plot(data, canvas):
             for i, result in enumerate(results):
                 for which, style in (("dying", "-"), ("quiet", ":")):
                     # The last second is not a whole one.
-                    seconds = result[which]["timeline"][:LOAD_SECONDS]
+                    seconds = result[which]["timeline"][:-1]
                     axes.plot(
                         [n + 0.5 - result["death_after_seconds"]
                          for n in range(len(seconds))],
-                        [second["p999_us"] for second in seconds], style,
+                        [second["p99_9_us"] for second in seconds], style,
                         color=canvas.color(name), linewidth=1.2, alpha=0.8,
                         label=f"{name}, {which}" if i == 0 else None)
         axes.axvline(0, color="0.6", linewidth=0.8)

@@ -54,6 +54,6 @@ def plot(data, canvas):
         labels = list(data["rates"])
         ratios = {i: figures.Spread.of_ratios(runs[OURS], runs[ECHO])
                   for i, runs in enumerate(data["rates"].values())}
-        canvas.bars(axes, labels, {OURS: ratios}, horizontal=True)
-        canvas.wanted(axes, 1, "bare gRPC", horizontal=True)
+        canvas.bars(axes, labels, {OURS: ratios})
+        canvas.wanted(axes, 1, "bare gRPC")
         axes.set_xlabel("calls per second, as a share of bare gRPC's")

@@ -49,7 +49,6 @@ def plot(data, canvas):
     runs = data["bytes_per_entry"]
     with canvas.figure("memory", f"{TITLE}, {data['entries']:,} entries") as axes:
         for i, (name, values) in enumerate(runs.items()):
-            canvas.bars(axes, list(runs), {name: {i: figures.Spread.of(values)}},
-                        horizontal=True)
-        canvas.wanted(axes, KEY_BYTES + VALUE_BYTES, "key and value", horizontal=True)
+            canvas.bars(axes, list(runs), {name: {i: figures.Spread.of(values)}})
+        canvas.wanted(axes, KEY_BYTES + VALUE_BYTES, "key and value")
         axes.set_xlabel("resident bytes per entry")

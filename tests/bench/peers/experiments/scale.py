@@ -59,7 +59,7 @@ def run(bench):
             key = f"{operation}/{{}}/{entries}/{{}}"
             ours = [run[key.format(ENGINE, SIZES_AT_BUCKETS)] for run in runs]
             flat = [run[key.format(FLAT, 1)] for run in runs]
-            row = figures.compared(f"{operation}, {figures.number(entries)} entries",
+            row = figures.compared(f"{operation}, {figures.count(entries)} entries",
                                    "ns", ours, FLAT, flat)
             if row not in rows:
                 rows.append(row)

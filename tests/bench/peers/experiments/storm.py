@@ -71,6 +71,5 @@ def plot(data, canvas):
             name: {i: figures.Spread.of(run[figure] for run in runs)
                    for i, figure in enumerate(figures_shown.values())}
             for name, runs in data["runs"].items()}
-        canvas.bars(axes, list(figures_shown), series, horizontal=True)
-        axes.set_xscale("log")
+        canvas.bars(axes, list(figures_shown), series, logarithmic=True)
         axes.set_xlabel("milliseconds after the deadline, log scale")

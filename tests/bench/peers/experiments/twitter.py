@@ -47,12 +47,18 @@ CLUSTERS = (
 )
 
 
-def _seconds(bench, cluster):
-    return cluster.run_seconds * bench.pick(2, 1) // 2
+def _sized(bench):
+    """Quick is twice as quick in all."""
+    if not bench.quick:
+        return CLUSTERS
+    return [dataclasses.replace(cluster, compression=cluster.compression * 2,
+                                keys=cluster.keys // 2,
+                                run_seconds=cluster.run_seconds // 2)
+            for cluster in CLUSTERS]
 
 
 def estimate_seconds(bench):
-    return 2 * bench.repeats * sum(_seconds(bench, cluster) + 2 for cluster in CLUSTERS)
+    return 2 * bench.repeats * sum(cluster.run_seconds + 2 for cluster in _sized(bench))
 
 
 def _measure(bench, cluster, kind):
@@ -60,7 +66,7 @@ def _measure(bench, cluster, kind):
     load = loads.Load(put_percent=cluster.put_percent, keys=cluster.keys,
                       key_bytes=cluster.key_bytes, value_bytes=cluster.value_bytes,
                       ttl_ms=cluster.ttl_ms, depth=DEPTH, connections=CONNECTIONS,
-                      seconds=_seconds(bench, cluster))
+                      seconds=cluster.run_seconds)
     memory = []
     with kind(bench, **options) as server:
         began = time.monotonic()
@@ -83,7 +89,7 @@ def _growth(memory):
 
 def run(bench):
     rows, clusters = [], []
-    for cluster in CLUSTERS:
+    for cluster in _sized(bench):
         runs = bench.turns(f"cluster {cluster.number}", {
             kind.name: lambda kind=kind: _measure(bench, cluster, kind)
             for kind in (servers.Timecached, servers.Redis)})
