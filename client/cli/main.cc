@@ -61,6 +61,7 @@ int Main(int argc, char** argv) {
   AddScanCommand(app, context);
   AddWatchCommand(app, context);
   AddLoadCommand(app, context);
+  AddBenchCommand(app, context);
   AddNamespaceCommands(app, context);
   try {
     app.parse(argc, argv);

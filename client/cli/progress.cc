@@ -45,7 +45,7 @@ std::string RenderProgress(const Progress& progress) {
     bar.resize(kBarColumns, ' ');
     line = absl::StrFormat("[%s] %3d%%  ", bar, static_cast<int>(part * 100));
   }
-  return absl::StrCat(line, CountText(progress.done), " entries  ",
+  return absl::StrCat(line, CountText(progress.done), " ", progress.unit, "  ",
                       CountText(RatePerSecond(progress.done, progress.elapsed)),
                       "/s");
 }

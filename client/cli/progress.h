@@ -9,10 +9,11 @@
 namespace timecache::cli {
 
 struct Progress {
-  uint64_t done = 0;        // Entries.
+  uint64_t done = 0;        // Entries, or whatever the unit says.
   uint64_t bytes_read = 0;  // Of the input.
   uint64_t bytes_all = 0;   // 0: unknown, as of a pipe.
-  absl::Duration elapsed;
+  absl::Duration elapsed = {};
+  std::string unit = "entries";
 };
 
 // "1234567" -> "1,234,567".
@@ -36,6 +37,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  // Whether there is a terminal to draw on.
+  bool shown() const { return shown_; }
   // Draws, if the last drawing is some time ago. Cheap: may be called often.
   void Update(const Progress& progress);
   // Makes way for another line on standard error.

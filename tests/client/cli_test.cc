@@ -185,6 +185,7 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
                                                           {"touch"},
                                                           {"scan"},
                                                           {"load"},
+                                                          {"bench"},
                                                           {"watch"},
                                                           {"ns", "create"},
                                                           {"ns", "get"},
@@ -348,6 +349,28 @@ TEST_F(CliTest, LoadGivesUpAtAnErrorThatIsNotTheLines) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("timecachectl ns create none"));
   EXPECT_EQ(Run({"load", "/no/such/file"}).exit_code, 2);
+}
+
+TEST_F(CliTest, LoadStopsAtTheStreamsEndAndNamesTheFirstLineNotStored) {
+  service_.SetPipeline({.answers_max = 1,
+                        .end = MakeError(grpc::StatusCode::UNAVAILABLE,
+                                         "draining", "DRAINING")});
+  const ProcessResult result = Run({"load"}, "a\t1\nb\t2\nc\t3\n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.out, HasSubstr("loaded 1 entries"));
+  EXPECT_THAT(result.out, HasSubstr("then gave up"));
+  EXPECT_THAT(result.err, HasSubstr("line 2 was not stored"));
+  EXPECT_THAT(result.err, HasSubstr("draining"));
+}
+
+TEST_F(CliTest, LoadKeepsTheOrderOfOneKeyWhateverIsInFlight) {
+  std::string input;
+  for (int i = 0; i < 3000; ++i) absl::StrAppend(&input, "key\t", i, "\n");
+  for (const std::string in_flight : {"1", "2", "100", "65536"}) {
+    const ProcessResult result = Run({"load", "--in-flight", in_flight}, input);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(client_.Get("key").value()->value, "2999");
+  }
 }
 
 TEST_F(CliTest, WatchPrintsEventsUntilTheWatermark) {
