@@ -98,7 +98,8 @@ TEST_F(BenchCliTest, EachTransportDoesTheMix) {
                       "9s", "--value-bytes", "1"});
     const json result = RunJson(arguments);
     EXPECT_EQ(result["operations"], 600) << result;
-    EXPECT_EQ(result["hits"], 480) << result;
+    // Exact for each sender, of which some are in the midst of a period.
+    EXPECT_NEAR(result["hits"].get<double>(), 480, 6) << result;
     EXPECT_EQ(result["misses"], 0) << result;
     EXPECT_EQ(service_->last_put().ttl().seconds(), 9);
   }
