@@ -60,10 +60,11 @@ class BenchStream final : public BenchSender {
   }
 
   void Close() override {
-    if (!std::exchange(open_, false)) return;
-    if (in_flight() > 0) return Cancel();
-    ++events_;
-    call_->WritesDone(&wrote_);
+    if (is_finished()) return;
+    if (!open_ || in_flight() > 0) return Cancel();
+    open_ = false;
+    closing_ = true;
+    if (!writing_) WritesDone();
   }
 
  private:
@@ -71,6 +72,12 @@ class BenchStream final : public BenchSender {
     writing_ = true;
     ++events_;
     call_->Write(messages_.Next(keys_).buffer(), &wrote_);
+  }
+
+  void WritesDone() {
+    closing_ = false;
+    ++events_;
+    call_->WritesDone(&wrote_);
   }
 
   void Read() {
@@ -89,13 +96,18 @@ class BenchStream final : public BenchSender {
     --events_;
     writing_ = false;
     // What failed is told by the read.
-    if (!ok || waiting_ == 0) return;
-    --waiting_;
-    Write();
+    if (!ok) return;
+    if (waiting_ > 0) {
+      --waiting_;
+      Write();
+    } else if (closing_) {
+      WritesDone();
+    }
   }
 
   void OnRead(bool ok) {
     --events_;
+    closing_ = closing_ && ok;
     if (!ok) return Finish();
     if (due_ns_.empty()) {
       return Fail(absl::InternalError("an answer to nothing"));
@@ -156,6 +168,7 @@ class BenchStream final : public BenchSender {
   int events_ = 0;              // That are to come.
   bool open_ = false;           // Neither closed nor broken.
   bool was_open_ = false;       // When it was found to be at its end.
+  bool closing_ = false;        // And the server has not been told.
   bool writing_ = false;
   bool failed_ = false;
 };
