@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_COMPACT_INDEX_H_
 #define TIMECACHED_SERVER_ENGINE_COMPACT_INDEX_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,13 +67,11 @@ class CompactIndex {
   // in place.
   template <typename Match>
   Slot* Find(uint32_t tag, Match&& match) {
-    const Slot wanted = MakeSlot(tag, 0);
     for (uint32_t i = Home(tag); i < lines_allocated_; ++i) {
       Line& line = LineAt(i);
-      for (Slot& slot : line.slots) {
-        // Equal tags leave the reference, which is 0 in a free slot only.
-        const RecordRef ref = slot ^ wanted;
-        if (ref < kMaxRef && ref != 0 && match(ref)) return &slot;
+      for (uint32_t found = line.Matches(tag); found != 0; found &= found - 1) {
+        Slot& slot = line.slots[std::countr_zero(found)];
+        if (match(RefOf(slot))) return &slot;
       }
       if (!line.full()) break;
     }
@@ -89,10 +88,9 @@ class CompactIndex {
   RecordRef FirstOf(uint32_t tag) const {
     const uint32_t home = Home(tag);
     if (home >= lines_allocated_) return 0;
-    for (Slot slot : LineAt(home).slots) {
-      if ((slot ^ MakeSlot(tag, 0)) < kMaxRef) return RefOf(slot);
-    }
-    return 0;
+    const Line& line = LineAt(home);
+    const uint32_t found = line.Matches(tag);
+    return found == 0 ? 0 : RefOf(line.slots[std::countr_zero(found)]);
   }
 
   // Whether Insert may be called.
@@ -130,6 +128,16 @@ class CompactIndex {
     Slot slots[kSlotsPerLine] = {};
     // Slots are filled from the front.
     bool full() const { return slots[kSlotsPerLine - 1] != 0; }
+    // A bit for each taken slot of this tag. Without a branch: where it stands
+    // cannot be foretold.
+    uint32_t Matches(uint32_t tag) const {
+      uint32_t found = 0;
+      for (int i = 0; i < kSlotsPerLine; ++i) {
+        const bool match = TagOfSlot(slots[i]) == tag && slots[i] != 0;
+        found |= uint32_t{match} << i;
+      }
+      return found;
+    }
   };
 
   // The slots of a run of full lines and the line that ends it. At a load of

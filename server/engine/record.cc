@@ -10,6 +10,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "records are copied as they lie in memory");
 
+using record_internal::GetVarint;
+using record_internal::kDeadNarrow;
+using record_internal::kDeadWide;
 using record_internal::kFlagBits;
 using record_internal::kNarrowBytes;
 using record_internal::kOwnTtl;
@@ -22,9 +25,9 @@ bool Fits32(int64_t difference) {
 }
 
 bool IsNarrow(const Record& record, const RecordBase& base) {
-  return record.ttl_us == base.ttl_us &&
-         Fits32(static_cast<int64_t>(record.count - base.count)) &&
-         Fits32(record.put_us - base.put_us);
+  const auto count = static_cast<int64_t>(record.count - base.count);
+  return record.ttl_us == base.ttl_us && Fits32(count) &&
+         count != kDeadNarrow && Fits32(record.put_us - base.put_us);
 }
 
 size_t VarintSize(uint32_t value) {
@@ -59,6 +62,18 @@ size_t EncodedSize(const Record& record, const RecordBase& base) {
          VarintSize(static_cast<uint32_t>(record.value.size())) +
          (narrow ? kNarrowBytes : kWideBytes) + record.key.size() +
          record.value.size();
+}
+
+void MarkRecordDead(char* record) {
+  uint32_t key_word;
+  uint32_t value_size;
+  const char* at = GetVarint(GetVarint(record, &key_word), &value_size);
+  char* const count = record + (at - record);
+  if ((key_word & kWide) == 0) {
+    PutFixed(kDeadNarrow, count);
+  } else {
+    PutFixed(kDeadWide, count);
+  }
 }
 
 void EncodeRecord(const Record& record, const RecordBase& base, char* to) {

@@ -18,6 +18,7 @@ struct Record {
   absl::string_view value;
   // The shard's count of changes when it was written; the version without the
   // shard.
+  // Never 0.
   uint64_t count = 0;
   int64_t put_us = 0;
   int64_t ttl_us = 0;
@@ -48,7 +49,16 @@ size_t EncodedSize(const Record& record, const RecordBase& base);
 // Writes EncodedSize bytes.
 void EncodeRecord(const Record& record, const RecordBase& base, char* to);
 
+// Marks a record that was encoded as dead: nothing refers to it any more, and a
+// walk over its segment need not ask the index. Its key, value and size stay as
+// they were; what else it said is lost.
+void MarkRecordDead(char* record);
+
 namespace record_internal {
+
+// In place of the count, narrow and wide: a record with another is live.
+inline constexpr int32_t kDeadNarrow = INT32_MIN;
+inline constexpr uint64_t kDeadWide = 0;
 
 inline constexpr uint32_t kWide = 1;
 inline constexpr uint32_t kOwnTtl = 2;
@@ -104,6 +114,17 @@ inline Record DecodeRecord(const char* from, const RecordBase& base,
   record.value = absl::string_view(at, value_size);
   *size = static_cast<size_t>(at + value_size - from);
   return record;
+}
+
+// Whether MarkRecordDead was called.
+inline bool IsRecordDead(const char* from) {
+  using namespace record_internal;  // NOLINT
+  uint32_t key_word;
+  uint32_t value_size;
+  const char* at = GetVarint(from, &key_word);
+  at = GetVarint(at, &value_size);
+  return (key_word & kWide) == 0 ? GetFixed<int32_t>(at) == kDeadNarrow
+                                 : GetFixed<uint64_t>(at) == kDeadWide;
 }
 
 // Only the key of such a record.

@@ -86,7 +86,9 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
                             AnswerRoom* room, Result* result) {
   absl::MutexLock lock(&mu_);
   Observe(now_us);
-  return ApplyLocked(op, hash, room, result);
+  const Outcome outcome = ApplyLocked(op, hash, room, result);
+  SettleCharges();
+  return outcome;
 }
 
 size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
@@ -94,22 +96,26 @@ size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
   TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   absl::MutexLock lock(&mu_);
   Observe(now_us);
-  Prefetch(items);
-  for (size_t i = 0; i < items.size(); ++i) {
-    const Outcome outcome =
-        ApplyLocked(*items[i].op, items[i].hash, room, items[i].result);
-    if (outcome.hit != LimitHit::kNone) return i;
+  size_t done = 0;
+  for (const Item& item : items) {
+    const Outcome outcome = ApplyLocked(*item.op, item.hash, room, item.result);
+    if (outcome.hit != LimitHit::kNone) break;
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
+    ++done;
   }
-  return items.size();
+  SettleCharges();
+  return done;
 }
 
-// First the lines of the index, then the records that they lead to: the misses
-// of many operations overlap.
-void Shard::Prefetch(absl::Span<const Item> items) const {
+void Shard::PrefetchIndex(absl::Span<const Item> items) const {
+  absl::MutexLock lock(&mu_);
   for (const Item& item : items) {
     slots_.Prefetch(CompactIndex::TagOf(item.hash));
   }
+}
+
+void Shard::PrefetchRecords(absl::Span<const Item> items) const {
+  absl::MutexLock lock(&mu_);
   for (const Item& item : items) {
     const RecordRef ref = slots_.FirstOf(CompactIndex::TagOf(item.hash));
     if (ref == 0) continue;
@@ -150,7 +156,7 @@ Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
       if (op.return_previous && !Answer(old.record, room, result)) {
         return outcome;
       }
-      usage_->Subtract(1, PayloadBytes(old.record));
+      Charge(-1, -PayloadBytes(old.record));
       Forget(old);
       slots_.Erase(old.slot);
       break;
@@ -211,12 +217,12 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
     outcome->hit = LimitHit::kShardFull;
     return;
   }
-  outcome->hit =
-      usage_->Add(found ? 0 : 1, PayloadBytes(record) -
-                                     (found ? PayloadBytes(old.record) : 0));
+  const int64_t more_bytes =
+      PayloadBytes(record) - (found ? PayloadBytes(old.record) : 0);
+  outcome->hit = Charge(found ? 0 : 1, more_bytes);
   if (outcome->hit != LimitHit::kNone) return;
   if (found && op.return_previous && !Answer(old.record, room, result)) {
-    usage_->Subtract(0, PayloadBytes(record) - PayloadBytes(old.record));
+    Charge(0, -more_bytes);
     return;
   }
   result->version = VersionOf(count_++);
@@ -329,16 +335,32 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
   return MakeRef(id, 0);
 }
 
+// Counts what an operation changes; where limits hold, at once.
+LimitHit Shard::Charge(int64_t entries, int64_t bytes) {
+  if (usage_->limited()) return usage_->Add(entries, bytes);
+  uncharged_entries_ += entries;
+  uncharged_bytes_ += bytes;
+  return LimitHit::kNone;
+}
+
+// Before the lock is let go: who holds all locks sees a true account.
+void Shard::SettleCharges() {
+  if (uncharged_entries_ == 0 && uncharged_bytes_ == 0) return;
+  usage_->Subtract(-std::exchange(uncharged_entries_, 0),
+                   -std::exchange(uncharged_bytes_, 0));
+}
+
 void Shard::Forget(const Found& old) {
   Generation* generation = segments_[old.segment].generation;
   --generation->entries;
   generation->bytes -= PayloadBytes(old.record);
-  MarkDead(old.segment, old.size);
+  MarkDead(old.segment, old.offset, old.size);
   ReleaseIfEmpty(generation);
 }
 
-void Shard::MarkDead(SegmentId id, size_t size) {
+void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
   Segment& segment = segments_[id];
+  MarkRecordDead(segment.data.get() + offset);
   segment.dead += static_cast<uint32_t>(size);
   const bool all_dead = segment.dead == segment.used;
   if (id == segment.generation->open) {
@@ -362,30 +384,50 @@ void Shard::QueueIfSparse(SegmentId id) {
 // The live records of a sparse segment move to the end of their generation, a
 // few at each mutation: every mutation leaves at most one dead record behind,
 // and a segment is half dead before it is walked, so that the walk keeps ahead
-// of the garbage.
+// of the garbage. What one mutation finds the next one moves: until then the
+// lines of the index are on their way.
 void Shard::CompactStep() {
-  int budget = kCompactRecords;
-  while (budget > 0 && !sparse_.empty()) {
+  for (const Moving& moving : moving_) Move(moving);
+  moving_.clear();
+  if (!sparse_.empty()) FindMoving();
+}
+
+void Shard::FindMoving() {
+  for (int passed = 0; passed < kCompactRecords && !sparse_.empty() &&
+                       moving_.size() < kCompactMoves;
+       ++passed) {
     const SegmentId id = sparse_.front();
     Segment& segment = segments_[id];
-    if (segment.compacted == Segment::kNotCompacting ||
+    if (segment.compacted >= segment.used ||
         segment.generation->death_us <= now_us_) {
       sparse_.pop_front();
-      --budget;
       continue;
     }
-    TIMECACHED_CHECK(segment.compacted < segment.used);
     const uint32_t offset = segment.compacted;
+    const char* const at = segment.data.get() + offset;
     size_t size;
     const Record record = segment.Read(offset, &size);
     segment.compacted += static_cast<uint32_t>(size);
-    --budget;
-    const uint32_t tag = CompactIndex::TagOf(key_hash_(record.key));
-    CompactIndex::Slot* slot = slots_.FindExact(tag, MakeRef(id, offset));
-    if (slot == nullptr) continue;
-    *slot = CompactIndex::MakeSlot(tag, Append(record, segment.generation));
-    MarkDead(id, size);
+    if (IsRecordDead(at)) continue;
+    moving_.push_back(
+        {MakeRef(id, offset), CompactIndex::TagOf(key_hash_(record.key))});
+    slots_.Prefetch(moving_.back().tag);
   }
+}
+
+void Shard::Move(const Moving& moving) {
+  CompactIndex::Slot* const slot = slots_.FindExact(moving.tag, moving.ref);
+  // It has died since.
+  if (slot == nullptr) return;
+  const SegmentId id = SegmentOf(moving.ref);
+  const uint32_t offset = OffsetOf(moving.ref);
+  const Segment& segment = segments_[id];
+  if (segment.generation->death_us <= now_us_) return;
+  size_t size;
+  const Record record = segment.Read(offset, &size);
+  *slot =
+      CompactIndex::MakeSlot(moving.tag, Append(record, segment.generation));
+  MarkDead(id, offset, size);
 }
 
 void Shard::ReleaseIfEmpty(Generation* generation) {

@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -55,8 +56,10 @@ class Shard {
  public:
   // Records that one sweep step erases under the lock.
   static constexpr int kSweepLockRecords = 32;
-  // Records that one mutation looks at, to compact what is mostly dead.
-  static constexpr int kCompactRecords = 4;
+  // Records that one mutation passes and moves at most, to compact what is
+  // mostly dead.
+  static constexpr int kCompactRecords = 8;
+  static constexpr int kCompactMoves = 2;
   // Lines of the index that one scan step visits under the lock.
   static constexpr int kScanLines = 64;
 
@@ -76,16 +79,23 @@ class Shard {
   Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
                 AnswerRoom* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The same for many, in order, under one lock and with what they will touch
-  // brought into the cache first. Returns how many were applied: the next one
-  // would pass a limit. `*new_death_us` gets the earliest death of a new
-  // generation, or stays.
+  // The same for many, in order, under one lock. Returns how many were applied:
+  // the next one would pass a limit. `*new_death_us` gets the earliest death of
+  // a new generation, or stays.
   struct Item {
     const Operation* op;
     uint64_t hash;
     Result* result;
   };
   static constexpr size_t kMaxLockItems = 64;
+  // Bring what the items will touch into the cache, and do not wait for it:
+  // first the lines of the index; once those are there, the records that they
+  // lead to. Called for all shards of a batch before any is applied, the misses
+  // of the whole batch overlap.
+  void PrefetchIndex(absl::Span<const Item> items) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void PrefetchRecords(absl::Span<const Item> items) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   size_t Apply(absl::Span<const Item> items, int64_t now_us, AnswerRoom* room,
                int64_t* new_death_us) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -160,10 +170,14 @@ class Shard {
     Record record;
   };
 
+  // A live record that compaction has found.
+  struct Moving {
+    RecordRef ref;
+    uint32_t tag;
+  };
+
   Outcome ApplyLocked(const Operation& op, uint64_t hash, AnswerRoom* room,
                       Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Prefetch(absl::Span<const Item> items) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Found FindLive(uint32_t tag, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -181,10 +195,16 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordRef Append(const Record& record, Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  LimitHit Charge(int64_t entries, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SettleCharges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Forget(const Found& old) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void MarkDead(SegmentId id, size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MarkDead(SegmentId id, uint32_t offset, size_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void QueueIfSparse(SegmentId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CompactStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FindMoving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Move(const Moving& moving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReleaseIfEmpty(Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -200,6 +220,10 @@ class Shard {
   int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
   int64_t width_us_ ABSL_GUARDED_BY(mu_);
   bool sliding_ ABSL_GUARDED_BY(mu_);
+  // What operations under this lock have changed and usage_ has not been told
+  // yet. Its atomics, which all shards share, cost as much as a cache miss.
+  int64_t uncharged_entries_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t uncharged_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   CompactIndex slots_ ABSL_GUARDED_BY(mu_);
   SegmentTable segments_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<int64_t, std::unique_ptr<Generation>> generations_
@@ -209,6 +233,8 @@ class Shard {
   Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
   // Segments that are mostly dead; numbers that are no longer so are skipped.
   std::deque<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
+  // Live records that the next mutation moves out of them.
+  absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache

@@ -15,6 +15,8 @@ namespace {
 
 // Operations that are sorted by shard at once.
 constexpr size_t kMaxGroup = 512;
+// Of fewer, none is prefetched.
+constexpr size_t kMinPrefetchGroup = 4;
 
 uint64_t RandomSeed() {
   std::random_device random;
@@ -114,7 +116,9 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
   // The valid ones, sorted by shard, and where each shard's begin.
   std::array<uint64_t, kMaxGroup> hashes;
   std::array<Shard::Item, kMaxGroup> items;
-  std::array<uint16_t, kMaxShards + 1> begin = {};
+  const size_t shards = shards_.size();
+  std::array<uint16_t, kMaxShards + 1> begin;
+  std::fill_n(begin.begin(), shards + 1, 0);
   for (size_t i = 0; i < ops.size(); ++i) {
     results[i].Clear();
     results[i].status = Check(ops[i]);
@@ -122,14 +126,27 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
     hashes[i] = key_hash_(ops[i].key);
     ++begin[(hashes[i] & shard_mask_) + 1];
   }
-  for (size_t s = 1; s < begin.size(); ++s) begin[s] += begin[s - 1];
-  std::array<uint16_t, kMaxShards + 1> end = begin;
+  for (size_t s = 1; s <= shards; ++s) begin[s] += begin[s - 1];
+  std::array<uint16_t, kMaxShards + 1> end;
+  std::copy_n(begin.begin(), shards + 1, end.begin());
   for (size_t i = 0; i < ops.size(); ++i) {
     if (!results[i].status.ok()) continue;
     items[end[hashes[i] & shard_mask_]++] = {&ops[i], hashes[i], &results[i]};
   }
-  for (size_t s = 0; s < shards_.size(); ++s) {
-    auto left = absl::MakeConstSpan(items).subspan(begin[s], end[s] - begin[s]);
+  const auto items_of = [&](size_t s) {
+    return absl::MakeConstSpan(items).subspan(begin[s], end[s] - begin[s]);
+  };
+  // A few do not make up for the locks.
+  if (ops.size() >= kMinPrefetchGroup) {
+    for (size_t s = 0; s < shards; ++s) {
+      if (end[s] != begin[s]) shards_[s]->PrefetchIndex(items_of(s));
+    }
+    for (size_t s = 0; s < shards; ++s) {
+      if (end[s] != begin[s]) shards_[s]->PrefetchRecords(items_of(s));
+    }
+  }
+  for (size_t s = 0; s < shards; ++s) {
+    auto left = items_of(s);
     while (!left.empty()) {
       const auto turn = left.subspan(0, Shard::kMaxLockItems);
       int64_t new_death_us = kNeverUs;

@@ -52,6 +52,13 @@ class Usage {
     return hit;
   }
 
+  // Whether an addition may be refused at all. Where it may not, additions can
+  // be gathered and made at once.
+  bool limited() const {
+    return max_entries() != 0 || max_bytes() != 0 ||
+           (server_ != nullptr && server_->limited());
+  }
+
   // Whether an entry of `bytes` could be added now, or if everything that is
   // counted here was gone.
   bool Fits(int64_t bytes) const {

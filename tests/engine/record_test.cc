@@ -51,6 +51,39 @@ TEST(RecordTest, SmallEntryCostsTenBytes) {
   EXPECT_EQ(RoundTrip(record, kBase), 10u + 16 + 64);
 }
 
+TEST(RecordTest, ADeadRecordSaysSoAndKeepsItsSizeAndKey) {
+  Record wide = Sample();
+  wide.ttl_us = kBase.ttl_us + 1;
+  for (const Record& record : {Sample(), wide}) {
+    std::string bytes(EncodedSize(record, kBase), '#');
+    EncodeRecord(record, kBase, bytes.data());
+    EXPECT_FALSE(IsRecordDead(bytes.data()));
+    MarkRecordDead(bytes.data());
+    EXPECT_TRUE(IsRecordDead(bytes.data()));
+    size_t read = 0;
+    const Record back = DecodeRecord(bytes.data(), kBase, &read);
+    EXPECT_EQ(read, bytes.size());
+    EXPECT_EQ(back.key, record.key);
+    EXPECT_EQ(back.value, record.value);
+    EXPECT_EQ(DecodeKey(bytes.data()), record.key);
+  }
+}
+
+// The count that would read as the mark is written wide.
+TEST(RecordTest, NoLiveRecordReadsAsDead) {
+  RecordBase base = kBase;
+  base.count = uint64_t{1} << 40;
+  for (int64_t distance : {int64_t{INT32_MIN}, int64_t{INT32_MIN} + 1,
+                           int64_t{INT32_MAX}, int64_t{INT32_MIN} - 1}) {
+    Record record = Sample();
+    record.count = base.count + static_cast<uint64_t>(distance);
+    RoundTrip(record, base);
+    std::string bytes(EncodedSize(record, base), '#');
+    EncodeRecord(record, base, bytes.data());
+    EXPECT_FALSE(IsRecordDead(bytes.data())) << distance;
+  }
+}
+
 TEST(RecordTest, TimesFarFromTheBaseAreKept) {
   for (int64_t distance : {int64_t{0}, int64_t{INT32_MAX}, int64_t{INT32_MIN},
                            int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1,
