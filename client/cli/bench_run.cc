@@ -144,10 +144,9 @@ void BenchRun::Close() {
 
 std::chrono::system_clock::time_point BenchRun::PollUntil() const {
   const auto now = std::chrono::system_clock::now();
-  if (interval_ns_ == 0 || !sending_) return now + kMaxPollWait;
+  const bool is_answer_awaited = interval_ns_ == 0 || all_busy_;
+  if (is_answer_awaited || !sending_) return now + kMaxPollWait;
   const double wait_ns = next_due_ns_ - static_cast<double>(NowNs());
-  // Late already: everything is in flight, and only an answer helps.
-  if (wait_ns <= 0) return now + kMaxPollWait;
   // Long ago: look, and do not wait.
   if (wait_ns <= kAwakeNs) return {};
   const std::chrono::nanoseconds sleep(
@@ -205,8 +204,8 @@ void BenchRun::Send(BenchSender& sender, int64_t now_ns) {
 void BenchRun::SendDue() {
   const int64_t now_ns = NowNs();
   int64_t due_ns;
-  size_t busy = 0;
-  while (busy < senders_.size()) {
+  all_busy_ = false;
+  for (size_t busy = 0; busy < senders_.size();) {
     BenchSender& sender = *senders_[next_sender_];
     next_sender_ = (next_sender_ + 1) % senders_.size();
     if (!sender.CanSend()) {
@@ -218,6 +217,7 @@ void BenchRun::SendDue() {
     ++in_flight_;
     sender.Send(due_ns);
   }
+  all_busy_ = true;
 }
 
 void BenchRun::Answered(BenchSender& sender, int64_t due_ns,

@@ -79,6 +79,7 @@ class BenchRun final : public BenchListener {
   uint64_t in_flight_ = 0;
   int64_t heard_ns_ = 0;  // The last answer, or the first message.
   size_t next_sender_ = 0;
+  bool all_busy_ = false;  // With a rate: only an answer lets more be sent.
 
   grpc::CompletionQueue queue_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
