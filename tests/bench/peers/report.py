@@ -42,7 +42,16 @@ def table(report):
             lines.append("  " + "  ".join(
                 cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
         blocks.append("\n".join(lines))
+    blocks.append(_verdict(report))
     return "\n".join(blocks)
+
+
+def _verdict(report):
+    judged = [row for experiment in report["experiments"] for row in experiment["rows"]
+              if row["met"] is not None]
+    missed = [row["what"] for row in judged if not row["met"]]
+    text = f"\n{len(judged) - len(missed)} of {len(judged)} wanted figures were met"
+    return text + (f"; not: {'; '.join(missed)}" if missed else "")
 
 
 def write(report, path):

@@ -17,15 +17,15 @@ def _cases(bench):
     goal = figures.at_least(LEAST_OF_PEER)
     small, large = bench.pick((1_000_000, 10_000_000), (100_000, 1_000_000))
     return (
-        (100, small, bench.pick(4_000_000, 500_000), goal),
-        (100, large, bench.pick(10_000_000, 1_000_000), goal),
+        (100, small, bench.pick(3_000_000, 500_000), goal),
+        (100, large, large, goal),
         (10, small, bench.pick(1_000_000, 200_000), None),
         (1, small, bench.pick(300_000, 100_000), None),
     )
 
 
 def estimate_seconds(bench):
-    return bench.pick(30, 12) + bench.repeats * bench.pick(76, 14)
+    return bench.pick(60, 8) + bench.repeats * bench.pick(70, 9)
 
 
 def _best_connections(bench):

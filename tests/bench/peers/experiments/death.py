@@ -24,13 +24,10 @@ def _load_seconds(bench):
     return bench.pick(10, 6)
 
 
-def _fill_seconds(bench):
-    """At most: from the start of filling until the quiet load."""
-    return bench.pick(24, 5)
-
-
-def _width_seconds(bench):
-    return _fill_seconds(bench) + _load_seconds(bench) + BEFORE_SECONDS + 1
+def _width_seconds(bench, kind):
+    """From the start of filling to the death: a filling, at most, and the quiet load."""
+    fill_seconds = {servers.Timecached: 12, servers.Redis: 30}[kind]
+    return bench.pick(fill_seconds, 5) + _load_seconds(bench) + BEFORE_SECONDS + 1
 
 
 def _peer_repeats(bench):
@@ -38,8 +35,10 @@ def _peer_repeats(bench):
 
 
 def estimate_seconds(bench):
-    each = _width_seconds(bench) + _load_seconds(bench)
-    return each * (bench.repeats + _peer_repeats(bench))
+    return sum(
+        repeats * (_width_seconds(bench, kind) + _load_seconds(bench) - BEFORE_SECONDS)
+        for kind, repeats in ((servers.Timecached, bench.repeats),
+                              (servers.Redis, _peer_repeats(bench))))
 
 
 def _wait_until(unix_seconds):
@@ -72,7 +71,7 @@ def _load(bench):
 
 def _ours(bench):
     # The width is found last: it is of this moment. The server starts within it.
-    width = _bucket_that_begins_now(_width_seconds(bench))
+    width = _bucket_that_begins_now(_width_seconds(bench, servers.Timecached))
     now = time.time()
     death = now - now % width + width
     with servers.Timecached(bench, ttl=f"{width:.6f}s", num_buckets=2) as server:
@@ -82,7 +81,7 @@ def _ours(bench):
 
 def _redis(bench):
     with servers.Redis(bench) as server:
-        death = int(time.time()) + _width_seconds(bench)
+        death = int(time.time()) + _width_seconds(bench, servers.Redis)
         loads.fill(bench, server, _entries(bench), deadline_unix_ms=death * 1000)
         return _loads(bench, server, death, _load(bench))
 

@@ -19,7 +19,7 @@ def _entries(bench):
 
 
 def estimate_seconds(bench):
-    return bench.repeats * bench.pick(45, 8)
+    return bench.repeats * bench.pick(50, 8)
 
 
 def _bytes_per_entry(bench, kind):

@@ -7,7 +7,7 @@ from . import Outcome
 
 NAME = "scale"
 TITLE = "Time of an operation, engine alone, one thread"
-OPERATIONS = ("put", "get_hit", "overwrite")
+OPERATIONS = ("put", "get_hit")
 ENGINE, BATCH, FLAT = "engine", "engine_batch", "flat_hash_map"
 BUCKETS_AT = 1_000_000
 SIZES_AT_BUCKETS = 101
@@ -19,7 +19,7 @@ def _most_entries(bench):
 
 
 def estimate_seconds(bench):
-    return bench.repeats * bench.pick(38, 15)
+    return bench.repeats * bench.pick(35, 10)
 
 
 def _measure(bench):
@@ -71,7 +71,7 @@ def run(bench):
 
 
 def _draw(canvas, data, name, title, which, x_label):
-    with canvas.figure(name, title, columns=len(OPERATIONS), width=9.5) as all_axes:
+    with canvas.figure(name, title, columns=len(OPERATIONS), width=8) as all_axes:
         for axes, operation in zip(all_axes, OPERATIONS):
             for peer, label in SERIES.items():
                 points = _points(data, operation, peer)[which]

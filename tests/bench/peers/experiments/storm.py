@@ -22,7 +22,7 @@ def _entries(bench):
 
 
 def estimate_seconds(bench):
-    return bench.repeats * bench.pick(38, 16)
+    return bench.repeats * bench.pick(30, 15)
 
 
 def _ours(bench):
@@ -35,7 +35,7 @@ def _redis(bench, settings):
     with servers.Redis(bench, *REDIS_SETTINGS, *settings) as redis:
         done = bench.run([bench.programs.peer_client("redis_storm"), "--port", redis.port,
                           "--entries", _entries(bench),
-                          "--lead-ms", bench.pick(8_000, 4_000)])
+                          "--lead-ms", bench.pick(5_000, 3_000)])
         return json.loads(done.output)
 
 

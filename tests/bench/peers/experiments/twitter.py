@@ -41,9 +41,9 @@ class Cluster:
 
 
 CLUSTERS = (
-    Cluster(12, 44, 1030, 300, 80, compression=150, keys=5_000_000, run_seconds=10),
-    Cluster(15, 18, 102, 30, 100, compression=30, keys=20_000_000, run_seconds=7),
-    Cluster(31, 41, 15, 60, 94, compression=30, keys=20_000_000, run_seconds=9),
+    Cluster(12, 44, 1030, 300, 80, compression=150, keys=5_000_000, run_seconds=8),
+    Cluster(15, 18, 102, 30, 100, compression=30, keys=20_000_000, run_seconds=6),
+    Cluster(31, 41, 15, 60, 94, compression=30, keys=20_000_000, run_seconds=8),
 )
 
 
