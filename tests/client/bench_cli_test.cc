@@ -1,5 +1,6 @@
 // `timecachectl bench` as a process, against a stand-in for the server.
 #include <signal.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <functional>
@@ -149,7 +150,8 @@ TEST_F(BenchCliTest, RateCountsTheTimeThatMessagesWereHeldUp) {
 }
 
 TEST_F(BenchCliTest, TimelineHasALineForEachSecond) {
-  const std::string path = ::testing::TempDir() + "/timecachectl_bench.jsonl";
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/timecachectl_bench.", getpid());
   const json result = RunJson({"--rate", "1000", "--batch", "10",
                                "--operations", "1100", "--timeline", path});
   std::ifstream file(path);
@@ -161,6 +163,7 @@ TEST_F(BenchCliTest, TimelineHasALineForEachSecond) {
     EXPECT_LE(second["p50_us"], second["max_us"]);
     operations += second["operations"].get<uint64_t>();
   }
+  unlink(path.c_str());
   EXPECT_GE(lines, 2);
   EXPECT_EQ(operations, 1100u);
   EXPECT_EQ(Run({"--timeline", "/no/such/file"}).exit_code, 2);

@@ -1,6 +1,7 @@
 // timecachectl as a process, against a stand-in for the server.
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -314,12 +315,14 @@ TEST_F(CliTest, LoadTsv) {
 }
 
 TEST_F(CliTest, LoadJsonLinesFromAFile) {
-  const std::string path = ::testing::TempDir() + "/timecachectl_load.jsonl";
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/timecachectl_load.", getpid());
   std::ofstream(path) << R"({"key":"a","value":"1","ttl":"10s"})"
                       << "\n"
                       << R"({"key_hex":"ff","value_base64":"AA=="})"
                       << "\n";
   const json summary = RunJson({"load", path});
+  unlink(path.c_str());
   EXPECT_EQ(summary["loaded"], 2);
   EXPECT_EQ(summary["bad_lines"], 0);
   EXPECT_EQ(client_.Get("\xff").value()->value, "\0"s);
