@@ -111,6 +111,6 @@ def number(value):
 def count(value):
     """A round number of things, as it is said: 10 M, 100 k, 64."""
     for unit, suffix in ((10**6, " M"), (10**3, " k")):
-        if value >= unit and value % unit == 0:
-            return f"{value // unit}{suffix}"
-    return f"{value:,}"
+        if value >= unit:
+            return f"{value / unit:.4g}{suffix}"
+    return f"{value:.4g}"

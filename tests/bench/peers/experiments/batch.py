@@ -123,4 +123,4 @@ def plot(data, canvas):
             canvas.bars(axes, labels, series)
             axes.set_xlabel("operations per second")
             axes.set_xlim(left=0)
-            axes.xaxis.set_major_formatter(lambda value, _: figures.count(int(value)))
+            axes.xaxis.set_major_formatter(lambda value, _: figures.count(value))

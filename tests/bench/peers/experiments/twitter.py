@@ -12,7 +12,7 @@ from .. import figures, loads, servers
 from . import Outcome
 
 NAME = "twitter"
-TITLE = "Twitter's caches, time compressed"
+TITLE = "Twitter's caches, time compressed, each server as fast as it goes"
 DEPTH = 100
 CONNECTIONS = 16
 # A server's memory is steady if its last quarter of a run is not above this much of the

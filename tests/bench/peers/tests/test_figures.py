@@ -48,6 +48,11 @@ class TextTest(unittest.TestCase):
             with self.subTest(value=value):
                 self.assertEqual(figures.number(value), text)
 
+    def test_round_numbers_are_said_short(self):
+        for value, text in {64: "64", 100_000: "100 k", 1_500_000: "1.5 M"}.items():
+            with self.subTest(value=value):
+                self.assertEqual(figures.count(value), text)
+
     def test_the_table_says_what_was_missed_and_what_failed(self):
         missed = figures.compared("put x 100", "/s", [700, 710], "Redis", [100, 100],
                                   figures.at_least(8))
