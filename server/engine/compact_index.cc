@@ -18,11 +18,17 @@ constexpr int kShrinkSteps = 2;
 
 CompactIndex::CompactIndex() { EnsureLine(0); }
 
+Block<CompactIndex::Line[]> CompactIndex::MakeChunk(uint32_t lines) {
+  auto chunk = AllocateBlock<Line>(lines);
+  std::memset(static_cast<void*>(chunk.get()), 0, lines * sizeof(Line));
+  return chunk;
+}
+
 void CompactIndex::EnsureLine(uint32_t line) {
   while (line >= lines_allocated_) {
     if (lines_allocated_ < kLinesPerChunk) {
       const uint32_t more = std::max<uint32_t>(1, lines_allocated_ * 2);
-      auto chunk = std::make_unique<Line[]>(more);
+      auto chunk = MakeChunk(more);
       if (lines_allocated_ > 0) {
         std::memcpy(chunk.get(), chunks_[0].get(),
                     lines_allocated_ * sizeof(Line));
@@ -32,7 +38,7 @@ void CompactIndex::EnsureLine(uint32_t line) {
       }
       lines_allocated_ = more;
     } else {
-      chunks_.push_back(std::make_unique<Line[]>(kLinesPerChunk));
+      chunks_.push_back(MakeChunk(kLinesPerChunk));
       lines_allocated_ += kLinesPerChunk;
     }
   }

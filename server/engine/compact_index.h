@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "server/engine/block_pool.h"
 
 namespace timecache {
 
@@ -104,6 +105,14 @@ class CompactIndex {
     const uint32_t home = Home(tag);
     if (home < lines_allocated_) __builtin_prefetch(&LineAt(home));
   }
+  // The same by a load that nobody waits for: a prefetch is dropped where it
+  // misses the TLB, too.
+  void Touch(uint32_t tag) const {
+    const uint32_t home = Home(tag);
+    if (home < lines_allocated_) {
+      static_cast<void>(*static_cast<const volatile Slot*>(LineAt(home).slots));
+    }
+  }
 
   // Calls visit(tag, ref) for all slots with `tag` and above whose home is the
   // line of `tag`, in order of tag; returns the first tag that was not visited
@@ -125,7 +134,7 @@ class CompactIndex {
 
  private:
   struct alignas(64) Line {
-    Slot slots[kSlotsPerLine] = {};
+    Slot slots[kSlotsPerLine];
     // Slots are filled from the front.
     bool full() const { return slots[kSlotsPerLine - 1] != 0; }
     // A bit for each taken slot of this tag. Without a branch: where it stands
@@ -165,6 +174,7 @@ class CompactIndex {
     return chunks_[i / kLinesPerChunk][i % kLinesPerChunk];
   }
 
+  static Block<Line[]> MakeChunk(uint32_t lines);
   void EnsureLine(uint32_t line);
   void Place(Slot slot);
   Run CollectLine(uint32_t tag, uint32_t* end) const;
@@ -186,7 +196,7 @@ class CompactIndex {
   // Lines come in chunks, so that growth copies none; only the first chunk
   // begins small and doubles, so that a small map stays small.
   uint32_t lines_allocated_ = 0;
-  std::vector<std::unique_ptr<Line[]>> chunks_;
+  std::vector<Block<Line[]>> chunks_;
 };
 
 }  // namespace timecache

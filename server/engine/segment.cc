@@ -20,8 +20,7 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Place place,
     }
   }
   Segment& segment = (*this)[id];
-  // Not make_unique, which would write zeros.
-  segment.data.reset(new char[capacity]);
+  segment.data = AllocateBlock<char>(capacity);
   memory_bytes_ += capacity;
   segment.capacity = capacity;
   segment.base = base;
@@ -42,7 +41,7 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Place place,
   return id;
 }
 
-std::unique_ptr<char[]> SegmentTable::Free(SegmentId id) {
+Block<char[]> SegmentTable::Free(SegmentId id) {
   Segment& segment = (*this)[id];
   Generation* generation = segment.generation;
   if (segment.previous != kNoSegment) {
@@ -57,7 +56,7 @@ std::unique_ptr<char[]> SegmentTable::Free(SegmentId id) {
   }
   generation->capacity -= segment.capacity;
   memory_bytes_ -= segment.capacity;
-  std::unique_ptr<char[]> data = std::move(segment.data);
+  Block<char[]> data = std::move(segment.data);
   segment = Segment();
   segment.next = free_;
   free_ = id;

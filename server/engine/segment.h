@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/engine/block_pool.h"
 #include "server/engine/compact_index.h"
 #include "server/engine/record.h"
 
@@ -39,7 +40,7 @@ struct Generation;
 // A stretch of memory with records of one generation, appended one after the
 // other. One cache line, so that a lookup misses the cache once here.
 struct alignas(64) Segment {
-  std::unique_ptr<char[]> data;
+  Block<char[]> data;
   uint32_t capacity = 0;
   uint32_t used = 0;
   // Bytes of records that no index slot refers to any more.
@@ -105,7 +106,7 @@ class SegmentTable {
 
   // Takes a segment out of its chain and frees its number. Returns its memory,
   // to be given back outside of the lock where that can be had.
-  std::unique_ptr<char[]> Free(SegmentId id);
+  Block<char[]> Free(SegmentId id);
 
   // Asked from the allocator.
   size_t memory_bytes() const { return memory_bytes_; }

@@ -110,21 +110,24 @@ size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
 void Shard::PrefetchIndex(absl::Span<const Item> items) const {
   absl::MutexLock lock(&mu_);
   for (const Item& item : items) {
-    slots_.Prefetch(CompactIndex::TagOf(item.hash));
+    slots_.Touch(CompactIndex::TagOf(item.hash));
   }
 }
 
 void Shard::PrefetchRecords(absl::Span<const Item> items) const {
+  constexpr size_t kLineBytes = 64;
+  constexpr size_t kMaxBytes = 4 * kLineBytes;
   absl::MutexLock lock(&mu_);
+  // Most records are as large as the last one, and begin anywhere in a line.
+  const size_t bytes = std::min(last_size_ + kLineBytes, kMaxBytes);
   for (const Item& item : items) {
     const RecordRef ref = slots_.FirstOf(CompactIndex::TagOf(item.hash));
     if (ref == 0) continue;
-    const Segment& segment = segments_[SegmentOf(ref)];
-    // A small record may lie on two cache lines.
-    constexpr uint32_t kLineBytes = 64;
-    const char* const record = segment.data.get() + OffsetOf(ref);
-    __builtin_prefetch(record);
-    __builtin_prefetch(record + kLineBytes);
+    const char* const record =
+        segments_[SegmentOf(ref)].data.get() + OffsetOf(ref);
+    for (size_t i = 0; i < bytes; i += kLineBytes) {
+      __builtin_prefetch(record + i);
+    }
   }
 }
 
@@ -169,11 +172,13 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   Found found;
   const SegmentTable* const segments = &segments_;
   const int64_t now_us = now_us_;
+  size_t& last_size = last_size_;
   found.slot = slots_.Find(tag, [&](RecordRef ref) {
     const Segment& segment = (*segments)[SegmentOf(ref)];
     if (segment.generation->death_us <= now_us) return false;
     found.record = segment.Read(OffsetOf(ref), &found.size);
     if (found.record.key != key) return false;
+    last_size = found.size;
     found.segment = SegmentOf(ref);
     found.offset = OffsetOf(ref);
     return true;
@@ -498,7 +503,7 @@ void Shard::EraseDead(absl::Span<DeadRecord> records) {
 }
 
 void Shard::FreeDead(SegmentId id) {
-  std::unique_ptr<char[]> data;
+  Block<char[]> data;
   absl::MutexLock lock(&mu_);
   data = segments_.Free(id);
 }

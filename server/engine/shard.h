@@ -231,6 +231,8 @@ class Shard {
   // The generation that was last put into: where the next put goes, too, unless
   // the bucket has changed or it brings its own TTL.
   Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
+  // Of the record that was last found.
+  size_t last_size_ ABSL_GUARDED_BY(mu_) = 0;
   // Segments that are mostly dead; numbers that are no longer so are skipped.
   std::deque<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
   // Live records that the next mutation moves out of them.

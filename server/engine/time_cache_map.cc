@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "server/engine/block_pool.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
 
@@ -82,6 +83,7 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   if (!result->status.ok()) return;
   AnswerRoom room;
   ApplyOne(op, key_hash_(op.key), now_us, &room, result);
+  BlockPool::Default().Prepare();
 }
 
 // Makes room at a limit, where it may.
@@ -108,6 +110,7 @@ void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
   for (size_t i = 0; i < ops.size(); i += kMaxGroup) {
     ApplyGroup(ops.subspan(i, kMaxGroup), now_us, &room,
                results.subspan(i, kMaxGroup));
+    BlockPool::Default().Prepare();
   }
 }
 
