@@ -10,33 +10,35 @@ from .figures import number
 HEADER = ("", "unit", "timecached", "beside", "", "ratio", "wanted")
 
 
-def _spread(spread):
+def _spread(spread, repeats):
     if spread is None:
         return "-"
-    if spread["runs"] == 1:
-        return number(spread["median"])
-    return (f"{number(spread['median'])} "
-            f"[{number(spread['least'])}, {number(spread['greatest'])}]")
+    text = number(spread["median"])
+    if spread["runs"] > 1:
+        text += f" [{number(spread['least'])}, {number(spread['greatest'])}]"
+    if spread["runs"] < repeats:
+        text += f" of {spread['runs']}"
+    return text
 
 
-def _cells(row):
+def _cells(row, repeats):
     met = {None: "", True: "yes", False: "NO"}[row["met"]]
-    return (row["what"], row["unit"], _spread(row["timecached"]), row["peer_name"],
-            _spread(row["peer"]) if row["peer"] else "",
-            _spread(row["ratio"]) if row["ratio"] else "",
+    return (row["what"], row["unit"], _spread(row["timecached"], repeats),
+            row["peer_name"], _spread(row["peer"], repeats) if row["peer"] else "",
+            _spread(row["ratio"], repeats) if row["ratio"] else "",
             f"{row['wanted'] or '':8}{met}")
 
 
 def table(report):
     """All rows, each experiment's under its title."""
     blocks = [f"{machine.line(report['machine'])}\n"
-              f"medians [least, greatest] of {report['repeats']} runs or more; "
-              "a ratio is timecached's figure over the other's, run by run"]
+              f"Medians [least, greatest] of {report['repeats']} runs or more, "
+              "where no number is given; a ratio is timecached's figure over the other's, run by run"]
     for experiment in report["experiments"]:
         lines = [f"\n{experiment['title']}"]
         if experiment.get("failed"):
             lines.append(f"  FAILED: {experiment['failed']}")
-        cells = [HEADER, *map(_cells, experiment["rows"])]
+        cells = [HEADER, *(_cells(row, report["repeats"]) for row in experiment["rows"])]
         widths = [max(len(row[i]) for row in cells) for i in range(len(HEADER))]
         for row in cells if len(cells) > 1 else ():
             lines.append("  " + "  ".join(
@@ -47,9 +49,10 @@ def table(report):
 
 
 def _verdict(report):
-    judged = [row for experiment in report["experiments"] for row in experiment["rows"]
-              if row["met"] is not None]
-    missed = [row["what"] for row in judged if not row["met"]]
+    judged = [(experiment, row) for experiment in report["experiments"]
+              for row in experiment["rows"] if row["met"] is not None]
+    missed = [f"{experiment['name']}, {row['what']}" for experiment, row in judged
+              if not row["met"]]
     text = f"\n{len(judged) - len(missed)} of {len(judged)} wanted figures were met"
     return text + (f"; not: {'; '.join(missed)}" if missed else "")
 
@@ -78,8 +81,9 @@ def draw(report, directory, experiments):
         if experiment.get("failed") or experiment["name"] not in modules:
             continue
         subtitle = (f"{machine.line(report['machine'])}. "
-                    f"./dev bench peers --only {experiment['name']}: medians of "
-                    f"{report['repeats']} runs or more, with least and greatest. "
+                    f"./dev bench peers {'--quick ' if report['quick'] else ''}--only "
+                    f"{experiment['name']}: medians of {report['repeats']} runs, with "
+                    "least and greatest. "
                     f"timecached {report['commit']}.")
         modules[experiment["name"]].plot(experiment["data"],
                                          plots.Canvas(directory, subtitle))

@@ -60,13 +60,14 @@ class TextTest(unittest.TestCase):
             "machine": {"cpu": "a CPU", "cores": 2, "memory_gib": 24, "kernel": "Linux"},
             "repeats": 2,
             "experiments": [
-                {"title": "Batches", "rows": [missed.as_json()]},
-                {"title": "Storm", "rows": [], "failed": "Redis did not start"}]})
+                {"name": "batch", "title": "Batches", "rows": [missed.as_json()]},
+                {"name": "storm", "title": "Storm", "rows": [], "failed": "Redis did not start"}]})
         line = next(line for line in table.splitlines() if "put x 100" in line)
         self.assertIn("705 [700, 710]", line)
         self.assertIn("7.05 [7, 7.10]", line)
         self.assertRegex(line, r">= 8 +NO$")
         self.assertIn("FAILED: Redis did not start", table)
+        self.assertIn("0 of 1 wanted figures were met; not: batch, put x 100", table)
 
 
 if __name__ == "__main__":
