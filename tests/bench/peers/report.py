@@ -33,7 +33,8 @@ def table(report):
     """All rows, each experiment's under its title."""
     blocks = [f"{machine.line(report['machine'])}\n"
               f"Medians [least, greatest] of {report['repeats']} runs or more, "
-              "where no number is given; a ratio is timecached's figure over the other's, run by run"]
+              "where no number is given; a ratio is timecached's figure over the other's, "
+              "run by run"]
     for experiment in report["experiments"]:
         lines = [f"\n{experiment['title']}"]
         if experiment.get("failed"):
