@@ -93,8 +93,21 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
 
 size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
                     AnswerRoom* room, int64_t* new_death_us) {
-  TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   absl::MutexLock lock(&mu_);
+  return ApplyItems(items, now_us, room, new_death_us);
+}
+
+bool Shard::TryApply(absl::Span<const Item> items, int64_t now_us,
+                     AnswerRoom* room, int64_t* new_death_us, size_t* done) {
+  if (!mu_.TryLock()) return false;
+  *done = ApplyItems(items, now_us, room, new_death_us);
+  mu_.Unlock();
+  return true;
+}
+
+size_t Shard::ApplyItems(absl::Span<const Item> items, int64_t now_us,
+                         AnswerRoom* room, int64_t* new_death_us) {
+  TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   Observe(now_us);
   size_t done = 0;
   for (const Item& item : items) {
@@ -108,16 +121,17 @@ size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
 }
 
 void Shard::PrefetchIndex(absl::Span<const Item> items) const {
-  absl::MutexLock lock(&mu_);
+  if (!mu_.TryLock()) return;
   for (const Item& item : items) {
     slots_.Touch(CompactIndex::TagOf(item.hash));
   }
+  mu_.Unlock();
 }
 
 void Shard::PrefetchRecords(absl::Span<const Item> items) const {
   constexpr size_t kLineBytes = 64;
   constexpr size_t kMaxBytes = 4 * kLineBytes;
-  absl::MutexLock lock(&mu_);
+  if (!mu_.TryLock()) return;
   // Most records are as large as the last one, and begin anywhere in a line.
   const size_t bytes = std::min(last_size_ + kLineBytes, kMaxBytes);
   for (const Item& item : items) {
@@ -129,6 +143,7 @@ void Shard::PrefetchRecords(absl::Span<const Item> items) const {
       __builtin_prefetch(record + i);
     }
   }
+  mu_.Unlock();
 }
 
 Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,

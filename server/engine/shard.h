@@ -91,13 +91,17 @@ class Shard {
   // Bring what the items will touch into the cache, and do not wait for it:
   // first the lines of the index; once those are there, the records that they
   // lead to. Called for all shards of a batch before any is applied, the misses
-  // of the whole batch overlap.
+  // of the whole batch overlap. A shard that is locked is left out: it would
+  // take longer to wait for than the misses.
   void PrefetchIndex(absl::Span<const Item> items) const
       ABSL_LOCKS_EXCLUDED(mu_);
   void PrefetchRecords(absl::Span<const Item> items) const
       ABSL_LOCKS_EXCLUDED(mu_);
   size_t Apply(absl::Span<const Item> items, int64_t now_us, AnswerRoom* room,
                int64_t* new_death_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, unless somebody else has the lock: then false.
+  bool TryApply(absl::Span<const Item> items, int64_t now_us, AnswerRoom* room,
+                int64_t* new_death_us, size_t* done) ABSL_LOCKS_EXCLUDED(mu_);
 
   using Visitor = std::function<void(absl::string_view key,
                                      absl::string_view value, uint64_t version,
@@ -176,6 +180,9 @@ class Shard {
     uint32_t tag;
   };
 
+  size_t ApplyItems(absl::Span<const Item> items, int64_t now_us,
+                    AnswerRoom* room, int64_t* new_death_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Outcome ApplyLocked(const Operation& op, uint64_t hash, AnswerRoom* room,
                       Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

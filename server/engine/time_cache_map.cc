@@ -139,31 +139,60 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
   const auto items_of = [&](size_t s) {
     return absl::MakeConstSpan(items).subspan(begin[s], end[s] - begin[s]);
   };
+  // Batches that all began with the same shard would queue up behind each other
+  // there, and then at each further one.
+  const size_t first = begin[shards] == 0 ? 0 : items[0].hash >> 32;
+  const auto in_turn = [&](size_t i) { return (first + i) & shard_mask_; };
   // A few do not make up for the locks.
   if (ops.size() >= kMinPrefetchGroup) {
-    for (size_t s = 0; s < shards; ++s) {
+    for (size_t i = 0; i < shards; ++i) {
+      const size_t s = in_turn(i);
       if (end[s] != begin[s]) shards_[s]->PrefetchIndex(items_of(s));
     }
-    for (size_t s = 0; s < shards; ++s) {
+    for (size_t i = 0; i < shards; ++i) {
+      const size_t s = in_turn(i);
       if (end[s] != begin[s]) shards_[s]->PrefetchRecords(items_of(s));
     }
   }
-  for (size_t s = 0; s < shards; ++s) {
-    auto left = items_of(s);
-    while (!left.empty()) {
-      const auto turn = left.subspan(0, Shard::kMaxLockItems);
-      int64_t new_death_us = kNeverUs;
-      const size_t done = shards_[s]->Apply(turn, now_us, room, &new_death_us);
-      if (new_death_us != kNeverUs) Announce(new_death_us);
-      left.remove_prefix(done);
-      if (done == turn.size()) continue;
-      // At a limit: alone, it may have room made for it.
-      const Shard::Item& item = left.front();
-      item.result->Clear();
-      ApplyOne(*item.op, item.hash, now_us, room, item.result);
-      left.remove_prefix(1);
+  // Somebody else may have a shard's lock: it comes again, behind the others.
+  std::array<uint16_t, kMaxShards> busy;
+  size_t busy_count = 0;
+  for (size_t i = 0; i < shards; ++i) {
+    const size_t s = in_turn(i);
+    if (!ApplyItems(shards_[s].get(), items_of(s), false, now_us, room)) {
+      busy[busy_count++] = static_cast<uint16_t>(s);
     }
   }
+  for (size_t i = 0; i < busy_count; ++i) {
+    ApplyItems(shards_[busy[i]].get(), items_of(busy[i]), true, now_us, room);
+  }
+}
+
+// All items of one shard; false if its lock was taken, and not to be waited
+// for.
+bool TimeCacheMap::ApplyItems(Shard* shard, absl::Span<const Shard::Item> items,
+                              bool wait, int64_t now_us, AnswerRoom* room) {
+  while (!items.empty()) {
+    const auto turn = items.subspan(0, Shard::kMaxLockItems);
+    int64_t new_death_us = kNeverUs;
+    size_t done = 0;
+    if (wait) {
+      done = shard->Apply(turn, now_us, room, &new_death_us);
+    } else if (!shard->TryApply(turn, now_us, room, &new_death_us, &done)) {
+      return false;
+    }
+    // What has begun is ended: the items of one key keep their order.
+    wait = true;
+    if (new_death_us != kNeverUs) Announce(new_death_us);
+    items.remove_prefix(done);
+    if (done == turn.size()) continue;
+    // At a limit: alone, it may have room made for it.
+    const Shard::Item& item = items.front();
+    item.result->Clear();
+    ApplyOne(*item.op, item.hash, now_us, room, item.result);
+    items.remove_prefix(1);
+  }
+  return true;
 }
 
 absl::Status TimeCacheMap::LimitError(LimitHit hit) const {

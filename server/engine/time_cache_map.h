@@ -161,6 +161,8 @@ class TimeCacheMap {
                 AnswerRoom* room, Result* result);
   void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                   AnswerRoom* room, absl::Span<Result> results);
+  bool ApplyItems(Shard* shard, absl::Span<const Shard::Item> items, bool wait,
+                  int64_t now_us, AnswerRoom* room);
   absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit) const;

@@ -49,6 +49,13 @@ void __wrap__ZN4absl7debian35Mutex4LockEv(absl::Mutex* mu) {
   MyHolds().held.push_back({mu, CpuNs()});
 }
 
+bool __real__ZN4absl7debian35Mutex7TryLockEv(absl::Mutex* mu);
+bool __wrap__ZN4absl7debian35Mutex7TryLockEv(absl::Mutex* mu) {
+  if (!__real__ZN4absl7debian35Mutex7TryLockEv(mu)) return false;
+  MyHolds().held.push_back({mu, CpuNs()});
+  return true;
+}
+
 void __real__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu);
 void __wrap__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu) {
   const int64_t now_ns = CpuNs();

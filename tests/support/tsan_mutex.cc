@@ -33,6 +33,13 @@ void TIMECACHED_WRAP(5Mutex4LockEv)(absl::Mutex* mu) {
   __tsan_acquire(mu);
 }
 
+bool TIMECACHED_REAL(5Mutex7TryLockEv)(absl::Mutex* mu);
+bool TIMECACHED_WRAP(5Mutex7TryLockEv)(absl::Mutex* mu) {
+  if (!TIMECACHED_REAL(5Mutex7TryLockEv)(mu)) return false;
+  __tsan_acquire(mu);
+  return true;
+}
+
 void TIMECACHED_REAL(5Mutex6UnlockEv)(absl::Mutex* mu);
 void TIMECACHED_WRAP(5Mutex6UnlockEv)(absl::Mutex* mu) {
   __tsan_release(mu);
