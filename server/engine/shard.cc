@@ -509,7 +509,7 @@ const Segment* Shard::DeadSegment(SegmentId id) {
 void Shard::EraseDead(absl::Span<DeadRecord> records) {
   TIMECACHED_CHECK(records.size() <= kSweepLockRecords);
   absl::MutexLock lock(&mu_);
-  for (const DeadRecord& record : records) slots_.Prefetch(record.tag);
+  for (const DeadRecord& record : records) slots_.Touch(record.tag);
   for (DeadRecord& record : records) {
     CompactIndex::Slot* slot = slots_.FindExact(record.tag, record.ref);
     record.live = slot != nullptr;

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/check.h"
-#include "server/engine/clock.h"
+#include "server/service/convert.h"
 #include "server/service/status.h"
 
 namespace timecache {
@@ -73,18 +73,12 @@ constexpr size_t kMaxAnswerBytes = 32;
 constexpr size_t kMaxEntryBytes = 80;
 
 void WriteTime(int field, int64_t time_us, BackwardWriter* to) {
-  constexpr int64_t kNanosPerMicro = 1'000;
-  int64_t seconds = time_us / kMicrosPerSecond;
-  int64_t micros = time_us % kMicrosPerSecond;
-  if (micros < 0) {
-    --seconds;
-    micros += kMicrosPerSecond;
-  }
   using google::protobuf::Timestamp;
+  const TimeParts parts = PartsOfTime(time_us);
   const uint8_t* const end = to->at();
-  to->Number(Timestamp::kNanosFieldNumber,
-             static_cast<uint64_t>(micros * kNanosPerMicro));
-  to->Number(Timestamp::kSecondsFieldNumber, static_cast<uint64_t>(seconds));
+  to->Number(Timestamp::kNanosFieldNumber, static_cast<uint64_t>(parts.nanos));
+  to->Number(Timestamp::kSecondsFieldNumber,
+             static_cast<uint64_t>(parts.seconds));
   to->Head(field, end);
 }
 

@@ -29,6 +29,13 @@ absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
                                  absl::string_view field);
 
+// A time as google.protobuf.Timestamp has it.
+struct TimeParts {
+  int64_t seconds;
+  int32_t nanos;
+};
+TimeParts PartsOfTime(int64_t time_us);
+
 void SetTime(int64_t time_us, google::protobuf::Timestamp* time);
 void SetDuration(int64_t duration_us, google::protobuf::Duration* duration);
 

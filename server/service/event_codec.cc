@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "server/engine/clock.h"
+#include "server/service/convert.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
@@ -91,14 +92,9 @@ size_t BytesSize(absl::string_view bytes) {
 class Time {
  public:
   explicit Time(int64_t time_us) {
-    int64_t seconds = time_us / kMicrosPerSecond;
-    int64_t micros = time_us % kMicrosPerSecond;
-    if (micros < 0) {
-      --seconds;
-      micros += kMicrosPerSecond;
-    }
-    seconds_ = static_cast<uint64_t>(seconds);
-    nanos_ = static_cast<uint64_t>(micros * kNanosPerMicro);
+    const TimeParts parts = PartsOfTime(time_us);
+    seconds_ = static_cast<uint64_t>(parts.seconds);
+    nanos_ = static_cast<uint64_t>(parts.nanos);
     size_ = NumberSize(seconds_) + NumberSize(nanos_);
   }
 
