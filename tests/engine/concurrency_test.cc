@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <random>
@@ -28,6 +29,8 @@ struct StormOptions {
   bool manual_clock = true;
   int64_t max_entries = 0;
   bool sliding = false;
+  // Writes that go together.
+  size_t batch = 1;
 };
 
 void PrintTo(const StormOptions& options, std::ostream* out) {
@@ -123,8 +126,7 @@ class ConcurrencyTest : public testing::TestWithParam<StormOptions> {
   }
 
   void Work(int thread, Diary* diary);
-  void Write(std::minstd_rand& random, const std::string& key,
-             const std::string& value, Diary* diary);
+  void Write(const std::vector<Operation>& ops, Diary* diary);
   void Look(std::minstd_rand& random, const std::string& key);
   void Administrate(std::minstd_rand& random);
   void PassTime();
@@ -137,13 +139,35 @@ class ConcurrencyTest : public testing::TestWithParam<StormOptions> {
   std::atomic<bool> working_{true};
 };
 
+Operation RandomWrite(std::minstd_rand& random, absl::string_view key,
+                      absl::string_view value) {
+  const bool removes = random() % 5 == 0;
+  Operation op = removes ? Operation::Remove(key) : Operation::Put(key, value);
+  op.return_previous = true;
+  if (!removes && random() % 4 == 0) {
+    op = op.WithTtl(kMinTtlUs + static_cast<int64_t>(random() % 20'000));
+  }
+  if (!removes) op.condition = static_cast<Condition>(random() % 3);
+  return op;
+}
+
 void ConcurrencyTest::Work(int thread, Diary* diary) {
   std::minstd_rand random(thread + 1);
+  // What the writes view.
+  std::deque<std::string> texts;
+  std::vector<Operation> writes;
   for (int i = 0; i < kOperations; ++i) {
     const std::string key = absl::StrCat("key", random() % kKeys);
     const uint64_t what = random() % 1'000;
     if (what < 600) {
-      Write(random, key, absl::StrCat("t", thread, "-", i), diary);
+      const std::string& written = texts.emplace_back(key);
+      writes.push_back(
+          RandomWrite(random, written,
+                      texts.emplace_back(absl::StrCat("t", thread, "-", i))));
+      if (writes.size() < GetParam().batch) continue;
+      Write(writes, diary);
+      writes.clear();
+      texts.clear();
     } else if (what < 997) {
       Look(random, key);
     } else {
@@ -152,26 +176,27 @@ void ConcurrencyTest::Work(int thread, Diary* diary) {
   }
 }
 
-void ConcurrencyTest::Write(std::minstd_rand& random, const std::string& key,
-                            const std::string& value, Diary* diary) {
-  const bool removes = random() % 5 == 0;
-  Operation op = removes ? Operation::Remove(key) : Operation::Put(key, value);
-  op.return_previous = true;
-  if (!removes && random() % 4 == 0) {
-    op = op.WithTtl(kMinTtlUs + static_cast<int64_t>(random() % 20'000));
+void ConcurrencyTest::Write(const std::vector<Operation>& ops, Diary* diary) {
+  std::vector<Result> results(ops.size());
+  if (ops.size() == 1) {
+    map_->Apply(ops[0], clock_.NowUs(), results.data());
+  } else {
+    map_->ApplyBatch(ops, clock_.NowUs(), absl::MakeSpan(results));
   }
-  if (!removes) op.condition = static_cast<Condition>(random() % 3);
-  const Result result = map_->Apply(op, clock_.NowUs());
-  if (!result.status.ok()) {
-    EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition)
-        << result.status;
-    return;
-  }
-  EXPECT_EQ(result.found, result.has_entry);
-  if (!removes) diary->put.push_back(value);
-  if (result.has_entry) {
-    (removes ? diary->removed : diary->overwritten)
-        .push_back(result.entry.value);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const Result& result = results[i];
+    if (!result.status.ok()) {
+      EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition)
+          << result.status;
+      continue;
+    }
+    EXPECT_EQ(result.found, result.has_entry);
+    const bool removes = ops[i].kind == OpKind::kRemove;
+    if (!removes) diary->put.emplace_back(ops[i].value);
+    if (result.has_entry) {
+      (removes ? diary->removed : diary->overwritten)
+          .push_back(result.entry.value);
+    }
   }
 }
 
@@ -293,6 +318,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(StormOptions{"ManualClock"},
                     StormOptions{"ManualClockEvicting", true, 20},
                     StormOptions{"ManualClockSliding", true, 0, true},
+                    StormOptions{"ManualClockBatches", true, 0, false, 60},
+                    StormOptions{"ManualClockEvictingBatches", true, 20, false,
+                                 60},
                     StormOptions{"SystemClock", false},
                     StormOptions{"SystemClockEvicting", false, 20}),
     [](const auto& info) { return info.param.name; });

@@ -163,7 +163,7 @@ class RandomRequests {
   void FillTtl(google::protobuf::Duration* ttl) {
     ttl->set_seconds(static_cast<int64_t>(Below(100)) - 3);
     if (Below(2) == 0)
-      ttl->set_nanos(static_cast<int32_t>(Below(2'200'000'000)) - 100'000'000);
+      ttl->set_nanos(static_cast<int32_t>(Below(1'200'000'000)) - 100'000'000);
     if (Below(16) == 0) ttl->set_seconds(static_cast<int64_t>(random_()));
   }
 
