@@ -1,5 +1,6 @@
-// Unary Put and Get of timecached beside a bare gRPC server with the same
-// messages, client and server options: what the service costs on top of gRPC.
+// Unary Put and Get of timecached, and the Pipeline with messages of many puts
+// or gets, beside a bare gRPC server with the same messages, client and server
+// options: what the service costs on top of gRPC.
 //
 // The two servers are processes of their own and take turns, round by round, so
 // that whatever else the machine does reaches both. A ratio is the median of
@@ -35,6 +36,10 @@ constexpr Case kCases[] = {
     {"get", {Rpc::kGet, 4, 16}},
     {"put", {Rpc::kPut, 1, 1}},
     {"get", {Rpc::kGet, 1, 1}},
+    {"pipeline put", {Rpc::kPipelinePut, 4, 4}},
+    {"pipeline get", {Rpc::kPipelineGet, 4, 4}},
+    {"pipeline put", {Rpc::kPipelinePut, 1, 1}},
+    {"pipeline get", {Rpc::kPipelineGet, 1, 1}},
 };
 constexpr int kMaxConnections = 4;
 
@@ -127,7 +132,7 @@ IdleTimes MeasureIdle(LoadGenerator* real, LoadGenerator* echo) {
 void PrintIdle(const IdleTimes& times) {
   const auto row = [](const char* server, const std::vector<double>& times_ms) {
     const Spread spread = SpreadOf(times_ms);
-    std::printf("%-9s %-11s %.2f ms [%.2f, %.2f]\n", "get idle", server,
+    std::printf("%-17s %-11s %.2f ms [%.2f, %.2f]\n", "get idle", server,
                 spread.median, spread.least, spread.greatest);
   };
   row("timecached", times.real_ms);
@@ -136,12 +141,13 @@ void PrintIdle(const IdleTimes& times) {
 
 void PrintTable(const std::vector<Outcome>& outcomes) {
   std::printf(
-      "\nunary calls, %d keys of %d B, values of %d B; medians of the rounds "
+      "\nunary calls, and messages of %d operations on Pipeline streams, one a "
+      "connection;\n%d keys of %d B, values of %d B; medians of the rounds "
       "[least, greatest]\n\n"
-      "%-9s %-11s %-27s %8s %8s %14s %14s\n",
-      kKeys, static_cast<int>(kKeyBytes), static_cast<int>(kValueBytes), "call",
-      "server", "calls/s", "p50 us", "p99 us", "server us/call",
-      "client us/call");
+      "%-17s %-11s %-27s %8s %8s %14s %14s\n",
+      static_cast<int>(kOperations), kKeys, static_cast<int>(kKeyBytes),
+      static_cast<int>(kValueBytes), "call", "server", "calls/s", "p50 us",
+      "p99 us", "server us/call", "client us/call");
   for (const Outcome& outcome : outcomes) {
     const Load& load = outcome.of.load;
     const std::string call = absl::StrFormat(
@@ -149,7 +155,7 @@ void PrintTable(const std::vector<Outcome>& outcomes) {
     const auto row = [&call](const char* server,
                              const std::vector<Round>& rounds) {
       const Spread rate = SpreadOf(rounds, &Round::calls_per_second);
-      std::printf("%-9s %-11s %-27s %8.1f %8.1f %14.2f %14.2f\n", call.c_str(),
+      std::printf("%-17s %-11s %-27s %8.1f %8.1f %14.2f %14.2f\n", call.c_str(),
                   server,
                   absl::StrFormat("%.0f [%.0f, %.0f]", rate.median, rate.least,
                                   rate.greatest)
@@ -162,7 +168,7 @@ void PrintTable(const std::vector<Outcome>& outcomes) {
     row("timecached", outcome.real);
     row("bare gRPC", outcome.echo);
     const Spread ratio = outcome.Ratio();
-    std::printf("%-9s %-11s %.3f [%.3f, %.3f]\n\n", call.c_str(), "ratio",
+    std::printf("%-17s %-11s %.3f [%.3f, %.3f]\n\n", call.c_str(), "ratio",
                 ratio.median, ratio.least, ratio.greatest);
   }
 }
@@ -227,7 +233,8 @@ int Main(int argc, char** argv) {
   int round_ms = 200;
   std::string json;
   std::string serve;
-  CLI::App app("Put and Get of timecached beside bare gRPC", "service_bench");
+  CLI::App app("Put, Get and Pipeline of timecached beside bare gRPC",
+               "service_bench");
   app.add_option("--rounds", rounds, "Rounds of each server and call")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();

@@ -4,27 +4,26 @@
 #include <time.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <latch>
 #include <optional>
-#include <thread>
+#include <string>
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "tests/bench/service_pipeline.h"
 
 namespace timecache::bench {
-namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-// A benchmark of calls that fail measures nothing.
-[[noreturn]] void Fail(const std::string& what) {
+void Fail(const std::string& what) {
   std::fprintf(stderr, "\nservice_bench: %s\n", what.c_str());
   std::exit(1);
 }
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
 
 double CpuSeconds(clockid_t clock) {
   timespec time = {};
@@ -33,29 +32,21 @@ double CpuSeconds(clockid_t clock) {
          static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// One call after the other, until told to stop.
-class Caller {
+// One unary call after the other.
+class UnaryCaller final : public Caller {
  public:
-  Caller(v1::TimeCacheService::Stub* stub, const std::vector<std::string>& keys,
-         Rpc rpc, uint64_t seed, const std::atomic<bool>& stopped,
-         std::latch* ended)
-      : stub_(stub),
-        keys_(keys),
-        rpc_(rpc),
-        random_(seed * 2 + 1),
-        stopped_(stopped),
-        ended_(ended) {
+  UnaryCaller(Turn* turn, uint64_t seed, v1::TimeCacheService::Stub* stub,
+              Rpc rpc)
+      : Caller(turn, seed), stub_(stub), rpc_(rpc) {
     put_.set_namespace_("bench");
     put_.set_value(std::string(kValueBytes, 'v'));
     get_.set_namespace_("bench");
   }
 
-  void Start() {
-    // Knuth's MMIX generator: the high digits are the random ones.
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    const std::string& key = keys_[(random_ >> 33) % keys_.size()];
+  void Start() override {
     context_.emplace();
-    began_ = SteadyClock::now();
+    const std::string& key = NextKey();
+    began_ = Clock::now();
     if (rpc_ == Rpc::kPut) {
       put_.set_key(key);
       stub_->async()->Put(&*context_, &put_, &put_response_,
@@ -68,8 +59,6 @@ class Caller {
     }
   }
 
-  const std::vector<float>& latencies_us() const { return latencies_us_; }
-
  private:
   void Finish(const grpc::Status& status) {
     if (!status.ok()) Fail("a call failed: " + status.error_message());
@@ -77,30 +66,27 @@ class Caller {
         rpc_ == Rpc::kPut ? put_response_.version() != 0
                           : get_response_.entry().value().size() == kValueBytes;
     if (!whole) Fail("an answer is not whole");
-    latencies_us_.push_back(
-        std::chrono::duration<float, std::micro>(SteadyClock::now() - began_)
-            .count());
-    if (stopped_.load(std::memory_order_relaxed)) {
-      ended_->count_down();
+    AddLatency(began_);
+    if (stopped()) {
+      End();
     } else {
       Start();
     }
   }
 
   v1::TimeCacheService::Stub* const stub_;
-  const std::vector<std::string>& keys_;
   const Rpc rpc_;
-  uint64_t random_;
-  const std::atomic<bool>& stopped_;
-  std::latch* const ended_;
   std::optional<grpc::ClientContext> context_;
   v1::PutRequest put_;
   v1::PutResponse put_response_;
   v1::GetRequest get_;
   v1::GetResponse get_response_;
-  SteadyClock::time_point began_;
-  std::vector<float> latencies_us_;
+  Clock::time_point began_;
 };
+
+bool IsPipeline(Rpc rpc) {
+  return rpc == Rpc::kPipelinePut || rpc == Rpc::kPipelineGet;
+}
 
 double Quantile(std::vector<float>* sample, double share) {
   if (sample->empty()) return 0;
@@ -122,8 +108,10 @@ LoadGenerator::LoadGenerator(const std::string& address, int server_pid,
     // Without it all channels to an address share one connection.
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    stubs_.push_back(v1::TimeCacheService::NewStub(grpc::CreateCustomChannel(
-        address, grpc::InsecureChannelCredentials(), arguments)));
+    const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
+        address, grpc::InsecureChannelCredentials(), arguments);
+    stubs_.push_back(v1::TimeCacheService::NewStub(channel));
+    raw_stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
   }
 }
 
@@ -153,16 +141,28 @@ double LoadGenerator::TimeOneGetMs() {
       .count();
 }
 
-Round LoadGenerator::Run(const Load& load, absl::Duration duration) {
-  std::atomic<bool> stopped{false};
-  const int count = load.connections * load.calls_in_flight;
-  std::latch ended(count);
+std::vector<std::unique_ptr<Caller>> LoadGenerator::MakeCallers(
+    const Load& load, Turn* turn) {
   std::vector<std::unique_ptr<Caller>> callers;
-  for (int i = 0; i < count; ++i) {
-    callers.push_back(std::make_unique<Caller>(
-        stubs_[static_cast<size_t>(i % load.connections)].get(), keys_,
-        load.rpc, static_cast<uint64_t>(i), stopped, &ended));
+  const auto count = static_cast<size_t>(turn->callers);
+  const auto connections = static_cast<size_t>(load.connections);
+  for (size_t i = 0; i < count; ++i) {
+    if (IsPipeline(load.rpc)) {
+      callers.push_back(std::make_unique<PipelineCaller>(
+          turn, i, raw_stubs_[i].get(), load.rpc == Rpc::kPipelinePut,
+          load.calls_in_flight));
+    } else {
+      callers.push_back(std::make_unique<UnaryCaller>(
+          turn, i, stubs_[i % connections].get(), load.rpc));
+    }
   }
+  return callers;
+}
+
+Round LoadGenerator::Run(const Load& load, absl::Duration duration) {
+  Turn turn = {keys_, load.connections *
+                          (IsPipeline(load.rpc) ? 1 : load.calls_in_flight)};
+  const std::vector<std::unique_ptr<Caller>> callers = MakeCallers(load, &turn);
   clockid_t server_clock;
   if (clock_getcpuclockid(server_pid_, &server_clock) != 0) {
     Fail("the server has ended");
@@ -172,8 +172,8 @@ Round LoadGenerator::Run(const Load& load, absl::Duration duration) {
   const auto began = SteadyClock::now();
   for (const auto& caller : callers) caller->Start();
   absl::SleepFor(duration);
-  stopped = true;
-  ended.wait();
+  turn.stopped = true;
+  turn.ended.wait();
   const double took_s =
       std::chrono::duration<double>(SteadyClock::now() - began).count();
   Round round;

@@ -1,13 +1,17 @@
-// Unary calls from a fixed number of connections with a fixed number in flight
-// on each: the load that a server's rounds are measured with.
+// Calls, or messages of a Pipeline, from a fixed number of connections with a
+// fixed number in flight on each: the load that a server's rounds are measured
+// with.
 #pragma once
 
-#include <cstdint>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "tests/bench/service_caller.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
 namespace timecache::bench {
@@ -16,7 +20,11 @@ inline constexpr int kKeys = 100'000;
 inline constexpr size_t kKeyBytes = 16;
 inline constexpr size_t kValueBytes = 64;
 
-enum class Rpc { kPut, kGet };
+// Of a message.
+inline constexpr size_t kOperations = 100;
+
+// Pipelines: one stream on each connection, whose messages are the calls.
+enum class Rpc { kPut, kGet, kPipelinePut, kPipelineGet };
 
 struct Load {
   Rpc rpc = Rpc::kPut;
@@ -41,7 +49,7 @@ class LoadGenerator {
   LoadGenerator(const std::string& address, int server_pid,
                 int max_connections);
 
-  // Puts every key once, so that every later Get is a hit.
+  // Puts every key once, so that every later get is a hit.
   void Fill();
   // Ends the program if a call fails, or answers less than it should.
   Round Run(const Load& load, absl::Duration duration);
@@ -49,9 +57,13 @@ class LoadGenerator {
   double TimeOneGetMs();
 
  private:
+  std::vector<std::unique_ptr<Caller>> MakeCallers(const Load& load,
+                                                   Turn* turn);
+
   const int server_pid_;
   std::vector<std::string> keys_;
   std::vector<std::unique_ptr<v1::TimeCacheService::Stub>> stubs_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> raw_stubs_;
 };
 
 }  // namespace timecache::bench

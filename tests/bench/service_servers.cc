@@ -17,11 +17,9 @@
 #include "server/engine/options.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
-#include "server/service/convert.h"
 #include "server/service/event_codec.h"
 #include "server/service/server.h"
-#include "tests/bench/service_load.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "tests/bench/service_echo.h"
 
 extern char** environ;
 
@@ -29,42 +27,6 @@ namespace timecache::bench {
 namespace {
 
 constexpr size_t kMaxAddressBytes = 256;
-
-// Answers what the real service would, without looking.
-class EchoService final : public v1::TimeCacheService::CallbackService {
- public:
-  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
-                                const v1::PutRequest* /*request*/,
-                                v1::PutResponse* response) override {
-    response->set_version(kVersion);
-    return Ok(context);
-  }
-
-  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
-                                const v1::GetRequest* request,
-                                v1::GetResponse* response) override {
-    v1::Entry* const entry = response->mutable_entry();
-    entry->set_key(request->key());
-    entry->set_value(value_);
-    entry->set_version(kVersion);
-    SetTime(kTimeUs, entry->mutable_put_time());
-    SetTime(kTimeUs + 1, entry->mutable_deadline());
-    return Ok(context);
-  }
-
- private:
-  // As many bytes on the wire as real ones.
-  static constexpr uint64_t kVersion = 1'700'000'000'123'456;
-  static constexpr int64_t kTimeUs = 1'700'000'000'123'456;
-
-  static grpc::ServerUnaryReactor* Ok(grpc::CallbackServerContext* context) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  const std::string value_ = std::string(kValueBytes, 'v');
-};
 
 // Says where, and waits for the end of the input.
 int ServeUntilInputEnds(const std::string& address) {

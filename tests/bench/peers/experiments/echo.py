@@ -18,7 +18,7 @@ def _rounds(bench):
 
 
 def estimate_seconds(bench):
-    return 30 + int(2.4 * _rounds(bench))
+    return 30 + int(3.5 * _rounds(bench))
 
 
 def _goal(call):

@@ -1,0 +1,41 @@
+// The service that timecached's is measured beside: what gRPC takes alone.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache::bench {
+
+namespace echo_methods {
+using S = v1::TimeCacheService;
+// Served as the real ones are.
+using All = S::WithCallbackMethod_Put<
+    S::WithCallbackMethod_Get<S::WithRawCallbackMethod_Pipeline<S::Service>>>;
+}  // namespace echo_methods
+
+// Answers with as many bytes as the real service would, without looking at what
+// was asked. Thread-safe.
+class EchoService final : public echo_methods::All {
+ public:
+  EchoService();
+
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
+                                const v1::PutRequest* request,
+                                v1::PutResponse* response) override;
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
+                                const v1::GetRequest* request,
+                                v1::GetResponse* response) override;
+  // Takes messages for puts if they are longer than their values.
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  const std::string value_;
+  const grpc::ByteBuffer puts_;
+  const grpc::ByteBuffer gets_;
+};
+
+}  // namespace timecache::bench
