@@ -1,5 +1,6 @@
 #include "tests/bench/service_servers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
@@ -114,8 +115,8 @@ ServerChild::ServerChild(const std::string& kind) {
   }
   close(out[0]);
   if (address_.empty()) {
-    std::fprintf(stderr, "service_bench: the %s server did not start\n",
-                 kind.c_str());
+    std::fprintf(stderr, "%s: the %s server did not start\n",
+                 program_invocation_short_name, kind.c_str());
     std::exit(EXIT_FAILURE);
   }
 }
