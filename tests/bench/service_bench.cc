@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
+#include "tests/bench/service_echo.h"
 #include "tests/bench/service_load.h"
 #include "tests/bench/service_servers.h"
 

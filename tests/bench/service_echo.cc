@@ -1,14 +1,20 @@
 #include "tests/bench/service_echo.h"
 
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
+#include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/engine/options.h"
 #include "server/service/convert.h"
 #include "server/service/pipeline_stream.h"
 #include "tests/bench/service_load.h"
+#include "tests/bench/service_servers.h"
 
 namespace timecache::bench {
 namespace {
@@ -137,6 +143,24 @@ grpc::ServerUnaryReactor* EchoService::Get(grpc::CallbackServerContext* context,
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
 EchoService::Pipeline(grpc::CallbackServerContext* /*context*/) {
   return new EchoStream(&puts_, &gets_);
+}
+
+int ServeEcho() {
+  // As Server::Start does.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  EchoService service;
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxValueBytesLimit) +
+                                   (64 << 10));
+  builder.RegisterService(&service);
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return EXIT_FAILURE;
+  return ServeUntilInputEnds("127.0.0.1:" + std::to_string(port));
 }
 
 }  // namespace timecache::bench

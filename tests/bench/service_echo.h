@@ -38,4 +38,7 @@ class EchoService final : public echo_methods::All {
   const grpc::ByteBuffer gets_;
 };
 
+// What its process does, in ServeTimecached's way.
+int ServeEcho();
+
 }  // namespace timecache::bench

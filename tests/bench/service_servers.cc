@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/grpcpp.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -20,7 +18,6 @@
 #include "server/engine/registry.h"
 #include "server/service/event_codec.h"
 #include "server/service/server.h"
-#include "tests/bench/service_echo.h"
 
 extern char** environ;
 
@@ -28,16 +25,6 @@ namespace timecache::bench {
 namespace {
 
 constexpr size_t kMaxAddressBytes = 256;
-
-// Says where, and waits for the end of the input.
-int ServeUntilInputEnds(const std::string& address) {
-  std::printf("%s\n", address.c_str());
-  std::fflush(stdout);
-  char byte;
-  while (read(STDIN_FILENO, &byte, 1) > 0) {
-  }
-  return EXIT_SUCCESS;
-}
 
 }  // namespace
 
@@ -56,6 +43,15 @@ void PinTo(bool second_half) {
   sched_setaffinity(0, sizeof(mine), &mine);
 }
 
+int ServeUntilInputEnds(const std::string& address) {
+  std::printf("%s\n", address.c_str());
+  std::fflush(stdout);
+  char byte;
+  while (read(STDIN_FILENO, &byte, 1) > 0) {
+  }
+  return EXIT_SUCCESS;
+}
+
 int ServeTimecached() {
   const SystemClock clock;
   Reaper reaper(&clock);
@@ -70,24 +66,6 @@ int ServeTimecached() {
   Server server(&registry, &reaper, &clock, server_options);
   if (!server.Start().ok()) return EXIT_FAILURE;
   return ServeUntilInputEnds(server.addresses().at(0));
-}
-
-int ServeEcho() {
-  // As Server::Start does.
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  EchoService service;
-  grpc::ServerBuilder builder;
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxValueBytesLimit) +
-                                   (64 << 10));
-  builder.RegisterService(&service);
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) return EXIT_FAILURE;
-  return ServeUntilInputEnds("127.0.0.1:" + std::to_string(port));
 }
 
 ServerChild::ServerChild(const std::string& kind) {

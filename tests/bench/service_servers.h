@@ -1,4 +1,4 @@
-// The two servers of the benchmark, each in a process of its own.
+// Servers of a benchmark, each in a process of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -33,13 +33,11 @@ class ServerChild {
 void PinTo(bool second_half);
 
 // What the child does: serves on a free loopback port, says which on standard
-// output, and ends when standard input does.
-//
-// timecached: the server as it is, with a namespace "bench" whose entries
-// outlive the run. echo: bare gRPC, that is the same generated service,
-// messages and server options, and handlers that fill in a fixed response of
-// the same size.
+// output, and ends when standard input does. The server as it is, with a
+// namespace "bench" whose entries outlive the run.
 int ServeTimecached();
-int ServeEcho();
+
+// Its second half, for a server that stands at this address.
+int ServeUntilInputEnds(const std::string& address);
 
 }  // namespace timecache::bench
