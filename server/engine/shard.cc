@@ -187,17 +187,16 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   Found found;
   const SegmentTable* const segments = &segments_;
   const int64_t now_us = now_us_;
-  size_t& last_size = last_size_;
   found.slot = slots_.Find(tag, [&](RecordRef ref) {
     const Segment& segment = (*segments)[SegmentOf(ref)];
     if (segment.generation->death_us <= now_us) return false;
     found.record = segment.Read(OffsetOf(ref), &found.size);
     if (found.record.key != key) return false;
-    last_size = found.size;
     found.segment = SegmentOf(ref);
     found.offset = OffsetOf(ref);
     return true;
   });
+  if (found.slot != nullptr) last_size_ = found.size;
   return found;
 }
 

@@ -28,9 +28,10 @@ void OpenStreams::Remove(Drainable* stream) {
   // Not destroyed under the lock.
   last = std::move(it->second);
   streams_.erase(it);
+  removed_.Signal();
 }
 
-void OpenStreams::Drain() {
+size_t OpenStreams::Drain() {
   std::vector<std::shared_ptr<Drainable>> streams;
   {
     absl::MutexLock lock(&mu_);
@@ -38,6 +39,13 @@ void OpenStreams::Drain() {
     for (const auto& [key, stream] : streams_) streams.push_back(stream);
   }
   for (const auto& stream : streams) stream->OnDrain();
+  return streams.size();
+}
+
+void OpenStreams::WaitForNone(absl::Time deadline) {
+  absl::MutexLock lock(&mu_);
+  while (!streams_.empty() && !removed_.WaitWithDeadline(&mu_, deadline)) {
+  }
 }
 
 }  // namespace timecache

@@ -1,22 +1,25 @@
-// The streams that must be told when the server stops.
+// The streams that are told when the server stops, and waited for.
 
 #ifndef TIMECACHED_SERVER_SERVICE_OPEN_STREAMS_H_
 #define TIMECACHED_SERVER_SERVICE_OPEN_STREAMS_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace timecache {
 
-// A stream that has no end of its own, and ends when it is asked to.
+// A stream that a drain waits for.
 class Drainable {
  public:
   virtual ~Drainable() = default;
-  // Called at most once, without a lock. Must not block.
+  // The server stops: a stream without an end of its own ends now. Called at
+  // most once, without a lock. Must not block.
   virtual void OnDrain() = 0;
 };
 
@@ -31,11 +34,14 @@ class OpenStreams {
   absl::Status Add(std::shared_ptr<Drainable> stream) ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(Drainable* stream) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Asks all streams to end. Does not wait for them.
-  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
+  // Tells all streams. Takes no more, and returns how many there are.
+  size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until there is none, at most until then.
+  void WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   absl::Mutex mu_;
+  absl::CondVar removed_;
   bool started_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_map<Drainable*, std::shared_ptr<Drainable>> streams_
       ABSL_GUARDED_BY(mu_);

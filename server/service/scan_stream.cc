@@ -9,16 +9,30 @@
 
 namespace timecache {
 
-ScanStream::ScanStream(grpc::CallbackServerContext* context, Store* store,
-                       const v1::ScanRequest& request)
-    : context_(context), store_(store), request_(request) {
+ScanStream* ScanStream::Start(grpc::CallbackServerContext* context,
+                              Store* store, OpenStreams* streams,
+                              const v1::ScanRequest& request) {
+  std::shared_ptr<ScanStream> stream(
+      new ScanStream(context, store, streams, request));
+  stream->self_ = stream;
+  stream->status_ = stream->Open();
+  stream->Continue();
+  return stream.get();
+}
+
+absl::Status ScanStream::Open() {
   if (request_.key_prefix().size() > kMaxKeyBytes) {
-    status_ =
-        InvalidField("key_prefix", absl::StrCat("must be at most ",
-                                                kMaxKeyBytes, " bytes, not ",
-                                                request_.key_prefix().size()));
+    return InvalidField(
+        "key_prefix",
+        absl::StrCat("must be at most ", kMaxKeyBytes, " bytes, not ",
+                     request_.key_prefix().size()));
   }
-  Continue();
+  return streams_->Add(self_);
+}
+
+void ScanStream::OnDone() {
+  streams_->Remove(this);
+  self_.reset();
 }
 
 void ScanStream::OnWriteDone(bool ok) {

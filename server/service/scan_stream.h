@@ -9,36 +9,53 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "server/engine/store.h"
+#include "server/service/open_streams.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
 
 // Walks the store a step at a time and writes pages, one in flight: a slow
-// reader is waited for, and holds no more than one step's entries. Deletes
-// itself when done.
-class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse> {
+// reader is waited for, and holds no more than one step's entries. Lives until
+// OnDone.
+class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
+                         public Drainable {
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
 
-  // `store` is not owned and must outlive the call.
-  ScanStream(grpc::CallbackServerContext* context, Store* store,
-             const v1::ScanRequest& request);
+  // Starts a stream, which lives until its call is done. Neither `store` nor
+  // `streams` is owned; both must outlive it.
+  static ScanStream* Start(grpc::CallbackServerContext* context, Store* store,
+                           OpenStreams* streams,
+                           const v1::ScanRequest& request);
 
   void OnWriteDone(bool ok) override;
-  void OnDone() override { delete this; }
+  void OnDone() override;
+  // It has an end, and is waited for.
+  void OnDrain() override {}
 
  private:
+  ScanStream(grpc::CallbackServerContext* context, Store* store,
+             OpenStreams* streams, const v1::ScanRequest& request)
+      : context_(context),
+        store_(store),
+        streams_(streams),
+        request_(request) {}
+
+  absl::Status Open();
   void Continue();
   bool Step();
   void TakePage();
 
   grpc::CallbackServerContext* const context_;
   Store* const store_;
+  OpenStreams* const streams_;
   const v1::ScanRequest request_;
+  std::shared_ptr<ScanStream> self_;
   TimeCacheMap::ScanPlace place_;
   bool more_ = true;
   absl::Status status_;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -13,6 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace timecache {
 namespace {
@@ -20,6 +23,12 @@ namespace {
 // The largest request: a value, a key and what is around them.
 constexpr int kMaxRequestBytes =
     static_cast<int>(kMaxValueBytesLimit) + (64 << 10);
+
+// From a shutdown on gRPC closes a connection as soon as its last call has
+// ended, also where the client has not read all of it. What that client then
+// sends to a closed socket makes the kernel drop the rest: so clients get this
+// long to read what was written to their streams.
+constexpr absl::Duration kLinger = absl::Seconds(1);
 
 // The shortest time between two pings of an idle connection that is not
 // refused.
@@ -121,10 +130,15 @@ absl::Status Server::Start() {
 bool Server::Drain(int64_t grace_us) {
   server_->GetHealthCheckService()->SetServingStatus(false);
   hub_.Drain();
-  streams_.Drain();
+  const size_t streams = streams_.Drain();
   keep_awake_.reset();
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::microseconds(grace_us);
+  if (streams > 0) {
+    const absl::Time until = absl::FromChrono(deadline);
+    streams_.WaitForNone(until);
+    absl::SleepFor(std::min(kLinger, until - absl::Now()));
+  }
   server_->Shutdown(deadline);
   const bool in_time = std::chrono::system_clock::now() < deadline;
   server_->Wait();

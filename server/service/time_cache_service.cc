@@ -130,7 +130,7 @@ TimeCacheService::Pipeline(grpc::CallbackServerContext* /*context*/) {
 
 grpc::ServerWriteReactor<v1::ScanResponse>* TimeCacheService::Scan(
     grpc::CallbackServerContext* context, const v1::ScanRequest* request) {
-  return new ScanStream(context, store_, *request);
+  return ScanStream::Start(context, store_, streams_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
