@@ -14,13 +14,19 @@ MAX_LOAD_SECONDS = 600
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What `timecachectl bench` and peer_load both understand."""
+    """What `timecachectl bench` and peer_load both understand.
+
+    The peers are told the time to live with every put: they have no other way.
+    timecached's puts leave it to their namespace, which must have the same one, unless
+    they are to have their `own_ttl`.
+    """
     put_percent: int = 100
     keys: int = 1_000_000
     order: str = "random"
     key_bytes: int = 16
     value_bytes: int = 64
     ttl_ms: int | None = 3_600_000
+    own_ttl: bool = False
     depth: int = 1
     connections: int = 16
     operations: int | None = None
@@ -44,7 +50,7 @@ class Load:
                        (("put", self.put_percent), ("get", gets)) if share)
         flags = ["bench", "--json", "--address", address, "--namespace", namespace,
                  "--mix", mix]
-        if self.ttl_ms:
+        if self.own_ttl:
             flags += ["--ttl", f"{self.ttl_ms}ms"]
         # A message of `depth` operations, answered before the next is sent: what a
         # pipeline of that depth is to the peers.

@@ -65,8 +65,8 @@ def _loads(bench, server, death, load):
 
 
 def _load(bench):
-    return loads.Load(put_percent=50, keys=LOAD_KEYS, connections=CONNECTIONS, rate=RATE,
-                      seconds=_load_seconds(bench))
+    return loads.Load(put_percent=50, keys=LOAD_KEYS, own_ttl=True, connections=CONNECTIONS,
+                      rate=RATE, seconds=_load_seconds(bench))
 
 
 def _ours(bench):
@@ -75,7 +75,7 @@ def _ours(bench):
     now = time.time()
     death = now - now % width + width
     with servers.Timecached(bench, ttl=f"{width:.6f}s", num_buckets=2) as server:
-        loads.fill(bench, server, _entries(bench), ttl_ms=1)
+        loads.fill(bench, server, _entries(bench), ttl_ms=1, own_ttl=True)
         return _loads(bench, server, death, _load(bench))
 
 

@@ -8,7 +8,8 @@ from peers import bench, loads
 
 class LoadTest(unittest.TestCase):
     def test_both_clients_are_told_the_same(self):
-        load = loads.Load(put_percent=80, keys=1_000, operations=50, depth=10, ttl_ms=250)
+        load = loads.Load(put_percent=80, keys=1_000, operations=50, depth=10, ttl_ms=250,
+                          own_ttl=True)
         ours = load.timecachectl_flags("127.0.0.1:1", "bench", None)
         peers = load.peer_flags("redis", 1, None)
         for flag in ("--connections", "--keys", "--order", "--key-bytes", "--value-bytes",
@@ -21,6 +22,11 @@ class LoadTest(unittest.TestCase):
         self.assertEqual(peers[peers.index("--ttl-ms") + 1], 250)
         self.assertEqual(ours[ours.index("--batch") + 1], 10)
         self.assertEqual(peers[peers.index("--depth") + 1], 10)
+
+    def test_the_ttl_is_left_to_the_namespace(self):
+        load = loads.Load(operations=1)
+        self.assertNotIn("--ttl", load.timecachectl_flags("a", "b", None))
+        self.assertIn("--ttl-ms", load.peer_flags("redis", 1, None))
 
     def test_a_mix_of_one_kind_names_no_other(self):
         flags = loads.Load(put_percent=0, operations=1).timecachectl_flags("a", "b", None)
