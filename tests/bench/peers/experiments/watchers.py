@@ -36,7 +36,8 @@ def run(bench):
     def of(watchers, figure):
         return [run[figure] for run in runs[str(watchers)]]
     for watchers in WATCHERS:
-        rows.append(figures.alone(f"{watchers:,} watchers: delivered in all", "events/s",
+        who = "1 watcher" if watchers == 1 else f"{watchers:,} watchers"
+        rows.append(figures.alone(f"{who}: delivered in all", "events/s",
                                   of(watchers, "events_per_second")))
     cpu = "server_cpu_us_per_event"
     rows.append(figures.alone("1 watcher: server CPU", "us/event", of(1, cpu)))
