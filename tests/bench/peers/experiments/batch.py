@@ -13,7 +13,8 @@ from .. import figures, loads, servers
 from . import Outcome
 
 NAME = "batch"
-TITLE = "Puts and gets: one batch in flight on each connection, pipelines of that depth"
+TITLE = ("Puts and gets, one batch or pipeline in flight on each connection; "
+         "TTL 1 h, timecached's by namespace")
 LEAST_OF_PEER = 8
 CONNECTIONS = (4, 16, 50)
 
