@@ -291,14 +291,20 @@ class Loop {
 
   void Account(const Connection& connection) {
     const int64_t now_ns = NowNs();
-    const int64_t latency_ns = now_ns - connection.from_ns();
-    const auto count = static_cast<uint64_t>(connection.sent());
-    result_.latency.Record(latency_ns, count);
+    Add(now_ns - connection.from_ns(), connection.sent(), &result_.latency);
     if (!with_timeline_) return;
     const auto second =
         static_cast<size_t>((now_ns - begin_ns_) / kNanosPerSecond);
     if (result_.timeline.size() <= second) result_.timeline.resize(second + 1);
-    result_.timeline[second].Record(latency_ns, count);
+    Add(now_ns - connection.from_ns(), connection.sent(),
+        &result_.timeline[second]);
+  }
+
+  static void Add(int64_t latency_ns, int operations,
+                  cli::LatencyHistogram* to) {
+    for (int i = 0; i < operations; ++i) {
+      to->Add(static_cast<uint64_t>(latency_ns));
+    }
   }
 
   const LoadOptions& options_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/peers/clients/latency_histogram.h"
+#include "client/cli/latency_histogram.h"
 #include "tests/bench/peers/clients/peer_protocol.h"
 
 namespace timecache::bench {
@@ -39,8 +39,8 @@ struct LoadResult {
   double seconds = 0;
   // From when an operation was sent, or, with a rate, from when it should have
   // been: a server that stalls is not spared.
-  LatencyHistogram latency;
-  std::vector<LatencyHistogram> timeline;  // of each second
+  cli::LatencyHistogram latency;
+  std::vector<cli::LatencyHistogram> timeline;  // of each second
 };
 
 // Runs the load on the calling thread; with the same options the same keys come

@@ -38,15 +38,19 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+double Us(uint64_t duration_ns) {
+  return static_cast<double>(duration_ns) / 1e3;
+}
+
 void WriteTimeline(const std::string& path, const LoadResult& result) {
   std::ofstream file(path);
   for (size_t i = 0; i < result.timeline.size(); ++i) {
-    const LatencyHistogram& latency = result.timeline[i];
+    const cli::LatencyHistogram& latency = result.timeline[i];
     file << Json{{"second", i + 1},
-                 {"operations", latency.total()},
-                 {"p50_us", latency.PercentileUs(0.5)},
-                 {"p99_9_us", latency.PercentileUs(0.999)},
-                 {"max_us", latency.max_us()}}
+                 {"operations", latency.count()},
+                 {"p50_us", Us(latency.PercentileNs(50))},
+                 {"p99_9_us", Us(latency.PercentileNs(99.9))},
+                 {"max_us", Us(latency.max_ns())}}
          << '\n';
   }
 }
@@ -59,20 +63,20 @@ int Run(const Arguments& arguments) {
   };
   const LoadResult result =
       RunLoad(arguments.load, make_protocol, !arguments.timeline.empty());
-  const LatencyHistogram& latency = result.latency;
-  const Json json = {{"operations", latency.total()},
+  const cli::LatencyHistogram& latency = result.latency;
+  const Json json = {{"operations", latency.count()},
                      {"elapsed_seconds", result.seconds},
                      {"operations_per_second",
-                      static_cast<double>(latency.total()) / result.seconds},
+                      static_cast<double>(latency.count()) / result.seconds},
                      {"hits", result.hits},
                      {"misses", result.misses},
                      {"errors", result.errors},
                      {"latency_us",
-                      {{"p50", latency.PercentileUs(0.5)},
-                       {"p90", latency.PercentileUs(0.9)},
-                       {"p99", latency.PercentileUs(0.99)},
-                       {"p99_9", latency.PercentileUs(0.999)},
-                       {"max", latency.max_us()}}},
+                      {{"p50", Us(latency.PercentileNs(50))},
+                       {"p90", Us(latency.PercentileNs(90))},
+                       {"p99", Us(latency.PercentileNs(99))},
+                       {"p99_9", Us(latency.PercentileNs(99.9))},
+                       {"max", Us(latency.max_ns())}}},
                      {"client_cpu_seconds", CpuSeconds()}};
   if (!arguments.timeline.empty()) WriteTimeline(arguments.timeline, result);
   std::printf("%s\n", json.dump().c_str());
