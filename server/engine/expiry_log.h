@@ -18,8 +18,7 @@
 
 namespace timecache {
 
-// Thread-safe. Append and Read are O(1) a batch; Append also wakes the cursors
-// that wait, each once for all that it has not read.
+// Thread-safe. Append and Read are O(1) a batch; Append wakes waiting cursors.
 class ExpiryLog {
  public:
   // What one Read finds, in order.
