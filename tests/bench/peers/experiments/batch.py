@@ -13,8 +13,7 @@ from .. import figures, loads, servers
 from . import Outcome
 
 NAME = "batch"
-TITLE = ("Puts and gets, one batch or pipeline in flight on each connection; "
-         "TTL 1 h, timecached's by namespace")
+TITLE = "Puts and gets, a batch at a time; TTL 1 h, timecached's by namespace"
 LEAST_OF_PEER = 8
 CONNECTIONS = (4, 16, 50)
 
