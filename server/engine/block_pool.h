@@ -42,10 +42,10 @@ class BlockPool {
   // What Allocate gave.
   void Free(void* block) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Makes the slab ready that Allocate will want next, if none is: some 100 us
-  // for a system call and 2 MiB of zeros, which would otherwise come upon
-  // whoever allocates, under his locks. Call it often, without a lock; costs a
-  // load where there is nothing to do.
+  // Makes the slab ready that Allocate will want next, if none is: a
+  // system call and 2 MiB of zeros, which would otherwise come upon whoever
+  // allocates, under his locks. Call it often, without a lock; costs a load
+  // where there is nothing to do.
   void Prepare() ABSL_LOCKS_EXCLUDED(mu_) {
     if (wanted_.load(std::memory_order_relaxed)) MakeReady();
   }

@@ -105,8 +105,8 @@ class CompactIndex {
     const uint32_t home = Home(tag);
     if (home < lines_allocated_) __builtin_prefetch(&LineAt(home));
   }
-  // The same by a load that nobody waits for: a prefetch is dropped where it
-  // misses the TLB, too.
+  // The same by a load that nobody waits for: where it misses the TLB, too,
+  // that was measured to be better than a prefetch.
   void Touch(uint32_t tag) const {
     const uint32_t home = Home(tag);
     if (home < lines_allocated_) {

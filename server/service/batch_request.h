@@ -23,7 +23,7 @@ namespace timecache {
 // batch as large.
 //
 // A message in the plain form that every serializer writes (each field once, no
-// unknown ones) is read by hand in one pass, about 20 ns an operation. Any
+// unknown ones) is read by hand in one pass. Any
 // other goes through the generated parser, and comes to the same operations.
 //
 // Not thread-safe.
