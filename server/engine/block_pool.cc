@@ -110,35 +110,43 @@ void BlockPool::Unlist(Slab* slab) {
 void BlockPool::Free(void* block) {
   // What malloc gave is hardly ever so aligned, and then in no slab.
   if (Address(block) % kMinBlockBytes != 0) return std::free(block);
-  char* unused = nullptr;
+  absl::MutexLock lock(&mu_);
+  const auto it = slabs_.find(Address(block) / kSlabBytes * kSlabBytes);
+  if (it == slabs_.end()) return std::free(block);
+  Slab* const slab = it->second.get();
+  const size_t index =
+      Address(block) % kSlabBytes / (kMinBlockBytes << slab->size_class);
+  const uint64_t bit = uint64_t{1} << index % kBitsPerWord;
+  uint64_t& word = slab->free[index / kBitsPerWord];
+  TIMECACHED_CHECK((word & bit) == 0);
+  word |= bit;
+  if (slab->place < 0) {
+    std::vector<Slab*>& with_room =
+        with_room_[static_cast<size_t>(slab->size_class)];
+    slab->place = static_cast<int>(with_room.size());
+    with_room.push_back(slab);
+  }
+  if (--slab->used > 0) return;
+  Unlist(slab);
+  idle_.push_back(slab->memory);
+  wanted_.store(false, std::memory_order_relaxed);
+  slabs_.erase(it);
+}
+
+bool BlockPool::GiveBack() {
+  std::vector<char*> given;
+  bool more;
   {
     absl::MutexLock lock(&mu_);
-    const auto it = slabs_.find(Address(block) / kSlabBytes * kSlabBytes);
-    if (it == slabs_.end()) return std::free(block);
-    Slab* const slab = it->second.get();
-    const size_t index =
-        Address(block) % kSlabBytes / (kMinBlockBytes << slab->size_class);
-    const uint64_t bit = uint64_t{1} << index % kBitsPerWord;
-    uint64_t& word = slab->free[index / kBitsPerWord];
-    TIMECACHED_CHECK((word & bit) == 0);
-    word |= bit;
-    if (slab->place < 0) {
-      std::vector<Slab*>& with_room =
-          with_room_[static_cast<size_t>(slab->size_class)];
-      slab->place = static_cast<int>(with_room.size());
-      with_room.push_back(slab);
+    size_t count = 1 + idle_.size() / kGiveBackShare;
+    for (; count > 0 && idle_.size() > kMaxIdleSlabs; --count) {
+      given.push_back(idle_.back());
+      idle_.pop_back();
     }
-    if (--slab->used > 0) return;
-    Unlist(slab);
-    if (idle_.size() < kMaxIdleSlabs) {
-      idle_.push_back(slab->memory);
-      wanted_.store(false, std::memory_order_relaxed);
-    } else {
-      unused = slab->memory;
-    }
-    slabs_.erase(it);
+    more = idle_.size() > kMaxIdleSlabs;
   }
-  if (unused != nullptr) munmap(unused, kSlabBytes);
+  for (char* slab : given) munmap(slab, kSlabBytes);
+  return more;
 }
 
 void BlockPool::MakeReady() {

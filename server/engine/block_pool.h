@@ -25,7 +25,8 @@ namespace timecache {
 // other size comes from malloc, so that small maps stay small.
 //
 // Thread-safe: one mutex, taken once a block. A slab whose blocks are all free
-// goes back to the system, but for kMaxIdleSlabs of them, which wait for use.
+// waits for use by any size; more than kMaxIdleSlabs of them go back to the
+// system as GiveBack is called.
 class BlockPool {
  public:
   static constexpr size_t kSlabBytes = size_t{2} << 20;
@@ -49,6 +50,14 @@ class BlockPool {
   void Prepare() ABSL_LOCKS_EXCLUDED(mu_) {
     if (wanted_.load(std::memory_order_relaxed)) MakeReady();
   }
+
+  // Gives some of what is idle back to the system: one slab, or of very many
+  // one in kGiveBackShare. Returns whether more is left to give. Call it now
+  // and then: a GiB at once keeps the kernel busy, and below a hypervisor,
+  // which takes such memory away in turn, stops the machine for tens of
+  // milliseconds.
+  static constexpr size_t kGiveBackShare = 512;
+  bool GiveBack() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Taken from the system, with what is idle.
   size_t slab_bytes() const ABSL_LOCKS_EXCLUDED(mu_);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "server/engine/block_pool.h"
+
 namespace timecache {
 
 Reaper::Reaper(const Clock* clock, SlowSweep slow_sweep)
@@ -76,33 +79,50 @@ void Reaper::Run() {
       const std::shared_ptr<TimeCacheMap> map = std::move(busy_.front());
       busy_.pop_front();
       mu_.Unlock();
-      Turn(map.get());
+      const bool in_time = Turn(map.get());
       mu_.Lock();
+      if (in_time) Pause();
     } else if (flush_done_ != flush_begun_) {
       flush_done_ = flush_begun_;
       flushed_.SignalAll();
+    } else if (clock_->NowUs() >= give_back_us_) {
+      mu_.Unlock();
+      const bool more = BlockPool::Default().GiveBack();
+      mu_.Lock();
+      give_back_us_ =
+          clock_->NowUs() + (more ? kGiveBackPeriodUs : kIdleMemoryPeriodUs);
     } else {
-      clock_->WaitUntil(schedule_.empty() ? kNeverUs : schedule_.begin()->first,
-                        &mu_, &wake_);
+      const int64_t due_us =
+          schedule_.empty() ? kNeverUs : schedule_.begin()->first;
+      clock_->WaitUntil(std::min(due_us, give_back_us_), &mu_, &wake_);
     }
   }
 }
 
-void Reaper::Turn(TimeCacheMap* map) {
+// Unless somebody waits for it.
+void Reaper::Pause() {
+  if (stopping_ || flush_done_ != flush_asked_) return;
+  wake_.WaitWithTimeout(&mu_, absl::Microseconds(kPauseUs));
+}
+
+// Returns whether its sweep goes on and has time to do so.
+bool Reaper::Turn(TimeCacheMap* map) {
   const int64_t began_us = clock_->NowUs();
   map->Advance(began_us);
   const bool more = map->Sweep(began_us, kMaxSweepStep);
   const int64_t now_us = clock_->NowUs();
   const int64_t due_us = more ? kNeverUs : map->NextDueUs(now_us);
+  const int64_t width_us = BucketWidthUs(map->options());
   int64_t took_us = 0;
   {
     absl::MutexLock lock(&mu_);
     const auto it = driven_.find(map);
-    if (it == driven_.end()) return;
+    if (it == driven_.end()) return false;
     Driven& driven = it->second;
     driven.sweep_began_us = std::min(driven.sweep_began_us, began_us);
     if (more) {
       busy_.push_back(driven.map);
+      return now_us - driven.sweep_began_us < width_us / 2;
     } else {
       driven.busy = false;
       SetDue(&driven, std::min(driven.due_us, due_us));
@@ -110,6 +130,7 @@ void Reaper::Turn(TimeCacheMap* map) {
     }
   }
   if (took_us >= kSlowSweepUs && slow_sweep_) slow_sweep_(map->name(), took_us);
+  return false;
 }
 
 void Reaper::Flush() {

@@ -25,12 +25,27 @@ namespace timecache {
 // delay another's rotation, and no code of a watcher runs here. One deadline a
 // map, never one an entry.
 //
-// Thread-safe. Idle, it sleeps until the next bucket of any map dies.
+// It takes turns with everybody else, too: a sweep that is in time pauses after
+// each step. Whoever waits for the core gets it then, and need not wait for the
+// scheduler's slice, several milliseconds, to end; and there are cores that are
+// idle for threads that wake up. It costs a long sweep half of its speed. One
+// that has taken half a bucket width, or is waited for, does not pause.
+//
+// What the dead leave behind goes back to the system little by little.
+//
+// Thread-safe. Idle, it sleeps until the next bucket of any map dies, or for
+// kIdleMemoryPeriodUs.
 class Reaper {
  public:
-  // Records that are swept before the next map has its turn: about a
-  // millisecond.
-  static constexpr int kMaxSweepStep = 8192;
+  // Records that are swept before the next map has its turn: a tenth to a
+  // quarter of a millisecond.
+  static constexpr int kMaxSweepStep = 1024;
+  // Between two steps of a sweep. The kernel's timers add some 50 us.
+  static constexpr int64_t kPauseUs = 60;
+  // From one BlockPool::GiveBack to the next, while there is something to give,
+  // and while there is not.
+  static constexpr int64_t kGiveBackPeriodUs = kMicrosPerSecond / 10;
+  static constexpr int64_t kIdleMemoryPeriodUs = kMicrosPerSecond;
 
   // Told when the sweep of what a map had due took long: `took_us` from the
   // first step to the last, in other maps' turns too. For the log; runs on the
@@ -73,7 +88,8 @@ class Reaper {
   void SetDue(Driven* driven, int64_t due_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CollectDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Turn(TimeCacheMap* map) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Turn(TimeCacheMap* map) ABSL_LOCKS_EXCLUDED(mu_);
+  void Pause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
   const SlowSweep slow_sweep_;
@@ -92,6 +108,8 @@ class Reaper {
   uint64_t flush_begun_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t flush_done_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  // When memory is to be given back again.
+  int64_t give_back_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   std::thread thread_;
 };
 

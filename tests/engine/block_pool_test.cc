@@ -64,8 +64,15 @@ TEST(BlockPoolTest, WhatIsFreeIsUsedAgainAndTheRestGoesBack) {
   for (int i = 0; i < kBlocks; i += 2) blocks[i] = pool.Allocate(kBytes);
   EXPECT_EQ(pool.slab_bytes(), kSlabs * BlockPool::kSlabBytes);
   for (void* block : blocks) pool.Free(block);
+  // One by one, and not as they become free.
+  EXPECT_EQ(pool.slab_bytes(), kSlabs * BlockPool::kSlabBytes);
+  EXPECT_TRUE(pool.GiveBack());
+  EXPECT_EQ(pool.slab_bytes(), (kSlabs - 1) * BlockPool::kSlabBytes);
+  while (pool.GiveBack()) {
+  }
   EXPECT_EQ(pool.slab_bytes(),
             BlockPool::kMaxIdleSlabs * BlockPool::kSlabBytes);
+  EXPECT_FALSE(pool.GiveBack());
   // Slabs that are idle serve any size.
   std::vector<void*> large;
   for (size_t i = 0; i < 2 * BlockPool::kMaxIdleSlabs; ++i) {
@@ -119,6 +126,8 @@ TEST(BlockPoolTest, ThreadsShareIt) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  while (pool.GiveBack()) {
+  }
   EXPECT_LE(pool.slab_bytes(),
             BlockPool::kMaxIdleSlabs * BlockPool::kSlabBytes +
                 4 * BlockPool::kSlabBytes);
