@@ -6,10 +6,10 @@
 namespace timecache {
 namespace {
 
-// Lines that one insertion moves while the index grows: a growth by an eighth
-// is due no sooner than after lines * kSlotsPerLine * 7/9 / 8 insertions, and
-// done in a third of them.
-constexpr int kGrowSteps = 4;
+// Lines that one insertion moves while the index grows: a growth by a fifth is
+// due no sooner than after lines * kSlotsPerLine * 7/9 / 5 insertions, and done
+// in two fifths of them.
+constexpr int kGrowSteps = 2;
 // The same for an erasure while it shrinks, by a quarter: the next one is due
 // after lines * kSlotsPerLine * 3/8 / 4 erasures.
 constexpr int kShrinkSteps = 2;
@@ -171,7 +171,7 @@ void CompactIndex::Resize() {
     case Motion::kRest:
       if (size_ * 9 > large * 7 && large_ < kMaxLines) {
         small_ = large_;
-        large_ += std::max<uint32_t>(1, large_ / 8);
+        large_ += std::max<uint32_t>(1, large_ / 5);
         frontier_ = kTags;
         motion_ = Motion::kGrowing;
       } else if (size_ * 8 < large * 3 && large_ > 1) {

@@ -135,10 +135,10 @@ TEST(CompactIndexTest, RunsStayShortUpToTwoMillionEntries) {
   }
   RecordProperty("longest_run", static_cast<int>(index.longest_run()));
   EXPECT_LE(index.longest_run(), kLongestRun);
-  // The load does not fall below 7/9 * 8/9 but for the chunk that is not full
+  // The load does not fall below 7/9 * 5/6 but for the chunk that is not full
   // yet.
   EXPECT_LT(index.memory_bytes(),
-            kEntries * 8.0 / (7.0 / 9 * 8 / 9) + 128 * 1024);
+            kEntries * 8.0 / (7.0 / 9 * 5 / 6) + 128 * 1024);
 }
 
 TEST(CompactIndexTest, GivesMemoryBackWhenItEmpties) {
