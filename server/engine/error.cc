@@ -2,12 +2,15 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace timecache {
 namespace {
 
 constexpr absl::string_view kReasonUrl = "timecached/reason";
 constexpr absl::string_view kFieldUrl = "timecached/field";
+// Followed by the name.
+constexpr absl::string_view kMetadataUrl = "timecached/metadata/";
 
 std::optional<std::string> Payload(const absl::Status& status,
                                    absl::string_view url) {
@@ -27,9 +30,13 @@ absl::Status InvalidField(absl::string_view field, absl::string_view problem) {
 }
 
 absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
-                             absl::string_view message) {
+                             absl::string_view message,
+                             const ErrorMetadata& metadata) {
   absl::Status status(code, message);
   status.SetPayload(kReasonUrl, absl::Cord(reason));
+  for (const auto& [name, value] : metadata) {
+    status.SetPayload(absl::StrCat(kMetadataUrl, name), absl::Cord(value));
+  }
   return status;
 }
 
@@ -39,6 +46,17 @@ std::optional<std::string> ReasonOf(const absl::Status& status) {
 
 std::optional<std::string> FieldOf(const absl::Status& status) {
   return Payload(status, kFieldUrl);
+}
+
+ErrorMetadata MetadataOf(const absl::Status& status) {
+  ErrorMetadata metadata;
+  status.ForEachPayload(
+      [&metadata](absl::string_view url, const absl::Cord& value) {
+        if (absl::ConsumePrefix(&url, kMetadataUrl)) {
+          metadata.emplace(url, std::string(value));
+        }
+      });
+  return metadata;
 }
 
 }  // namespace timecache

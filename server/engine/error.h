@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_ERROR_H_
 #define TIMECACHED_SERVER_ENGINE_ERROR_H_
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -17,13 +18,18 @@ namespace timecache {
 // names the limit ("must be at least 2, not 1").
 absl::Status InvalidField(absl::string_view field, absl::string_view problem);
 
+// What a program may want to know of an error beside its reason, by name.
+using ErrorMetadata = std::map<std::string, std::string>;
+
 // An error of `code` with a reason for programs (UPPER_SNAKE_CASE).
 absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
-                             absl::string_view message);
+                             absl::string_view message,
+                             const ErrorMetadata& metadata = {});
 
 // What the two above put in; nothing for any other status.
 std::optional<std::string> ReasonOf(const absl::Status& status);
 std::optional<std::string> FieldOf(const absl::Status& status);
+ErrorMetadata MetadataOf(const absl::Status& status);
 
 }  // namespace timecache
 

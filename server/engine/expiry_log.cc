@@ -1,19 +1,32 @@
 #include "server/engine/expiry_log.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
+#include "server/engine/error.h"
 
 namespace timecache {
+namespace {
+
+uint64_t RandomId() {
+  std::random_device random;
+  return std::uniform_int_distribution<uint64_t>()(random);
+}
+
+}  // namespace
 
 ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes)
-    : retention_us_(retention_us), retention_bytes_(retention_bytes) {}
+    : id_(RandomId()),
+      retention_us_(retention_us),
+      retention_bytes_(retention_bytes) {}
 
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
-  return retention_us_ > 0 || !cursors_.empty();
+  return retention_us_ > 0 || !cursors_.empty() || !followers_.empty();
 }
 
 void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
@@ -25,6 +38,7 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   bytes_ += batch->bytes();
   const uint64_t first_seq = next_seq_;
   next_seq_ += static_cast<uint64_t>(batch->size());
+  for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
   retained_.push_back({first_seq, now_us, std::move(batch)});
   watermark_us_ = std::max(watermark_us_, watermark_us);
   TrimLocked(now_us, &dropped);
@@ -60,9 +74,51 @@ std::unique_ptr<ExpiryLog::Cursor> ExpiryLog::Subscribe(
                                 ? watermark_us_
                                 : retained_.front().batch->death_us() - 1;
   }
-  cursors_.insert(cursor.get());
-  AwaitMore(cursor.get());
+  Add(cursor.get());
   return cursor;
+}
+
+absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
+    const Point& point, uint64_t pending, std::function<void()> wake) {
+  if (point.log_id != id_) {
+    return ErrorWithReason(
+        absl::StatusCode::kFailedPrecondition, "LOG_CHANGED",
+        "the resume point is of another log, from before a restart of the "
+        "server or a deletion of the namespace: begin anew without it");
+  }
+  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
+  absl::MutexLock lock(&mu_);
+  const uint64_t end = next_seq_ + pending;
+  if (point.next_event > end) {
+    return ErrorWithReason(
+        absl::StatusCode::kOutOfRange, "RESUME_POINT_AHEAD",
+        absl::StrCat("the resume point is at event ", point.next_event,
+                     " and the log ends at ", end, ": begin anew without it"));
+  }
+  cursor->next_seq_ = point.next_event;
+  cursor->watermark_us_ = point.watermark_us;
+  Add(cursor.get());
+  return cursor;
+}
+
+void ExpiryLog::Add(Cursor* cursor) {
+  cursors_.insert(cursor);
+  AwaitMore(cursor);
+}
+
+uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
+  absl::MutexLock lock(&mu_);
+  followers_.push_back(follower);
+  if (start == Start::kNow) return next_seq_ + pending;
+  for (const Retained& retained : retained_) {
+    follower->OnAppend(retained.first_seq, retained.batch);
+  }
+  return retained_.empty() ? next_seq_ : retained_.front().first_seq;
+}
+
+void ExpiryLog::Unfollow(Follower* follower) {
+  absl::MutexLock lock(&mu_);
+  std::erase(followers_, follower);
 }
 
 ExpiryLog::Cursor::~Cursor() {
@@ -109,6 +165,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
                  : watermark_us_;
   cursor->watermark_us_ = std::max(cursor->watermark_us_, complete_us);
   chunk.watermark_us = cursor->watermark_us_;
+  chunk.point = {id_, cursor->next_seq_, cursor->watermark_us_};
   chunk.closed = closed_ && !chunk.more;
   return chunk;
 }

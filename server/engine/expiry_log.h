@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/event_batch.h"
 
@@ -21,6 +22,15 @@ namespace timecache {
 // Thread-safe. Append and Read are O(1) a batch; Append wakes waiting cursors.
 class ExpiryLog {
  public:
+  // A place in a log, good for as long as the log lives: behind all events with
+  // a lower number, and all deaths at or before `watermark_us`.
+  struct Point {
+    // Random: another log, also one of the same name, has another.
+    uint64_t log_id = 0;
+    uint64_t next_event = 0;
+    int64_t watermark_us = 0;
+  };
+
   // What one Read finds, in order.
   struct Chunk {
     std::vector<std::shared_ptr<const EventBatch>> batches;
@@ -30,6 +40,8 @@ class ExpiryLog {
     // Events that were dropped before this cursor came to them, since its last
     // Read. They died before those in `batches`.
     uint64_t lost = 0;
+    // Where the cursor stands now.
+    Point point;
     // Whether there is more to read now.
     bool more = false;
     // The map is gone: nothing comes after this.
@@ -64,7 +76,21 @@ class ExpiryLog {
 
   enum class Start { kNow, kEarliest };
 
+  // Is told of every batch as it is appended: for a consumer group, which keeps
+  // what it has not settled beyond what the log retains.
+  class Follower {
+   public:
+    virtual ~Follower() = default;
+    // `first_event` is the number of its first event, greater than all before;
+    // the others follow. Under the log's lock: must be quick, must not block
+    // and not call the log.
+    virtual void OnAppend(uint64_t first_event,
+                          const std::shared_ptr<const EventBatch>& batch) = 0;
+  };
+
   ExpiryLog(int64_t retention_us, int64_t retention_bytes);
+
+  uint64_t id() const { return id_; }
 
   // Whether somebody may read an event that is appended now. If not, its bytes
   // need not be gathered: Skip it.
@@ -93,6 +119,24 @@ class ExpiryLog {
                                     uint64_t pending,
                                     std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Starts a cursor where another one stood; what is no longer retained is in
+  // the first Read's `lost`. A point of another log: FAILED_PRECONDITION
+  // (LOG_CHANGED). One that this log has not reached: OUT_OF_RANGE
+  // (RESUME_POINT_AHEAD).
+  absl::StatusOr<std::unique_ptr<Cursor>> Resume(const Point& point,
+                                                 uint64_t pending,
+                                                 std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Tells `follower` of all that is appended from now on, and, with kEarliest,
+  // of what is retained, before the call returns. Returns the number of the
+  // first event that it is to heed: with kNow, lower ones died at or before the
+  // call. `pending` as in Subscribe. `follower` must outlive Unfollow.
+  uint64_t Follow(Follower* follower, Start start, uint64_t pending)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // It is told nothing more once this returns.
+  void Unfollow(Follower* follower) ABSL_LOCKS_EXCLUDED(mu_);
 
   void SetRetention(int64_t retention_us, int64_t retention_bytes,
                     int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
@@ -123,6 +167,7 @@ class ExpiryLog {
   // Batches to be given back to the allocator, outside of the lock.
   using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
 
+  void Add(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -131,6 +176,9 @@ class ExpiryLog {
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const uint64_t id_;
+
+  // Taken before a follower's own.
   mutable absl::Mutex mu_;
   int64_t retention_us_ ABSL_GUARDED_BY(mu_);
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
@@ -141,6 +189,7 @@ class ExpiryLog {
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
+  std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);
   // Those that have read to the end, and have not been woken since.
   std::vector<Cursor*> waiting_ ABSL_GUARDED_BY(mu_);
 };

@@ -28,14 +28,32 @@ int64_t Sweeper::WatermarkAfter(size_t buckets) const {
   return queue_.size() > buckets ? queue_[buckets].death_us - 1 : complete_us_;
 }
 
+// Events of buckets that died and are not in the log yet.
+uint64_t Sweeper::Pending() const {
+  int64_t pending = -place_.appended;
+  for (const DeadBucket& bucket : queue_) pending += bucket.entries;
+  return static_cast<uint64_t>(pending);
+}
+
 std::unique_ptr<ExpiryLog::Cursor> Sweeper::Subscribe(
     ExpiryLog::Start start, int64_t now_us, std::function<void()> wake) {
   absl::MutexLock step_lock(&step_mu_);
   absl::MutexLock lock(&queue_mu_);
-  int64_t pending = -place_.appended;
-  for (const DeadBucket& bucket : queue_) pending += bucket.entries;
-  return log_->Subscribe(start, now_us, static_cast<uint64_t>(pending),
-                         std::move(wake));
+  return log_->Subscribe(start, now_us, Pending(), std::move(wake));
+}
+
+absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Sweeper::Resume(
+    const ExpiryLog::Point& point, std::function<void()> wake) {
+  absl::MutexLock step_lock(&step_mu_);
+  absl::MutexLock lock(&queue_mu_);
+  return log_->Resume(point, Pending(), std::move(wake));
+}
+
+uint64_t Sweeper::Follow(ExpiryLog::Follower* follower,
+                         ExpiryLog::Start start) {
+  absl::MutexLock step_lock(&step_mu_);
+  absl::MutexLock lock(&queue_mu_);
+  return log_->Follow(follower, start, Pending());
 }
 
 DeadBucket* Sweeper::Front() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry_log.h"
@@ -79,6 +80,13 @@ class Sweeper {
                                                int64_t now_us,
                                                std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+  // The same where another cursor stood. Errors as ExpiryLog::Resume.
+  absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
+      const ExpiryLog::Point& point, std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+  // As ExpiryLog::Follow.
+  uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
 
   struct Statistics {
     std::array<uint64_t, 3> died_by_cause = {};
@@ -103,6 +111,7 @@ class Sweeper {
     std::shared_ptr<EventBatch> batch;
   };
 
+  uint64_t Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
   DeadBucket* Front() ABSL_LOCKS_EXCLUDED(queue_mu_);
   int64_t WatermarkAfter(size_t buckets) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);

@@ -443,6 +443,14 @@ std::unique_ptr<ExpiryLog::Cursor> TimeCacheMap::Subscribe(
   return sweeper_.Subscribe(start, now_us, std::move(wake));
 }
 
+absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> TimeCacheMap::Resume(
+    const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  sweeper_.PublishWatermark();
+  return sweeper_.Resume(point, std::move(wake));
+}
+
 MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   RefreshWatermark(now_us);
   MapStatistics statistics;

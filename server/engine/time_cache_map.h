@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
@@ -146,6 +147,10 @@ class TimeCacheMap {
   std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
                                                int64_t now_us,
                                                std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // A cursor where another one stood. Errors as ExpiryLog::Resume.
+  absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
+      const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Ends all cursors: the map is being deleted.

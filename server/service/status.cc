@@ -21,6 +21,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
   info.set_domain("timecached");
   info.set_reason(
       ReasonOf(status).value_or(absl::StatusCodeToString(status.code())));
+  for (auto& [name, value] : MetadataOf(status)) {
+    (*info.mutable_metadata())[name] = value;
+  }
   details.add_details()->PackFrom(info);
 
   if (const std::optional<std::string> field = FieldOf(status)) {
