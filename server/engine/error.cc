@@ -1,5 +1,7 @@
 #include "server/engine/error.h"
 
+#include <utility>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -35,8 +37,14 @@ absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
   absl::Status status(code, message);
   status.SetPayload(kReasonUrl, absl::Cord(reason));
   for (const auto& [name, value] : metadata) {
-    status.SetPayload(absl::StrCat(kMetadataUrl, name), absl::Cord(value));
+    status = WithMetadata(std::move(status), name, value);
   }
+  return status;
+}
+
+absl::Status WithMetadata(absl::Status status, absl::string_view name,
+                          absl::string_view value) {
+  status.SetPayload(absl::StrCat(kMetadataUrl, name), absl::Cord(value));
   return status;
 }
 

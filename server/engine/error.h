@@ -26,7 +26,11 @@ absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
                              absl::string_view message,
                              const ErrorMetadata& metadata = {});
 
-// What the two above put in; nothing for any other status.
+// The same error with one more.
+absl::Status WithMetadata(absl::Status status, absl::string_view name,
+                          absl::string_view value);
+
+// What these put in; nothing for any other status.
 std::optional<std::string> ReasonOf(const absl::Status& status);
 std::optional<std::string> FieldOf(const absl::Status& status);
 ErrorMetadata MetadataOf(const absl::Status& status);

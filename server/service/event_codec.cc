@@ -26,6 +26,8 @@ constexpr char kEvents = Tag(WatchExpiredResponse::kEventsFieldNumber, kBytes);
 constexpr char kWatermark =
     Tag(WatchExpiredResponse::kWatermarkFieldNumber, kBytes);
 constexpr char kLost = Tag(WatchExpiredResponse::kLostFieldNumber, kVarint);
+constexpr char kResumeToken =
+    Tag(WatchExpiredResponse::kResumeTokenFieldNumber, kBytes);
 constexpr char kNamespace = Tag(ExpiredEvent::kNamespaceFieldNumber, kBytes);
 static_assert(kNamespace ==
               Tag(WatchExpiredResponse::kNamespaceFieldNumber, kBytes));
@@ -226,13 +228,15 @@ const EventFormat* WireFormat() {
 }
 
 std::string EncodeRest(absl::string_view map, int64_t watermark_us,
-                       uint64_t lost) {
+                       uint64_t lost, absl::string_view resume_token) {
   const Time watermark(watermark_us);
-  std::string rest(BytesSize(map) + watermark.FieldSize() + NumberSize(lost),
+  std::string rest(BytesSize(map) + watermark.FieldSize() + NumberSize(lost) +
+                       BytesSize(resume_token),
                    '\0');
   char* to = PutBytes(kNamespace, map, rest.data());
   to = watermark.Put(kWatermark, to);
-  PutNumber(kLost, lost, to);
+  to = PutNumber(kLost, lost, to);
+  PutBytes(kResumeToken, resume_token, to);
   return rest;
 }
 

@@ -20,9 +20,9 @@ namespace timecache {
 const EventFormat* WireFormat();
 
 // The other fields of a message, to be put before or after its events. `lost`
-// is left out if it is 0.
+// is left out if it is 0, the token if it is empty.
 std::string EncodeRest(absl::string_view map, int64_t watermark_us,
-                       uint64_t lost);
+                       uint64_t lost, absl::string_view resume_token);
 
 // The events of `batch` whose keys begin with `key_prefix`, with `keys_only`
 // without their values, in the wire format. The batch itself if that is what it

@@ -24,11 +24,15 @@ void WatchMessage::Add(const BatchRef& batch) {
   TIMECACHED_CHECK(batch->format() == WireFormat());
   const absl::string_view bytes = batch->encoded();
   if (bytes.size() <= kMaxCopiedBytes) {
-    own_.append(bytes.data(), bytes.size());
+    AddCopy(bytes);
     return;
   }
   Flush();
   slices_.push_back(Share(batch));
+}
+
+void WatchMessage::AddCopy(absl::string_view events) {
+  own_.append(events.data(), events.size());
 }
 
 void WatchMessage::Flush() {
@@ -38,7 +42,7 @@ void WatchMessage::Flush() {
 }
 
 grpc::ByteBuffer WatchMessage::Take(absl::string_view map) {
-  own_ += EncodeRest(map, watermark_us, lost);
+  own_ += EncodeRest(map, watermark_us, lost, resume_token);
   Flush();
   grpc::ByteBuffer message(slices_.data(), slices_.size());
   slices_.clear();

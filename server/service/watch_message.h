@@ -27,12 +27,16 @@ class WatchMessage {
 
   // In the wire format; one without events adds nothing.
   void Add(const std::shared_ptr<const EventBatch>& batch);
+  // Events in the wire format, as fields of the message; copied.
+  void AddCopy(absl::string_view events);
 
   // Whether it has no event.
   bool empty() const { return slices_.empty() && own_.empty(); }
 
   int64_t watermark_us = 0;
   uint64_t lost = 0;
+  // Empty: none.
+  std::string resume_token;
 
   // The whole message, about the namespace `map`. Leaves this one empty.
   grpc::ByteBuffer Take(absl::string_view map);

@@ -3,15 +3,12 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "server/engine/error.h"
-#include "server/service/convert.h"
-#include "server/service/event_codec.h"
+#include "server/service/log_source.h"
 #include "server/service/status.h"
 #include "server/service/watch_message.h"
+#include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
 namespace {
@@ -40,70 +37,49 @@ WatchStream* WatchStream::Start(WatchHub* hub, const Registry& registry,
 absl::Status WatchStream::Open(const Registry& registry,
                                grpc::ByteBuffer request) {
   using Traits = grpc::SerializationTraits<v1::WatchExpiredRequest>;
-  if (!Traits::Deserialize(&request, &request_).ok()) {
+  v1::WatchExpiredRequest parsed;
+  if (!Traits::Deserialize(&request, &parsed).ok()) {
     return absl::InvalidArgumentError(
         "the request is not a timecache.v1.WatchExpiredRequest: send one that "
         "was made from the service's proto");
   }
-  const int count = request_.namespaces_size();
-  if (count == 0 || count > kMaxNamespaces) {
-    return InvalidField(
-        "namespaces",
-        absl::StrCat("must be 1 to ", kMaxNamespaces, " names, not ", count));
-  }
-  if (std::set<std::string>(request_.namespaces().begin(),
-                            request_.namespaces().end())
-          .size() != static_cast<size_t>(count)) {
-    return InvalidField("namespaces", "must name each namespace once");
-  }
-  if (request_.key_prefix().size() > kMaxKeyBytes) {
-    return InvalidField(
-        "key_prefix",
-        absl::StrCat("must be at most ", kMaxKeyBytes, " bytes, not ",
-                     request_.key_prefix().size()));
-  }
-  if (request_.has_heartbeat_interval()) {
-    const auto interval_us =
-        ToMicros(request_.heartbeat_interval(), "heartbeat_interval");
-    if (!interval_us.ok()) return interval_us.status();
-    if (*interval_us < kMinHeartbeatUs || *interval_us > kMaxHeartbeatUs) {
-      return InvalidField("heartbeat_interval", "must be between 10ms and 1h");
-    }
-    interval_us_ = *interval_us;
-  }
-  if (!v1::WatchStart_IsValid(request_.start())) {
-    return InvalidField("start",
-                        absl::StrCat("has no value ", request_.start()));
-  }
+  absl::StatusOr<WatchRequest> valid = ToWatchRequest(parsed);
+  if (!valid.ok()) return valid.status();
+  request_ = *std::move(valid);
   std::vector<std::shared_ptr<TimeCacheMap>> maps;
-  for (const std::string& name : request_.namespaces()) {
+  for (const std::string& name : request_.namespaces) {
     auto map = registry.Find(name);
     if (!map.ok()) return map.status();
     maps.push_back(*std::move(map));
   }
-  if (absl::Status status = hub_->Add(self_); !status.ok()) return status;
-  const ExpiryLog::Start start = request_.start() == v1::WATCH_START_EARLIEST
-                                     ? ExpiryLog::Start::kEarliest
-                                     : ExpiryLog::Start::kNow;
   absl::MutexLock lock(&mu_);
   for (auto& map : maps) {
-    Source& source = sources_.emplace_back();
-    source.map = std::move(map);
-    source.cursor = source.map->Subscribe(
-        start, hub_->clock()->NowUs(),
-        [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)] {
-          if (auto stream = weak.lock()) hub->Notify(stream);
-        });
+    std::string name = map->name();
+    auto source = OpenSource(std::move(map), hub_->clock()->NowUs());
+    if (!source.ok()) return source.status();
     // The first message is due now: it says that the watch stands.
-    source.heartbeat_us = INT64_MIN;
+    sources_.push_back({std::move(name), *std::move(source), INT64_MIN});
   }
-  return absl::OkStatus();
+  // Last, so that nothing wakes a stream that fails to open. What is told
+  // before is read when the stream starts.
+  return hub_->Add(self_);
+}
+
+absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
+    std::shared_ptr<TimeCacheMap> map, int64_t now_us) {
+  auto wake = [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)] {
+    if (auto stream = weak.lock()) hub->Notify(stream);
+  };
+  return LogSource::Open(std::move(map), &request_, now_us, std::move(wake));
 }
 
 void WatchStream::OnWake(Wake why) {
   absl::MutexLock lock(&mu_);
   if (ended_) return;
-  if (why == Wake::kDrain) draining_ = true;
+  if (why == Wake::kDrain) {
+    draining_ = true;
+    for (Source& source : sources_) source.source->OnDrain();
+  }
   if (why != Wake::kReady) {
     for (Source& source : sources_) source.heartbeat_us = INT64_MIN;
   }
@@ -157,48 +133,43 @@ void WatchStream::Pump() {
   if (draining_) {
     End(absl::OkStatus());
   } else {
-    SetTimer();
+    SetTimer(now_us);
   }
 }
 
 // Fills message_ with what the source has; false if there is nothing to say.
 bool WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
-  if (heartbeat) source->map->RefreshWatermark(now_us);
+  if (heartbeat) source->source->RefreshWatermark(now_us);
   WatchMessage message;
   for (int reads = 0; reads < kMaxEmptyReads; ++reads) {
-    const ExpiryLog::Chunk chunk = source->cursor->Read(kMaxMessageBytes);
-    for (const auto& batch : chunk.batches) {
-      message.Add(Filter(batch, source->map->name(), request_.key_prefix(),
-                         request_.keys_only()));
-    }
-    message.lost += chunk.lost;
-    message.watermark_us = chunk.watermark_us;
+    const WatchSource::Reading reading = source->source->Read(now_us, &message);
     const bool told = !message.empty() || message.lost > 0;
-    if (chunk.closed && !told) {
-      End(ErrorWithReason(
-          absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
-          absl::StrCat("namespace ", source->map->name(), " was deleted")));
+    if (!reading.end.ok() && !told) {
+      End(reading.end);
       return false;
     }
-    if (!chunk.more) {
+    if (!reading.more) {
       if (!told && !heartbeat) return false;
       // Only now: a heartbeat is due until the watermark behind all events is
       // told, also where the last of them are filtered out.
-      source->heartbeat_us = draining_ ? kNeverUs : now_us + interval_us_;
+      source->heartbeat_us =
+          draining_ ? kNeverUs : now_us + request_.heartbeat_us;
       break;
     }
     if (told) break;
   }
   // A filter that lets nothing pass still tells how far it has come.
-  message_ = message.Take(source->map->name());
+  message_ = message.Take(source->map);
   return true;
 }
 
-void WatchStream::SetTimer() {
+void WatchStream::SetTimer(int64_t now_us) {
   int64_t due_us = kNeverUs;
-  for (const Source& source : sources_)
-    due_us = std::min(due_us, source.heartbeat_us);
+  for (const Source& source : sources_) {
+    due_us = std::min(
+        {due_us, source.heartbeat_us, source.source->NextDueUs(now_us)});
+  }
   hub_->SetTimer(self_, due_us);
 }
 

@@ -8,40 +8,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/expiry_log.h"
 #include "server/engine/registry.h"
 #include "server/service/watch_hub.h"
-#include "timecache/v1/timecache.pb.h"
+#include "server/service/watch_request.h"
+#include "server/service/watch_source.h"
 
 namespace timecache {
 
-// Cursors on the logs of the watched namespaces, and one message in flight: the
-// log's own bytes, which all watchers without a filter share, and a few of the
-// stream's. A reader that does not read costs its cursors and that message:
-// nothing is gathered for it, and when it reads again the log says what it
-// lost.
+// A source for each watched namespace, and one message in flight. A reader that
+// does not read costs its places in the sources and that message: nothing is
+// gathered for it, and when it reads again the log says what it lost.
 //
 // Thread-safe. Owns itself from Start to OnDone.
 class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                           public Watcher,
                           public std::enable_shared_from_this<WatchStream> {
  public:
-  static constexpr int kMaxNamespaces = 64;
-  static constexpr int64_t kMinHeartbeatUs = 10'000;
-  static constexpr int64_t kMaxHeartbeatUs = 3'600 * kMicrosPerSecond;
-  static constexpr int64_t kDefaultHeartbeatUs = kMicrosPerSecond;
-  // Encoded events that one message takes from the log, unless the first batch
-  // is larger. That is one of at most kMaxEventBatchBytes of keys and values
-  // and less than 200 B for each event around them: less than 3 MiB, where
-  // gRPC's clients take 4 MiB unless told. Or it is a single larger value.
-  static constexpr int64_t kMaxMessageBytes =
-      static_cast<int64_t>(kMaxEventBatchBytes);
   // Messages whose events were all filtered out, until others have their turn.
   static constexpr int kMaxEmptyReads = 16;
 
@@ -58,9 +47,8 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
  private:
   struct Source {
-    std::shared_ptr<TimeCacheMap> map;
-    // After the map, which owns the log: destroyed before it.
-    std::unique_ptr<ExpiryLog::Cursor> cursor;
+    std::string map;
+    std::unique_ptr<WatchSource> source;
     // A message is due by then, with or without events.
     int64_t heartbeat_us = 0;
   };
@@ -68,15 +56,17 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   explicit WatchStream(WatchHub* hub) : hub_(hub) {}
 
   absl::Status Open(const Registry& registry, grpc::ByteBuffer request);
+  absl::StatusOr<std::unique_ptr<WatchSource>> OpenSource(
+      std::shared_ptr<TimeCacheMap> map, int64_t now_us);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   WatchHub* const hub_;
-  v1::WatchExpiredRequest request_;
-  int64_t interval_us_ = kDefaultHeartbeatUs;
+  // Constant once the stream is open.
+  WatchRequest request_;
   // Itself, until OnDone.
   std::shared_ptr<WatchStream> self_;
 

@@ -1,0 +1,75 @@
+#include "server/service/log_source.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/service/event_codec.h"
+#include "server/service/resume_token.h"
+
+namespace timecache {
+namespace {
+
+absl::Status LossError(const std::string& map, uint64_t lost) {
+  return ErrorWithReason(
+      absl::StatusCode::kOutOfRange, "RESUME_POINT_TRIMMED",
+      absl::StrCat("namespace ", map, " no longer retains ", lost,
+                   " events that this watch has not read: watch without "
+                   "fail_on_loss, or begin anew without a resume token"),
+      {{"namespace", map}, {"lost", absl::StrCat(lost)}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WatchSource>> LogSource::Open(
+    std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,
+    int64_t now_us, std::function<void()> wake) {
+  std::unique_ptr<ExpiryLog::Cursor> cursor;
+  const auto point = request->resume_points.find(map->name());
+  if (point == request->resume_points.end()) {
+    cursor = map->Subscribe(request->start, now_us, std::move(wake));
+  } else {
+    auto resumed = map->Resume(point->second, now_us, std::move(wake));
+    if (!resumed.ok()) {
+      return WithMetadata(resumed.status(), "namespace", map->name());
+    }
+    cursor = *std::move(resumed);
+  }
+  return std::unique_ptr<WatchSource>(
+      new LogSource(std::move(map), request, std::move(cursor)));
+}
+
+LogSource::LogSource(std::shared_ptr<TimeCacheMap> map,
+                     const WatchRequest* request,
+                     std::unique_ptr<ExpiryLog::Cursor> cursor)
+    : request_(request), map_(std::move(map)), cursor_(std::move(cursor)) {}
+
+WatchSource::Reading LogSource::Read(int64_t /*now_us*/,
+                                     WatchMessage* message) {
+  const ExpiryLog::Chunk chunk = cursor_->Read(kMaxMessageBytes);
+  if (chunk.lost > 0 && request_->fail_on_loss) {
+    return {.more = false, .end = LossError(map_->name(), chunk.lost)};
+  }
+  for (const auto& batch : chunk.batches) {
+    message->Add(
+        Filter(batch, map_->name(), request_->key_prefix, request_->keys_only));
+  }
+  message->lost += chunk.lost;
+  message->watermark_us = chunk.watermark_us;
+  message->resume_token = EncodeResumeToken(map_->name(), chunk.point);
+  Reading reading;
+  reading.more = chunk.more;
+  if (chunk.closed) {
+    reading.end = ErrorWithReason(
+        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+        absl::StrCat("namespace ", map_->name(), " was deleted"));
+  }
+  return reading;
+}
+
+void LogSource::RefreshWatermark(int64_t now_us) {
+  map_->RefreshWatermark(now_us);
+}
+
+}  // namespace timecache
