@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/engine/error.h"
 #include "tests/support/map_harness.h"
 
 namespace timecache {
@@ -389,6 +390,101 @@ TEST(ExpiryLogTest, ASubscriptionToAClosedLogFindsItClosed) {
   log.Close();
   const auto cursor = Subscribe(&log, Start::kNow);
   EXPECT_TRUE(ReadAll(cursor.get()).closed);
+}
+
+// What a reader sees who leaves after each read and comes back by his point.
+TEST(ExpiryLogTest, ResumingIsAsIfTheCursorHadStayed) {
+  ExpiryLog log(kMaxRetentionUs, kMiB);
+  ExpiryLog::Point point = Subscribe(&log, Start::kNow)->Read(kMiB).point;
+  EXPECT_EQ(point.log_id, log.id());
+  std::vector<std::string> keys;
+  int64_t watermark_us = INT64_MIN;
+  for (int64_t i = 1; i <= 20; ++i) {
+    log.Append(BatchOf(i, {absl::StrCat("a", i), absl::StrCat("b", i)}), i, i);
+    if (i % 3 != 0) continue;
+    const auto cursor = *log.Resume(point, 0, [] {});
+    const ExpiryLog::Chunk chunk = cursor->Read(1);
+    ASSERT_EQ(chunk.batches.size(), 1u);
+    for (int j = 0; j < 2; ++j) {
+      keys.emplace_back(chunk.batches[0]->event(j).key);
+    }
+    EXPECT_GE(chunk.watermark_us, watermark_us);
+    EXPECT_EQ(chunk.lost, 0u);
+    watermark_us = chunk.watermark_us;
+    point = chunk.point;
+  }
+  EXPECT_THAT(keys, ElementsAre("a1", "b1", "a2", "b2", "a3", "b3", "a4", "b4",
+                                "a5", "b5", "a6", "b6"));
+  EXPECT_EQ(watermark_us, 6);
+}
+
+TEST(ExpiryLogTest, APointThatIsTrimmedTellsExactlyWhatIsLost) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"read"}), 100);
+  const auto reader = Subscribe(&log, Start::kEarliest);
+  const ExpiryLog::Point point = reader->Read(kMiB).point;
+  Append(&log, BatchOf(200, {"lost", "lost too"}), 200);
+  reader->Read(kMiB);
+  log.Trim(200 + kSecond);
+  Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
+  const auto resumed = *log.Resume(point, 0, [] {});
+  const Reading reading = ReadAll(resumed.get());
+  EXPECT_EQ(reading.lost, 2u);
+  EXPECT_THAT(Keys(reading), ElementsAre("kept"));
+}
+
+TEST(ExpiryLogTest, SkippedEventsAreLostToWhoComesBack) {
+  ExpiryLog log(0, kMiB);
+  auto cursor = Subscribe(&log, Start::kNow);
+  const ExpiryLog::Point point = cursor->Read(kMiB).point;
+  cursor.reset();
+  log.Skip(7);
+  EXPECT_EQ(ReadAll(log.Resume(point, 0, [] {})->get()).lost, 7u);
+}
+
+TEST(ExpiryLogTest, APointOfAnotherLogOrOneAheadIsRefused) {
+  ExpiryLog log(kSecond, kMiB), other(kSecond, kMiB);
+  EXPECT_NE(log.id(), other.id());
+  // Three that died are on their way into the log.
+  ExpiryLog::Point point = Subscribe(&log, Start::kNow, 0, 3)->Read(kMiB).point;
+  EXPECT_TRUE(log.Resume(point, 3, [] {}).ok());
+  const absl::Status ahead = log.Resume(point, 2, [] {}).status();
+  EXPECT_EQ(ahead.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(ReasonOf(ahead), "RESUME_POINT_AHEAD");
+  const absl::Status changed = other.Resume(point, 3, [] {}).status();
+  EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(changed), "LOG_CHANGED");
+  EXPECT_EQ(other.GetStatistics().cursors, 0);
+}
+
+class Follower final : public ExpiryLog::Follower {
+ public:
+  void OnAppend(uint64_t first_event,
+                const std::shared_ptr<const EventBatch>& batch) override {
+    for (int i = 0; i < batch->size(); ++i) {
+      told.push_back(absl::StrCat(first_event + static_cast<uint64_t>(i), "=",
+                                  std::string(batch->event(i).key)));
+    }
+  }
+  std::vector<std::string> told;
+};
+
+TEST(ExpiryLogTest, AFollowerIsToldOfWhatItAsksForAndKeepsEventsWanted) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  Follower now, earliest;
+  EXPECT_EQ(log.Follow(&now, Start::kNow, 3), 5u);
+  EXPECT_EQ(log.Follow(&earliest, Start::kEarliest, 3), 0u);
+  Append(&log, BatchOf(200, {"c"}), 200);
+  EXPECT_THAT(now.told, ElementsAre("2=c"));
+  EXPECT_THAT(earliest.told, ElementsAre("0=a", "1=b", "2=c"));
+  log.SetRetention(0, kMiB, 200);
+  log.Unfollow(&earliest);
+  EXPECT_TRUE(log.Wanted());
+  log.Unfollow(&now);
+  EXPECT_FALSE(log.Wanted());
+  Append(&log, BatchOf(300, {"d"}), 300);
+  EXPECT_EQ(now.told.size(), 1u);
 }
 
 }  // namespace

@@ -137,7 +137,9 @@ TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {
     rest.set_namespace_(map);
     SetTime(watermark_us, rest.mutable_watermark());
     rest.set_lost(lost);
-    ASSERT_EQ(EncodeRest(map, watermark_us, lost), rest.SerializeAsString());
+    rest.set_resume_token(std::string(random.Number(6), 't'));
+    ASSERT_EQ(EncodeRest(map, watermark_us, lost, rest.resume_token()),
+              rest.SerializeAsString());
   }
 }
 

@@ -46,6 +46,17 @@ TEST(Status, EveryCodeKeepsItselfItsMessageAndItsReason) {
   }
 }
 
+TEST(Status, MetadataTravelsWithTheReason) {
+  const absl::Status status =
+      WithMetadata(ErrorWithReason(absl::StatusCode::kOutOfRange, "TRIMMED",
+                                   "gone", {{"lost", "7"}}),
+                   "namespace", "orders");
+  const google::rpc::ErrorInfo info = InfoOf(ToGrpcStatus(status));
+  EXPECT_EQ(info.metadata_size(), 2);
+  EXPECT_EQ(info.metadata().at("lost"), "7");
+  EXPECT_EQ(info.metadata().at("namespace"), "orders");
+}
+
 TEST(Status, WithoutAReasonTheCodesNameIsOne) {
   EXPECT_EQ(InfoOf(ToGrpcStatus(absl::CancelledError("gone"))).reason(),
             "CANCELLED");

@@ -21,6 +21,7 @@ ErrorParts PartsOf(const grpc::Status& status) {
     if (detail.UnpackTo(&info)) {
       parts.domain = info.domain();
       parts.reason = info.reason();
+      parts.metadata.insert(info.metadata().begin(), info.metadata().end());
     } else if (detail.UnpackTo(&bad_request)) {
       EXPECT_EQ(bad_request.field_violations_size(), 1);
       parts.field = bad_request.field_violations(0).field();

@@ -6,6 +6,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,7 @@ struct ErrorParts {
   // Of google.rpc.ErrorInfo; empty if there is none.
   std::string domain;
   std::string reason;
+  std::map<std::string, std::string> metadata;
   // Of google.rpc.BadRequest's only violation; empty if there is none.
   std::string field;
   std::string description;

@@ -53,7 +53,8 @@ void WatchReader::Check(const v1::WatchExpiredResponse& message) {
       progress_.begin(), progress_.end(),
       [&](const Progress& p) { return p.name == message.namespace_(); });
   if (it == progress_.end()) {
-    it = progress_.insert(it, Progress{message.namespace_()});
+    it = progress_.emplace(it);
+    it->name = message.namespace_();
   }
   const int64_t watermark_us = ToUs(message.watermark());
   EXPECT_GE(watermark_us, it->watermark_us) << message.namespace_();
@@ -66,6 +67,7 @@ void WatchReader::Check(const v1::WatchExpiredResponse& message) {
     it->last_death_us = death_us;
   }
   it->watermark_us = watermark_us;
+  it->token = message.resume_token();
   lost_ += message.lost();
   events_ += static_cast<size_t>(message.events_size());
   largest_message_bytes_ =
@@ -87,6 +89,13 @@ std::vector<v1::ExpiredEvent> WatchReader::ReadUpTo(int64_t time_us,
                 << " came to " << time_us << ": " << status.error_code() << " "
                 << status.error_message();
   return events;
+}
+
+std::string WatchReader::token(const std::string& name) const {
+  for (const Progress& progress : progress_) {
+    if (progress.name == name) return progress.token;
+  }
+  return "";
 }
 
 grpc::Status WatchReader::Drain() {

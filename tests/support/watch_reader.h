@@ -44,6 +44,9 @@ class WatchReader {
   grpc::Status Drain();
   void Cancel() { context_.TryCancel(); }
 
+  // The token of the last message of `name`; empty if there was none.
+  std::string token(const std::string& name = "default") const;
+
   // Of all messages so far.
   uint64_t lost() const { return lost_; }
   size_t largest_message_bytes() const { return largest_message_bytes_; }
@@ -55,6 +58,7 @@ class WatchReader {
     std::string name;
     int64_t watermark_us = INT64_MIN;
     int64_t last_death_us = INT64_MIN;
+    std::string token;
   };
 
   void Check(const v1::WatchExpiredResponse& message);
