@@ -184,8 +184,9 @@ class ExpiryLog {
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
   std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  // Events ever appended or skipped: the next event's number.
-  uint64_t next_seq_ ABSL_GUARDED_BY(mu_) = 0;
+  // The next event's number: one for each that was appended or skipped, from 1
+  // on, as a message in which it is 0 says nothing.
+  uint64_t next_seq_ ABSL_GUARDED_BY(mu_) = 1;
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
