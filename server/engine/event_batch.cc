@@ -40,6 +40,19 @@ class PlainFormat final : public EventFormat {
             header.version, header.put_us, header.deadline_us};
   }
 
+  // The event as Write writes it, its id and the attempt.
+  std::string WriteDelivery(absl::string_view frame, const ExpiredEvent& event,
+                            uint64_t event_id, int attempt) const override {
+    const auto attempt32 = static_cast<uint32_t>(attempt);
+    std::string out(sizeof(Header) + event.key.size() + event.value.size() +
+                        sizeof(event_id) + sizeof(attempt32),
+                    '\0');
+    char* const to = Write(frame, event, out.data());
+    std::memcpy(to, &event_id, sizeof(event_id));
+    std::memcpy(to + sizeof(event_id), &attempt32, sizeof(attempt32));
+    return out;
+  }
+
  private:
   struct Header {
     uint64_t version;
@@ -67,6 +80,28 @@ EventBatch::EventBatch(absl::string_view map, const Death& death,
       format_(format),
       frame_(format->Frame(map, death)),
       max_overhead_(format->MaxOverhead(frame_)) {}
+
+EventBatch::EventBatch(Alike, const EventBatch& other)
+    : death_(other.death_),
+      format_(other.format_),
+      frame_(other.frame_),
+      max_overhead_(other.max_overhead_) {}
+
+std::shared_ptr<const EventBatch> EventBatch::Select(
+    absl::Span<const int> events) const {
+  const std::shared_ptr<EventBatch> batch(new EventBatch(Alike(), *this));
+  batch->offsets_.reserve(events.size());
+  for (const int i : events) batch->Add(event(i));
+  batch->ShrinkToFit();
+  return batch;
+}
+
+absl::string_view EventBatch::encoded(int i) const {
+  const size_t begin = offsets_[static_cast<size_t>(i)];
+  const size_t end =
+      i + 1 < size() ? offsets_[static_cast<size_t>(i) + 1] : used_;
+  return encoded().substr(begin, end - begin);
+}
 
 void EventBatch::Reserve(int64_t events, int64_t payload_bytes) {
   const size_t most = std::min(static_cast<size_t>(events),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace timecache {
 
@@ -52,6 +53,11 @@ class EventFormat {
   // Reads what Write wrote; views into it.
   virtual ExpiredEvent Read(absl::string_view frame,
                             const char* from) const = 0;
+  // One event by itself, as it was given to a consumer group: what a dead
+  // letter's value is.
+  virtual std::string WriteDelivery(absl::string_view frame,
+                                    const ExpiredEvent& event,
+                                    uint64_t event_id, int attempt) const = 0;
 
   // The engine's own: for whoever reads events one by one.
   static const EventFormat* Plain();
@@ -89,8 +95,16 @@ class EventBatch {
                          data_.get() + offsets_[static_cast<size_t>(i)]);
   }
 
-  // All events, one after the other, as the format writes them.
+  // All events, one after the other, as the format writes them; or one.
   absl::string_view encoded() const { return {data_.get(), used_}; }
+  absl::string_view encoded(int i) const;
+  // See EventFormat::WriteDelivery.
+  std::string EncodeDelivery(int i, uint64_t event_id, int attempt) const {
+    return format_->WriteDelivery(frame_, event(i), event_id, attempt);
+  }
+  // These events alone, in the order given, with the same death and format.
+  std::shared_ptr<const EventBatch> Select(absl::Span<const int> events) const;
+
   const EventFormat* format() const { return format_; }
 
   const Death& death() const { return death_; }
@@ -105,6 +119,9 @@ class EventBatch {
   struct Free {
     void operator()(char* data) const { std::free(data); }
   };
+
+  struct Alike {};
+  EventBatch(Alike, const EventBatch& other);
 
   void SetCapacity(size_t bytes);
 

@@ -40,6 +40,8 @@ constexpr char kDeathTime = Tag(ExpiredEvent::kDeathTimeFieldNumber, kBytes);
 constexpr char kDeliveredAt =
     Tag(ExpiredEvent::kDeliveredAtFieldNumber, kBytes);
 constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
+constexpr char kEventId = Tag(ExpiredEvent::kEventIdFieldNumber, kVarint);
+constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
 // Of google.protobuf.Timestamp.
 constexpr char kSeconds = Tag(1, kVarint);
 constexpr char kNanos = Tag(2, kVarint);
@@ -217,6 +219,25 @@ class WireEventFormat final : public EventFormat {
       if (tag == kDeadline) event.deadline_us = TimeUs(bytes);
     }
     return event;
+  }
+
+  // A timecache.v1.ExpiredEvent.
+  std::string WriteDelivery(absl::string_view frame,
+                            const timecache::ExpiredEvent& event,
+                            uint64_t event_id, int attempt) const override {
+    const auto attempts = static_cast<uint64_t>(attempt);
+    std::string out(MaxOverhead(frame) + event.key.size() +
+                        event.value.size() + NumberSize(event_id) +
+                        NumberSize(attempts),
+                    '\0');
+    char* to = Write(frame, event, out.data());
+    to = PutNumber(kEventId, event_id, to);
+    to = PutNumber(kAttempt, attempts, to);
+    out.resize(static_cast<size_t>(to - out.data()));
+    uint64_t size;
+    // Without the tag and the length that make it a field.
+    return out.substr(
+        static_cast<size_t>(GetVarint(out.data() + 1, &size) - out.data()));
   }
 };
 
