@@ -15,7 +15,13 @@
 
 namespace timecache {
 
-enum class Cause : uint8_t { kExpired, kEvicted, kRotated };
+enum class Cause : uint8_t {
+  kExpired,
+  kEvicted,
+  kRotated,
+  // Not dead: going to die at the batch's death_us.
+  kExpiring,
+};
 
 // One entry that died. The views live as long as the batch that it stands in.
 struct ExpiredEvent {

@@ -4,7 +4,7 @@
 
 namespace timecache {
 
-SegmentId SegmentTable::Allocate(uint32_t capacity, Place place,
+SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
                                  const RecordBase& base,
                                  Generation* generation) {
   SegmentId id = free_;
@@ -27,17 +27,14 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Place place,
   segment.generation = generation;
   segment.next = kNoSegment;
   generation->capacity += capacity;
-  if (generation->first == kNoSegment) {
-    generation->first = generation->open = id;
-  } else if (place == Place::kEnd) {
-    segment.previous = generation->open;
-    (*this)[generation->open].next = id;
-    generation->open = id;
-  } else {
-    segment.next = generation->first;
-    (*this)[generation->first].previous = id;
+  segment.previous = generation->last;
+  if (generation->last == kNoSegment) {
     generation->first = id;
+  } else {
+    (*this)[generation->last].next = id;
   }
+  generation->last = id;
+  if (use == Use::kOpen) generation->open = id;
   return id;
 }
 
@@ -52,8 +49,9 @@ Block<char[]> SegmentTable::Free(SegmentId id) {
   if (segment.next != kNoSegment) {
     (*this)[segment.next].previous = segment.previous;
   } else {
-    generation->open = segment.previous;
+    generation->last = segment.previous;
   }
+  if (generation->open == id) generation->open = kNoSegment;
   generation->capacity -= segment.capacity;
   memory_bytes_ -= segment.capacity;
   Block<char[]> data = std::move(segment.data);

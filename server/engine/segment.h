@@ -47,6 +47,9 @@ struct alignas(64) Segment {
   uint32_t dead = 0;
   // How far compaction has come, or kNotCompacting.
   uint32_t compacted = kNotCompacting;
+  // Its count is the segment's stamp: no other segment of the shard ever has
+  // the same, this one neither once it was emptied and begins anew, and it
+  // grows along a generation's chain.
   RecordBase base;
   Generation* generation = nullptr;
   // Neighbours in the generation's chain.
@@ -67,8 +70,11 @@ struct Generation {
 
   // When it dies; kDead once it was killed by hand.
   int64_t death_us;
+  // The ends of the chain, which grows at its last.
   SegmentId first = kNoSegment;
-  // The one that is appended to; the last of the chain.
+  SegmentId last = kNoSegment;
+  // The one that is appended to, which only large records in segments of their
+  // own may stand behind; kNoSegment if there is none.
   SegmentId open = kNoSegment;
   // Capacity of the chain, by which the next segment is sized.
   int64_t capacity = 0;
@@ -98,10 +104,10 @@ class SegmentTable {
     return kMaxSegments - next_id_ + free_count_ >= kReserve;
   }
 
-  // A segment of `capacity` bytes at the end of the generation's chain, where
-  // it is the one to append to, or at its front.
-  enum class Place { kEnd, kFront };
-  SegmentId Allocate(uint32_t capacity, Place place, const RecordBase& base,
+  // A segment of `capacity` bytes at the end of the generation's chain: the one
+  // to append to from now on, or one for a single record.
+  enum class Use { kOpen, kSingle };
+  SegmentId Allocate(uint32_t capacity, Use use, const RecordBase& base,
                      Generation* generation);
 
   // Takes a segment out of its chain and frees its number. Returns its memory,

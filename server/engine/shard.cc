@@ -312,24 +312,26 @@ Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
 }
 
 RecordRef Shard::Append(const Record& record, Generation* generation) {
-  const RecordBase base = {record.count, record.put_us, record.ttl_us};
-  if (generation->open != kNoSegment) {
-    Segment& open = segments_[generation->open];
-    if (open.used == 0) open.base = base;
+  const SegmentId last = generation->open;
+  if (last != kNoSegment) {
+    Segment& open = segments_[last];
+    if (open.used == 0) open.base = NewBase(record);
     const size_t size = EncodedSize(record, open.base);
     if (size <= open.capacity - open.used && open.used < kMaxSegmentBytes) {
       EncodeRecord(record, open.base, open.data.get() + open.used);
-      const RecordRef ref = MakeRef(generation->open, open.used);
+      const RecordRef ref = MakeRef(last, open.used);
       open.used += static_cast<uint32_t>(size);
       return ref;
     }
   }
+  const RecordBase base = NewBase(record);
   const size_t size = EncodedSize(record, base);
-  const SegmentId last = generation->open;
   SegmentId id;
   if (size > kMaxSharedRecordBytes) {
+    // An empty one would begin anew behind this one's stamp.
+    if (last != kNoSegment && segments_[last].used == 0) segments_.Free(last);
     id = segments_.Allocate(static_cast<uint32_t>(size),
-                            SegmentTable::Place::kFront, base, generation);
+                            SegmentTable::Use::kSingle, base, generation);
   } else {
     uint32_t capacity = std::max(SegmentBytesFor(generation->capacity),
                                  static_cast<uint32_t>(size));
@@ -338,7 +340,7 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
       capacity =
           std::max(capacity, std::bit_ceil(static_cast<uint32_t>(size) * 2));
     }
-    id = segments_.Allocate(capacity, SegmentTable::Place::kEnd, base,
+    id = segments_.Allocate(capacity, SegmentTable::Use::kOpen, base,
                             generation);
     if (last != kNoSegment) {
       if (segments_[last].used == segments_[last].dead) {
@@ -352,6 +354,12 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
   EncodeRecord(record, base, segment.data.get());
   segment.used = static_cast<uint32_t>(size);
   return MakeRef(id, 0);
+}
+
+// What a segment that begins with this record is written against. The count is
+// nobody's version: its stamp.
+RecordBase Shard::NewBase(const Record& record) {
+  return {count_++, record.put_us, record.ttl_us};
 }
 
 // Counts what an operation changes; where limits hold, at once.
@@ -381,13 +389,13 @@ void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
   Segment& segment = segments_[id];
   MarkRecordDead(segment.data.get() + offset);
   segment.dead += static_cast<uint32_t>(size);
-  const bool all_dead = segment.dead == segment.used;
-  if (id == segment.generation->open) {
-    if (all_dead) segment.used = segment.dead = 0;
-  } else if (all_dead) {
-    segments_.Free(id);
+  const bool open = id == segment.generation->open;
+  if (segment.dead < segment.used) {
+    if (!open) QueueIfSparse(id);
+  } else if (open && id == segment.generation->last) {
+    segment.used = segment.dead = 0;
   } else {
-    QueueIfSparse(id);
+    segments_.Free(id);
   }
 }
 

@@ -13,12 +13,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/engine/clock.h"
 #include "server/engine/compact_index.h"
+#include "server/engine/live_place.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
 #include "server/engine/segment.h"
@@ -140,6 +142,33 @@ class Shard {
   std::unique_ptr<Generation> KillLocked(int64_t death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // --- What is going to die.
+
+  // Live generations that are listed, and records that are read, under the
+  // lock; and most bytes of the latter's keys and values, but for a single
+  // larger one.
+  static constexpr size_t kMaxLiveMarks = 64;
+  static constexpr int kReadRecords = 64;
+  static constexpr int64_t kReadBytes = 64 << 10;
+
+  // Lists generations that die after `after_us` and `now_us`, in order, with
+  // how far they go, until the first one past `until_us`, which is listed, too,
+  // or until `marks` is full. Returns their number.
+  size_t ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
+                  absl::Span<LiveMark> marks) ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes a live record, or returns false: then the step ends before it. Runs
+  // under the lock, so it must only copy.
+  using LiveVisitor =
+      absl::FunctionRef<bool(const Record& record, uint64_t version)>;
+  // One step of a walk over the live records of the generation that dies then;
+  // none, if that is not after `now_us`. Returns whether it is through: then
+  // `*place` is behind all that was ever put there. What is put there later,
+  // the next step will find. A record that compaction moves during the walk may
+  // be visited twice.
+  bool ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
+                LiveVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t width_us() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // --- Sweep, of detached generations only. One thread at a time.
 
   // The segment, which may be read without the lock until it is freed.
@@ -202,6 +231,7 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordRef Append(const Record& record, Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordBase NewBase(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LimitHit Charge(int64_t entries, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SettleCharges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -213,6 +243,12 @@ class Shard {
   void FindMoving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Move(const Moving& moving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReleaseIfEmpty(Generation* generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  bool Holds(const Generation& generation, const SegmentPlace& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  SegmentPlace EndOf(SegmentId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  SegmentPlace* NextUnread(const Generation& generation, LivePlace* place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.

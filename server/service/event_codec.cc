@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
+#include "server/engine/check.h"
 #include "server/engine/clock.h"
 #include "server/service/convert.h"
 #include "timecache/v1/timecache.pb.h"
@@ -146,6 +147,8 @@ v1::ExpiryCause ToProto(Cause cause) {
       return v1::EXPIRY_CAUSE_EVICTED;
     case Cause::kRotated:
       return v1::EXPIRY_CAUSE_ROTATED;
+    case Cause::kExpiring:
+      return v1::EXPIRY_CAUSE_EXPIRING;
   }
   return v1::EXPIRY_CAUSE_UNSPECIFIED;
 }
@@ -226,9 +229,8 @@ class WireEventFormat final : public EventFormat {
                             const timecache::ExpiredEvent& event,
                             uint64_t event_id, int attempt) const override {
     const auto attempts = static_cast<uint64_t>(attempt);
-    std::string out(MaxOverhead(frame) + event.key.size() +
-                        event.value.size() + NumberSize(event_id) +
-                        NumberSize(attempts),
+    std::string out(MaxOverhead(frame) + event.key.size() + event.value.size() +
+                        NumberSize(event_id) + NumberSize(attempts),
                     '\0');
     char* to = Write(frame, event, out.data());
     to = PutNumber(kEventId, event_id, to);
@@ -277,6 +279,35 @@ std::shared_ptr<const EventBatch> Filter(
   }
   filtered->ShrinkToFit();
   return filtered;
+}
+
+void AppendDelivery(const Delivery& delivery, bool keys_only, std::string* to) {
+  TIMECACHED_CHECK(delivery.batch->format() == WireFormat());
+  uint64_t size;
+  const char* const body =
+      GetVarint(delivery.batch->encoded(delivery.index).data() + 1, &size);
+  absl::string_view before(body, size);
+  absl::string_view behind;
+  if (keys_only) {
+    const absl::string_view value = delivery.event().value;
+    if (!value.empty()) {
+      const auto end = static_cast<size_t>(value.data() + value.size() - body);
+      behind = before.substr(end);
+      before = before.substr(0, end - BytesSize(value));
+    }
+  }
+  const auto attempt = static_cast<uint64_t>(delivery.attempt);
+  size = before.size() + behind.size() + NumberSize(delivery.event_id) +
+         NumberSize(attempt);
+  const size_t begin = to->size();
+  to->resize(begin + 1 + VarintSize(size) + size);
+  char* at = to->data() + begin;
+  *at++ = kEvents;
+  at = PutVarint(size, at);
+  at = PutRaw(before, at);
+  at = PutRaw(behind, at);
+  at = PutNumber(kEventId, delivery.event_id, at);
+  PutNumber(kAttempt, attempt, at);
 }
 
 }  // namespace timecache

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/event_batch.h"
+#include "server/engine/group_types.h"
 
 namespace timecache {
 
@@ -30,6 +31,11 @@ std::string EncodeRest(absl::string_view map, int64_t watermark_us,
 std::shared_ptr<const EventBatch> Filter(
     const std::shared_ptr<const EventBatch>& batch, absl::string_view map,
     absl::string_view key_prefix, bool keys_only);
+
+// Appends what a member of a group is given, as the field `events`: the event's
+// bytes as they lie in its batch, which must be in the wire format, with its
+// number and attempt; with `keys_only` without the value.
+void AppendDelivery(const Delivery& delivery, bool keys_only, std::string* to);
 
 }  // namespace timecache
 

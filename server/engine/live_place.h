@@ -1,0 +1,42 @@
+// Where a reader of live generations stands. See Shard::ReadLive.
+
+#ifndef TIMECACHED_SERVER_ENGINE_LIVE_PLACE_H_
+#define TIMECACHED_SERVER_ENGINE_LIVE_PLACE_H_
+
+#include <cstdint>
+
+#include "server/engine/segment.h"
+
+namespace timecache {
+
+// A place in a segment, good for as long as this has the same stamp.
+struct SegmentPlace {
+  SegmentId segment = kNoSegment;
+  uint64_t stamp = 0;
+  uint32_t offset = 0;
+
+  bool operator==(const SegmentPlace&) const = default;
+};
+
+// A place in a generation of one shard. Its records are appended at the end of
+// its chain of segments, or to its open segment, which need not be the last.
+// Compaction moves records there, too.
+struct LivePlace {
+  // Behind all segments of a lower stamp, and up to here in this one.
+  SegmentPlace last;
+  // Where the open segment was left for what is behind it.
+  SegmentPlace open;
+  // All records of a lower count have been read, wherever they are moved.
+  uint64_t read_count = 0;
+};
+
+// How far a generation goes: where a place stands that is through.
+struct LiveMark {
+  int64_t death_us = 0;
+  SegmentPlace last;
+  SegmentPlace open;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_LIVE_PLACE_H_
