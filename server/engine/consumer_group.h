@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_CONSUMER_GROUP_H_
 #define TIMECACHED_SERVER_ENGINE_CONSUMER_GROUP_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,9 +13,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "server/engine/expiry_log.h"
+#include "server/engine/group_ledger.h"
+#include "server/engine/group_member.h"
+#include "server/engine/group_turns.h"
 #include "server/engine/group_types.h"
 
 namespace timecache {
@@ -27,57 +32,105 @@ namespace timecache {
 //         (after NACK's delay)                      dead-letter namespace:
 //                                                   doomed --> settled)
 //
-// At least once: an event leaves by being settled, as a dead letter, or counted in
-// `lost`. Events come in the log's order at their first attempt; those of one key
-// one after the other: a later one waits until the earlier is settled.
+// At least once: an event leaves by being settled, as a dead letter, or counted
+// in `lost`. Events come in the log's order at their first attempt; those of
+// one key one after the other: a later one waits until the earlier is settled.
 //
-// Thread-safe. Reads no clock and owns no thread: every call says what time it is,
-// and somebody calls Advance. OnAppend is O(1); giving out and settling an event
-// cost O(log of what is unsettled). Memory: what the log shares with it, bounded by
-// max_backlog_bytes beside what members hold, and about 200 B for each event that
-// has been given out and is unsettled.
+// Thread-safe. Reads no clock and owns no thread: every call says what time it
+// is, and somebody calls Advance. OnAppend is O(1); giving out and settling an
+// event cost O(log of what is unsettled). Memory: what the log shares with it,
+// held to max_backlog_bytes by Advance, but for what members hold and for the
+// newest batch, which stays however large it is; and about 200 B for each event
+// that has been given out, or passed over, and is unsettled.
 class ConsumerGroup final : public ExpiryLog::Follower {
  public:
+  // `schedule(due_us)` is called when something becomes due: never under the
+  // group's lock. `log` is not owned and must outlive the group.
   ConsumerGroup(std::string name, const GroupOptions& options,
-                const ExpiryLog* log);
+                const ExpiryLog* log,
+                std::function<void(int64_t due_us)> schedule);
   ~ConsumerGroup() override;
 
   const std::string& name() const { return name_; }
+  GroupOptions options() const ABSL_LOCKS_EXCLUDED(mu_);
+  GroupStatistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What a member is given at once.
-  struct Chunk {
-    std::vector<Delivery> deliveries;
-    // Everything that died at or before this has been settled or lost. Never goes
-    // back.
-    int64_t watermark_us = 0;
-    // Events that the group lost and has told no member yet.
-    uint64_t lost = 0;
-    // Whether there is more for this member now.
-    bool more = false;
-    // The group or its map is gone: nothing comes after this.
-    bool closed = false;
-  };
+  using Chunk = GroupChunk;
+  using Member = GroupMember;
 
-  // A stream that takes part. Used by one thread at a time; may outlive the
-  // group's deletion, not the group. Its destruction gives back what it holds: to
-  // the others, at once. Not to be destroyed from its own `wake`.
-  class Member {
-   public:
-    ~Member();
-    // At most `max_events` and about `max_bytes` as they are encoded, at least one
-    // if there is one and the member is below its max_in_flight. What waits is
-    // shared out fairly among the members that could take it.
-    Chunk Take(int64_t now_us, int max_events, int64_t max_bytes);
-  };
-
-  // `wake` is called when there is something for this member to Take: once until
-  // it has taken all it may again, from any thread and under the group's lock: it
-  // must be quick, must not block and not call the group.
+  // `wake` is called when there is something for this member to Take: once
+  // until it has taken all it may again, from any thread and under the group's
+  // lock: it must be quick, must not block and not call the group. The first
+  // Take comes without it, and no Take calls its own member's.
   std::unique_ptr<Member> Join(int max_in_flight, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends all members: the group is being deleted.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- For ConsumerGroups.
+
+  void OnAppend(uint64_t first_event,
+                const std::shared_ptr<const EventBatch>& batch) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // After Follow: lower numbers are not heeded.
+  void Start(uint64_t first_event, int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetOptions(const GroupOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether there is a place for dead letters.
+  void SetDeadLetters(bool possible) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Settles some, at most to the first PUT_BACK, which must not be the first of
+  // all; returns how many.
+  size_t Settle(absl::Span<const Settlement> settlements, int64_t now_us,
+                absl::Span<SettleResult> results) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Until EndPutBack the event is not given out again.
+  absl::StatusOr<Delivery> BeginPutBack(const Settlement& settlement,
+                                        int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndPutBack(uint64_t event_id, bool done, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // When Advance next has something to do; kNeverUs if never.
+  int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Turns time-outs and delays that are over into events to be given out, and
+  // drops what is beyond max_backlog_bytes. Adds to `doomed` events that have
+  // been given out in vain, up to `max_doomed` there: each must come back in
+  // EndDeadLetter. Returns whether there is more to do now.
+  bool Advance(int64_t now_us, size_t max_doomed, std::vector<Delivery>* doomed)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndDeadLetter(uint64_t event_id, bool done, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  friend class GroupMember;
+
+  // Events that are given out, settled or given back under one lock: about a
+  // millisecond, for which the log may have to wait.
+  static constexpr int kMaxUnderLock = 1'024;
+  // Fresh events that one Take looks at: those that wait behind others of their
+  // keys are not given out.
+  static constexpr int kMaxOpened = 2 * kMaxUnderLock;
+
+  Chunk Take(Member* member, int64_t now_us, int max_events, int64_t max_bytes)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void TakeEvents(Member* member, int max_events, int64_t max_bytes,
+                  Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t Worth() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Schedule(int64_t due_us) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  const std::string name_;
+  const ExpiryLog* const log_;
+  const std::function<void(int64_t)> schedule_;
+
+  // Taken after the log's, and before what `wake` takes.
+  mutable absl::Mutex mu_;
+  GroupTurns turns_ ABSL_GUARDED_BY(mu_);
+  GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
+  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache

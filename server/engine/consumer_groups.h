@@ -22,8 +22,8 @@ namespace timecache {
 
 class TimeCacheMap;
 
-// Makes, finds, changes and deletes groups, settles their events, and lets their
-// time-outs happen. Thread-safe.
+// Makes, finds, changes and deletes groups, settles their events, and lets
+// their time-outs happen. Thread-safe.
 class ConsumerGroups {
  public:
   static constexpr size_t kMaxGroups = 64;
@@ -31,48 +31,92 @@ class ConsumerGroups {
   static constexpr int kMaxDeadLetters = 1'024;
 
   // Puts a dead letter where the map's options say; the engine's Registry does
-  // it, as it knows the other maps. `value` is the event as its format writes it by
-  // itself.
+  // it, as it knows the other maps. `value` is the event as its format writes
+  // it by itself.
   using DeadLetterSink = std::function<absl::Status(
       absl::string_view to_map, std::string key, std::string value)>;
 
   // `map` owns this and outlives it.
-  explicit ConsumerGroups(TimeCacheMap* map);
+  explicit ConsumerGroups(TimeCacheMap* map) : map_(map) {}
+  ConsumerGroups(const ConsumerGroups&) = delete;
+  ConsumerGroups& operator=(const ConsumerGroups&) = delete;
 
-  // ALREADY_EXISTS (GROUP_EXISTS), RESOURCE_EXHAUSTED (MAX_GROUPS), or
-  // INVALID_ARGUMENT about `group` (the name) or an option.
+  // ALREADY_EXISTS (GROUP_EXISTS), RESOURCE_EXHAUSTED (MAX_GROUPS),
+  // INVALID_ARGUMENT about `group` (the name) or an option, or NOT_FOUND
+  // (NAMESPACE_NOT_FOUND) if the map is being deleted.
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> Create(
       absl::string_view name, const GroupOptions& options,
-      ExpiryLog::Start start, int64_t now_us);
+      ExpiryLog::Start start, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
   // Creates it, with default options, if it is not there.
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> FindOrCreate(
-      absl::string_view name, ExpiryLog::Start start, int64_t now_us);
-  // NOT_FOUND (GROUP_NOT_FOUND).
+      absl::string_view name, ExpiryLog::Start start, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  // NOT_FOUND (GROUP_NOT_FOUND), or INVALID_ARGUMENT for a name that no group
+  // can have.
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> Find(
-      absl::string_view name) const;
+      absl::string_view name) const ABSL_LOCKS_EXCLUDED(mu_);
   // Ordered by name.
-  std::vector<std::shared_ptr<ConsumerGroup>> List() const;
+  std::vector<std::shared_ptr<ConsumerGroup>> List() const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Changes the options by `change`, which gets those in force.
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> Update(
       absl::string_view name,
-      const std::function<absl::Status(GroupOptions*)>& change);
-  absl::Status Delete(absl::string_view name);
+      const std::function<absl::Status(GroupOptions*)>& change)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  absl::Status Delete(absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
 
-  // Settles events of one group, each by itself, in order: `results` has as many.
-  // GROUP_NOT_FOUND if none can be tried. Callable from any thread.
+  // Settles events of one group, each by itself, in order: `results` has as
+  // many. GROUP_NOT_FOUND if none can be tried. Callable from any thread.
   absl::Status Settle(absl::string_view group,
                       absl::Span<const Settlement> settlements, int64_t now_us,
-                      absl::Span<SettleResult> results);
+                      absl::Span<SettleResult> results)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- For the map.
 
   // When Advance next has something to do; kNeverUs if never.
-  int64_t NextDueUs() const;
-  // Lets what has timed out be given out again, and puts dead letters. Returns
-  // whether there is more to do now.
-  bool Advance(int64_t now_us);
-  // Ends all members' streams: the map is being deleted.
-  void Close();
+  int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Lets what has timed out be given out again, drops what is beyond a group's
+  // max_backlog_bytes, and puts dead letters. Returns whether there is more to
+  // do now.
+  bool Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(sink_mu_, mu_);
+  // Ends all members' streams: the map is being deleted. The sink is not called
+  // any more once this returns.
+  void Close() ABSL_LOCKS_EXCLUDED(change_mu_, sink_mu_, mu_);
+
+  // Where dead letters go; empty: nowhere.
+  void SetDeadLetterMap(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+  // Set before use. Without it they cannot be put.
+  void SetDeadLetterSink(DeadLetterSink sink) ABSL_LOCKS_EXCLUDED(sink_mu_);
+
+ private:
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> Make(
+      absl::string_view name, const GroupOptions& options,
+      ExpiryLog::Start start, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_mu_) ABSL_LOCKS_EXCLUDED(mu_);
+  void PutBack(ConsumerGroup* group, const Settlement& settlement,
+               int64_t now_us, SettleResult* result);
+  void PutDeadLetter(ConsumerGroup* group, const Delivery& delivery,
+                     const std::string& to_map, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
+
+  TimeCacheMap* const map_;
+
+  // One change at a time. Taken before all locks of the map.
+  absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  bool closed_ ABSL_GUARDED_BY(change_mu_) = false;
+
+  // Held while dead letters are put: taken before what the sink takes.
+  absl::Mutex sink_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  DeadLetterSink sink_ ABSL_GUARDED_BY(sink_mu_);
+
+  // Held for moments; taken before the groups' own.
+  mutable absl::Mutex mu_;
+  absl::btree_map<std::string, std::shared_ptr<ConsumerGroup>> groups_
+      ABSL_GUARDED_BY(mu_);
+  std::string dead_letter_map_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache

@@ -19,10 +19,12 @@ uint64_t RandomId() {
 
 }  // namespace
 
-ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes)
+ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes,
+                     uint64_t first_event)
     : id_(RandomId()),
       retention_us_(retention_us),
-      retention_bytes_(retention_bytes) {}
+      retention_bytes_(retention_bytes),
+      next_seq_(first_event) {}
 
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
@@ -46,7 +48,12 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
 }
 
 void ExpiryLog::Skip(uint64_t events) {
+  Dropped dropped;
   absl::MutexLock lock(&mu_);
+  // Somebody may have come back for what is still here since it was asked
+  // whether these are wanted. Without it, the gap is before all that is
+  // retained, where it counts as lost.
+  while (!retained_.empty()) DropOldest(&dropped);
   next_seq_ += events;
 }
 

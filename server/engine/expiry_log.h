@@ -88,7 +88,9 @@ class ExpiryLog {
                           const std::shared_ptr<const EventBatch>& batch) = 0;
   };
 
-  ExpiryLog(int64_t retention_us, int64_t retention_bytes);
+  // `first_event` is the number of the first event, at least 1.
+  ExpiryLog(int64_t retention_us, int64_t retention_bytes,
+            uint64_t first_event = 1);
 
   uint64_t id() const { return id_; }
 
@@ -184,9 +186,8 @@ class ExpiryLog {
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
   std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  // The next event's number: one for each that was appended or skipped, from 1
-  // on, as a message in which it is 0 says nothing.
-  uint64_t next_seq_ ABSL_GUARDED_BY(mu_) = 1;
+  // The next event's number: one for each that was appended or skipped.
+  uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);

@@ -3,30 +3,17 @@
 #include <bit>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/engine/error.h"
+#include "server/engine/range_check.h"
 
 namespace timecache {
 namespace {
 
 std::string Text(int64_t time_us) {
   return absl::FormatDuration(absl::Microseconds(time_us));
-}
-
-absl::Status CheckDuration(absl::string_view field, int64_t value_us,
-                           int64_t least_us, int64_t most_us) {
-  if (value_us >= least_us && value_us <= most_us) return absl::OkStatus();
-  return InvalidField(field,
-                      absl::StrCat("must be between ", Text(least_us), " and ",
-                                   Text(most_us), ", not ", Text(value_us)));
-}
-
-absl::Status CheckNumber(absl::string_view field, int64_t value, int64_t least,
-                         int64_t most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat("must be between ", least, " and ",
-                                          most, ", not ", value));
 }
 
 }  // namespace
@@ -46,6 +33,13 @@ absl::Status Validate(const MapOptions& o) {
            CheckNumber("num_shards", o.num_shards, 1, kMaxShards),
        }) {
     if (!status.ok()) return status;
+  }
+  if (!o.dead_letter_map.empty() &&
+      !ValidateNamespaceName(o.dead_letter_map).ok()) {
+    return InvalidField(
+        "dead_letter_namespace",
+        absl::StrCat("must be a namespace's name or empty, not ",
+                     absl::CEscape(o.dead_letter_map)));
   }
   if (!std::has_single_bit(static_cast<unsigned>(o.num_shards))) {
     return InvalidField(

@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_ENGINE_OPTIONS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -40,6 +41,9 @@ struct MapOptions {
   int64_t retention_us = 300 * kMicrosPerSecond;
   int64_t retention_bytes = 64 << 20;
   int num_shards = 16;
+  // Where consumer groups put what is given out in vain; empty: nowhere. Not
+  // the map itself.
+  std::string dead_letter_map;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.

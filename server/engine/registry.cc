@@ -1,12 +1,36 @@
 #include "server/engine/registry.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 
 namespace timecache {
+
+namespace {
+
+absl::Status Check(absl::string_view name, const MapOptions& options) {
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  if (options.dead_letter_map != name) return absl::OkStatus();
+  return InvalidField("dead_letter_namespace",
+                      "must be another namespace: dead letters of dead letters "
+                      "would never end");
+}
+
+// Two logs of one name, before and after a restart, should have no number in
+// common, whatever the clock says: each begins a range of 2^32 of its own.
+// Below 2^53, for readers of JSON.
+uint64_t RandomFirstEvent() {
+  std::random_device random;
+  return (std::uniform_int_distribution<uint64_t>(0, (1 << 20) - 1)(random)
+          << 32) +
+         1;
+}
+
+}  // namespace
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
                    const RegistryLimits& limits, const EventFormat* format)
@@ -27,11 +51,16 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const MapOptions& options) {
   if (absl::Status status = ValidateNamespaceName(name); !status.ok())
     return status;
-  if (absl::Status status = Validate(options); !status.ok()) return status;
+  if (absl::Status status = Check(name, options); !status.ok()) return status;
   Usage* const server_usage =
       limits_.max_entries > 0 || limits_.max_bytes > 0 ? &usage_ : nullptr;
-  auto map = std::make_shared<TimeCacheMap>(
-      std::string(name), options, server_usage, clock_->NowUs(), format_);
+  auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
+                                            server_usage, clock_->NowUs(),
+                                            format_, RandomFirstEvent());
+  map->groups().SetDeadLetterSink(
+      [this](absl::string_view to_map, std::string key, std::string value) {
+        return PutDeadLetter(to_map, key, value);
+      });
   absl::MutexLock lock(&mu_);
   if (maps_.contains(name)) {
     return ErrorWithReason(absl::StatusCode::kAlreadyExists, "NAMESPACE_EXISTS",
@@ -47,6 +76,15 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   reaper_->Add(map);
   maps_.emplace(name, map);
   return map;
+}
+
+// Into the map that has that name now.
+absl::Status Registry::PutDeadLetter(absl::string_view to_map,
+                                     absl::string_view key,
+                                     absl::string_view value) {
+  const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(to_map);
+  if (!map.ok()) return map.status();
+  return (*map)->Apply(Operation::Put(key, value), clock_->NowUs()).status;
 }
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(
@@ -82,7 +120,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   if (!map.ok()) return map;
   MapOptions options = (*map)->options();
   if (absl::Status status = change(&options); !status.ok()) return status;
-  if (absl::Status status = Validate(options); !status.ok()) return status;
+  if (absl::Status status = Check(name, options); !status.ok()) return status;
   (*map)->Update(options, clock_->NowUs());
   return map;
 }

@@ -62,6 +62,9 @@ class Registry {
   absl::Status Delete(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  absl::Status PutDeadLetter(absl::string_view to_map, absl::string_view key,
+                             absl::string_view value) ABSL_LOCKS_EXCLUDED(mu_);
+
   const Clock* const clock_;
   Reaper* const reaper_;
   const RegistryLimits limits_;

@@ -34,13 +34,14 @@ absl::Status CheckKey(absl::string_view key) {
 
 TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
                            Usage* server_usage, int64_t created_us,
-                           const EventFormat* format)
+                           const EventFormat* format, uint64_t first_event)
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       key_hash_(RandomSeed()),
       usage_(options.max_entries, options.max_bytes, server_usage),
-      log_(options.retention_us, options.retention_bytes),
+      log_(options.retention_us, options.retention_bytes, first_event),
       sweeper_(name_, format, &log_),
+      upcoming_(name_, format, &shards_),
       options_(options),
       max_ttl_us_(options.max_ttl_us),
       max_value_bytes_(options.max_value_bytes),
@@ -49,6 +50,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
     shards_.push_back(std::make_unique<Shard>(i, options.num_shards, options,
                                               &usage_, created_us, key_hash_));
   }
+  groups_.SetDeadLetterMap(options.dead_letter_map);
 }
 
 // The server's account outlives the map: what is still live here leaves it.
@@ -262,6 +264,7 @@ int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
   // Before anything is looked at: what changes behind the look is told.
   announced_us_.store(kNeverUs);
   int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
+  due_us = std::min(due_us, groups_.NextDueUs());
   for (const auto& shard : shards_)
     due_us = std::min(due_us, shard->NextDeathUs());
   int64_t announced_us = announced_us_.load();
@@ -407,6 +410,7 @@ void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
   usage_.SetLimits(options.max_entries, options.max_bytes);
   log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
   for (const auto& shard : shards_) shard->SetOptions(options);
+  groups_.SetDeadLetterMap(options.dead_letter_map);
 }
 
 int64_t TimeCacheMap::Rotate(int64_t now_us) {
@@ -425,9 +429,10 @@ void TimeCacheMap::Advance(int64_t now_us) {
 }
 
 bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
-  const bool more = sweeper_.Step(now_us, max_records);
+  const bool unswept = sweeper_.Step(now_us, max_records);
   log_.Trim(now_us);
-  return more;
+  const bool more = groups_.Advance(now_us);
+  return unswept || more;
 }
 
 void TimeCacheMap::RefreshWatermark(int64_t now_us) {
@@ -451,6 +456,14 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> TimeCacheMap::Resume(
   return sweeper_.Resume(point, std::move(wake));
 }
 
+uint64_t TimeCacheMap::Follow(ExpiryLog::Follower* follower,
+                              ExpiryLog::Start start, int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  sweeper_.PublishWatermark();
+  return sweeper_.Follow(follower, start);
+}
+
 MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   RefreshWatermark(now_us);
   MapStatistics statistics;
@@ -468,7 +481,7 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   const ExpiryLog::Statistics log = log_.GetStatistics();
   statistics.events_retained = log.events;
   statistics.events_retained_bytes = log.bytes;
-  statistics.watchers = log.cursors;
+  statistics.watchers = log.cursors + upcoming_.cursors();
   statistics.watermark_us = log_.watermark_us();
   statistics.bucket_width_us = BucketWidthUs(options());
   const Sweeper::Statistics swept = sweeper_.GetStatistics();

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -17,12 +18,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/engine/consumer_groups.h"
 #include "server/engine/expiry_log.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
 #include "server/engine/shard.h"
 #include "server/engine/statistics.h"
 #include "server/engine/sweeper.h"
+#include "server/engine/upcoming.h"
 #include "server/engine/usage.h"
 
 namespace timecache {
@@ -49,10 +52,13 @@ class TimeCacheMap {
   // `options` must be valid. `server_usage` counts for all maps of a server;
   // not owned, may be null. `created_us` starts the versions, so that a map
   // that is made again after a restart does not give a version twice. `format`
-  // writes the log's events; not owned.
+  // writes the log's events; not owned. `first_event` numbers them, from 1 up:
+  // another one for a map that is made again, or a settlement that comes late
+  // would settle another event.
   TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
                int64_t created_us,
-               const EventFormat* format = EventFormat::Plain());
+               const EventFormat* format = EventFormat::Plain(),
+               uint64_t first_event = 1);
   ~TimeCacheMap();
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
@@ -132,8 +138,8 @@ class TimeCacheMap {
   void Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Walks up to `max_records` dead records, publishes what is complete and
-  // moves the watermark; returns whether there is more to sweep.
-  // O(max_records).
+  // moves the watermark; then lets the consumer groups' time-outs happen.
+  // Returns whether there is more to do. O(max_records).
   bool Sweep(int64_t now_us, int max_records) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Advance; if then nothing waits for Sweep, the watermark is `now_us`
@@ -153,8 +159,22 @@ class TimeCacheMap {
       const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
-  // Ends all cursors: the map is being deleted.
-  void Close() { log_.Close(); }
+  // A cursor on what has at most `lead_us` left to live.
+  // See Upcoming::Subscribe.
+  std::unique_ptr<Upcoming::Cursor> SubscribeUpcoming(
+      int64_t lead_us, std::function<void()> wake) {
+    return upcoming_.Subscribe(lead_us, std::move(wake));
+  }
+
+  // Whose members share this map's events.
+  ConsumerGroups& groups() { return groups_; }
+
+  // Ends all cursors and groups: the map is being deleted.
+  void Close() {
+    groups_.Close();
+    log_.Close();
+    upcoming_.Close();
+  }
 
   int64_t watermark_us() const { return log_.watermark_us(); }
 
@@ -162,6 +182,8 @@ class TimeCacheMap {
   MapStatistics GetStatistics(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:
+  friend class ConsumerGroups;
+
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
   void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
                 AnswerRoom* room, Result* result);
@@ -173,6 +195,9 @@ class TimeCacheMap {
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit) const;
   void Announce(int64_t due_us);
+  // As ExpiryLog::Follow, of what dies after `now_us`.
+  uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
+                  int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
   int64_t LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void UnlockAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
@@ -193,6 +218,9 @@ class TimeCacheMap {
   Usage usage_;
   ExpiryLog log_;
   Sweeper sweeper_;
+  // After the log, which it follows.
+  ConsumerGroups groups_{this};
+  Upcoming upcoming_;
   // The earliest due time that `schedule_` knows of.
   std::atomic<int64_t> announced_us_{kNeverUs};
 

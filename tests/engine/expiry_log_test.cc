@@ -442,6 +442,17 @@ TEST(ExpiryLogTest, SkippedEventsAreLostToWhoComesBack) {
   EXPECT_EQ(ReadAll(log.Resume(point, 0, [] {})->get()).lost, 7u);
 }
 
+TEST(ExpiryLogTest, SkippedEventsAreLostAlsoBehindWhatIsStillRetained) {
+  ExpiryLog log(0, kMiB);
+  const auto cursor = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  log.Skip(3);
+  Append(&log, BatchOf(300, {"c"}), 300);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_EQ(reading.events.size() + reading.lost, 6u);
+  EXPECT_THAT(Keys(reading), ElementsAre("c"));
+}
+
 TEST(ExpiryLogTest, APointOfAnotherLogOrOneAheadIsRefused) {
   ExpiryLog log(kSecond, kMiB), other(kSecond, kMiB);
   EXPECT_NE(log.id(), other.id());
@@ -473,11 +484,11 @@ TEST(ExpiryLogTest, AFollowerIsToldOfWhatItAsksForAndKeepsEventsWanted) {
   ExpiryLog log(kSecond, kMiB);
   Append(&log, BatchOf(100, {"a", "b"}), 100);
   Follower now, earliest;
-  EXPECT_EQ(log.Follow(&now, Start::kNow, 3), 5u);
-  EXPECT_EQ(log.Follow(&earliest, Start::kEarliest, 3), 0u);
+  EXPECT_EQ(log.Follow(&now, Start::kNow, 3), 6u);
+  EXPECT_EQ(log.Follow(&earliest, Start::kEarliest, 3), 1u);
   Append(&log, BatchOf(200, {"c"}), 200);
-  EXPECT_THAT(now.told, ElementsAre("2=c"));
-  EXPECT_THAT(earliest.told, ElementsAre("0=a", "1=b", "2=c"));
+  EXPECT_THAT(now.told, ElementsAre("3=c"));
+  EXPECT_THAT(earliest.told, ElementsAre("1=a", "2=b", "3=c"));
   log.SetRetention(0, kMiB, 200);
   log.Unfollow(&earliest);
   EXPECT_TRUE(log.Wanted());

@@ -1,0 +1,255 @@
+#include "server/engine/consumer_group.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace timecache {
+
+ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
+                             const ExpiryLog* log,
+                             std::function<void(int64_t due_us)> schedule)
+    : name_(std::move(name)),
+      log_(log),
+      schedule_(std::move(schedule)),
+      ledger_(options, &turns_) {}
+
+ConsumerGroup::~ConsumerGroup() = default;
+
+GroupOptions ConsumerGroup::options() const {
+  absl::MutexLock lock(&mu_);
+  return ledger_.options();
+}
+
+GroupStatistics ConsumerGroup::GetStatistics() const {
+  absl::MutexLock lock(&mu_);
+  GroupStatistics statistics = ledger_.GetStatistics();
+  statistics.members = static_cast<int64_t>(turns_.members());
+  return statistics;
+}
+
+void ConsumerGroup::SetOptions(const GroupOptions& options) {
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.SetOptions(options);
+    ledger_.Trim();
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+}
+
+void ConsumerGroup::SetDeadLetters(bool possible) {
+  absl::MutexLock lock(&mu_);
+  ledger_.SetDeadLetters(possible);
+}
+
+void ConsumerGroup::Close() {
+  absl::MutexLock lock(&mu_);
+  if (std::exchange(closed_, true)) return;
+  turns_.WakeAll();
+  ledger_.Clear();
+}
+
+// --- Members.
+
+std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
+    int max_in_flight, std::function<void()> wake) {
+  auto member =
+      std::unique_ptr<Member>(new Member(this, max_in_flight, std::move(wake)));
+  absl::MutexLock lock(&mu_);
+  turns_.Join(member.get());
+  return member;
+}
+
+GroupMember::~GroupMember() { group_->Leave(this); }
+
+GroupChunk GroupMember::Take(int64_t now_us, int max_events,
+                             int64_t max_bytes) {
+  return group_->Take(this, now_us, max_events, max_bytes);
+}
+
+void ConsumerGroup::Leave(Member* member) {
+  {
+    absl::MutexLock lock(&mu_);
+    turns_.Leave(member);
+  }
+  for (bool more = true; more;) {
+    int64_t due_us;
+    {
+      absl::MutexLock lock(&mu_);
+      // Once closed, nobody holds anything.
+      more = !closed_ && ledger_.GiveBack(member, kMaxUnderLock);
+      due_us = WakeOthers();
+    }
+    Schedule(due_us);
+  }
+}
+
+ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
+                                         int max_events, int64_t max_bytes) {
+  Chunk chunk;
+  // Before the lock, as the log's comes first: by now all events that died at
+  // or before it are here.
+  const int64_t log_us = log_->watermark_us();
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    chunk.closed = closed_;
+    if (closed_) return chunk;
+    ledger_.PassTime(now_us);
+    TakeEvents(member, max_events, max_bytes, &chunk);
+    chunk.lost = ledger_.TakeLost();
+    watermark_us_ =
+        std::max(watermark_us_, std::min(log_us, ledger_.OldestUs() - 1));
+    chunk.watermark_us = watermark_us_;
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+  return chunk;
+}
+
+void ConsumerGroup::TakeEvents(Member* member, int max_events,
+                               int64_t max_bytes, Chunk* chunk) {
+  const uint64_t share = turns_.Come(member, ledger_.Available());
+  const int most =
+      std::min(max_events, member->max_in_flight_ - member->held_.size());
+  int64_t bytes = 0;
+  int may_open = kMaxOpened;
+  while (static_cast<int>(chunk->deliveries.size()) < most &&
+         chunk->deliveries.size() < share) {
+    UnsettledEvent* const event = ledger_.NextReady(&may_open);
+    if (event == nullptr) break;
+    bytes +=
+        static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
+    if (!chunk->deliveries.empty() && bytes > max_bytes) break;
+    chunk->deliveries.push_back(ledger_.Give(event, member));
+  }
+  if (member->held_.size() >= member->max_in_flight_) {
+    turns_.GoAway(member);
+  } else if (ledger_.Available() == 0) {
+    turns_.Rest(member);
+  } else {
+    chunk->more = true;
+  }
+}
+
+// What there is to come for.
+uint64_t ConsumerGroup::Worth() const {
+  return ledger_.Available() + (ledger_.HasLost() ? 1 : 0);
+}
+
+// Returns when there is something to do next.
+int64_t ConsumerGroup::WakeOthers() {
+  if (closed_) return kNeverUs;
+  turns_.Wake(Worth(), ledger_.now_us());
+  return std::min(ledger_.DueUs(), turns_.due_us());
+}
+
+void ConsumerGroup::Schedule(int64_t due_us) const {
+  if (due_us != kNeverUs) schedule_(due_us);
+}
+
+// --- Events.
+
+void ConsumerGroup::OnAppend(uint64_t first_event,
+                             const std::shared_ptr<const EventBatch>& batch) {
+  absl::MutexLock lock(&mu_);
+  if (closed_) return;
+  ledger_.Append(first_event, batch);
+  WakeOthers();
+}
+
+void ConsumerGroup::Start(uint64_t first_event, int64_t now_us) {
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.Tell(now_us);
+    ledger_.Start(first_event);
+    ledger_.Trim();
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+}
+
+size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
+                             int64_t now_us, absl::Span<SettleResult> results) {
+  size_t settled = 0;
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.PassTime(now_us);
+    const size_t most = std::min(settlements.size(), size_t{kMaxUnderLock});
+    for (; settled < most; ++settled) {
+      const Settlement& settlement = settlements[settled];
+      if (settlement.action == SettleAction::kPutBack) break;
+      results[settled].version = 0;
+      results[settled].status = settlement.action == SettleAction::kAck
+                                    ? ledger_.Ack(settlement)
+                                    : ledger_.Nack(settlement);
+    }
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+  return settled;
+}
+
+absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
+    const Settlement& settlement, int64_t now_us) {
+  absl::StatusOr<Delivery> delivery;
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.PassTime(now_us);
+    const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
+    delivery = event.ok() ? absl::StatusOr<Delivery>((*event)->ToDelivery())
+                          : event.status();
+    // For what has timed out by now, also if this one has not been claimed.
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+  return delivery;
+}
+
+void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.Tell(now_us);
+    ledger_.EndPutBack(event_id, done);
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+}
+
+// --- Time.
+
+int64_t ConsumerGroup::NextDueUs() const {
+  absl::MutexLock lock(&mu_);
+  return closed_ ? kNeverUs : std::min(ledger_.DueUs(), turns_.due_us());
+}
+
+bool ConsumerGroup::Advance(int64_t now_us, size_t max_doomed,
+                            std::vector<Delivery>* doomed) {
+  absl::MutexLock lock(&mu_);
+  if (closed_) return false;
+  bool more = ledger_.PassTime(now_us);
+  ledger_.Trim();
+  while (doomed->size() < max_doomed) {
+    const UnsettledEvent* const event = ledger_.ClaimDoomed();
+    if (event == nullptr) break;
+    doomed->push_back(event->ToDelivery());
+  }
+  more = more || ledger_.HasDoomed();
+  WakeOthers();
+  return more;
+}
+
+void ConsumerGroup::EndDeadLetter(uint64_t event_id, bool done,
+                                  int64_t now_us) {
+  absl::MutexLock lock(&mu_);
+  ledger_.Tell(now_us);
+  ledger_.EndDeadLetter(event_id, done);
+  WakeOthers();
+}
+
+}  // namespace timecache

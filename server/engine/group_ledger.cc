@@ -1,0 +1,338 @@
+#include "server/engine/group_ledger.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+#include "server/engine/range_check.h"
+
+namespace timecache {
+
+GroupStatistics GroupLedger::GetStatistics() const {
+  GroupStatistics statistics = counts_;
+  statistics.backlog = packs_.fresh() + events_.size() - counts_.in_flight;
+  statistics.backlog_bytes = packs_.bytes();
+  statistics.oldest_unsettled_us = OldestUs();
+  return statistics;
+}
+
+void GroupLedger::Append(uint64_t first_event,
+                         std::shared_ptr<const EventBatch> batch) {
+  if (!next_event_.has_value()) {
+    early_.emplace_back(first_event, std::move(batch));
+    return;
+  }
+  const uint64_t end = first_event + static_cast<uint64_t>(batch->size());
+  if (end <= *next_event_) return;
+  if (first_event > *next_event_) Lose(first_event - *next_event_);
+  const uint64_t heeded = std::max(first_event, *next_event_);
+  next_event_ = end;
+  Tell(batch->death().published_us);
+  packs_.Append(first_event, std::move(batch),
+                static_cast<int>(heeded - first_event));
+}
+
+void GroupLedger::Start(uint64_t first_event) {
+  next_event_ = first_event;
+  for (auto& [first, batch] : std::exchange(early_, {})) {
+    Append(first, std::move(batch));
+  }
+}
+
+void GroupLedger::Clear() {
+  early_.clear();
+  events_.Clear();
+  packs_.Clear();
+  counts_.in_flight = 0;
+}
+
+bool GroupLedger::PassTime(int64_t now_us) {
+  Tell(now_us);
+  for (int i = 0; i < kMaxTimers; ++i) {
+    Event* const event = events_.FirstDue();
+    if (event == nullptr || event->due_us > now_us_) return false;
+    if (event->state == State::kInFlight) {
+      ++counts_.timed_out;
+      LetGo(event);
+    }
+    MakeReady(event);
+  }
+  return true;
+}
+
+int64_t GroupLedger::DueUs() const {
+  int64_t due_us = kNeverUs;
+  for (const Event* event : {events_.FirstDue(), events_.FirstDoomed()}) {
+    if (event != nullptr) due_us = std::min(due_us, event->due_us);
+  }
+  return due_us;
+}
+
+uint64_t GroupLedger::Available() const {
+  return events_.ready() + (events_.behind() < kMaxBehind ? packs_.fresh() : 0);
+}
+
+GroupLedger::Event* GroupLedger::NextReady(int* may_open) {
+  for (;;) {
+    if (Event* const event = events_.FirstReady()) {
+      if (!IsVain(*event)) return event;
+      MakeReady(event);
+      continue;
+    }
+    if (packs_.fresh() == 0 || events_.behind() >= kMaxBehind ||
+        *may_open <= 0) {
+      return nullptr;
+    }
+    --*may_open;
+    const GroupPacks::Place place = packs_.OpenNext();
+    events_.Open(place.id, place.pack, place.index,
+                 place.pack->batch->event(place.index).key);
+  }
+}
+
+Delivery GroupLedger::Give(Event* event, GroupMember* member) {
+  ++event->attempt;
+  event->holder = member;
+  member->held_.Add(event);
+  events_.SetDue(event, State::kInFlight, now_us_ + options_.ack_timeout_us);
+  ++counts_.in_flight;
+  ++counts_.delivered;
+  if (event->attempt > 1) ++counts_.redelivered;
+  return event->ToDelivery();
+}
+
+// Out of its member's hands.
+void GroupLedger::LetGo(Event* event) {
+  GroupMember* const member = std::exchange(event->holder, nullptr);
+  if (member == nullptr) return;
+  const bool was_full = member->held_.size() >= member->max_in_flight_;
+  member->held_.Remove(event);
+  --counts_.in_flight;
+  // One that is leaving has no turn any more.
+  if (was_full && member->turn_ != GroupTurns::Turn::kGone) {
+    turns_->Rest(member);
+  }
+}
+
+void GroupLedger::MakeReady(Event* event) {
+  if (IsVain(*event)) {
+    events_.SetDue(event, State::kDoomed, now_us_);
+  } else {
+    events_.SetReady(event);
+  }
+}
+
+bool GroupLedger::GiveBack(GroupMember* member, int most) {
+  for (; most > 0; --most) {
+    Event* const event = member->held_.front();
+    if (event == nullptr) return false;
+    LetGo(event);
+    if (event->state == State::kInFlight) MakeReady(event);
+  }
+  return true;
+}
+
+int64_t GroupLedger::OldestUs() const {
+  if (const Event* const event = events_.First()) {
+    return event->pack->batch->death_us();
+  }
+  const GroupPack* const pack = packs_.FirstFresh();
+  return pack == nullptr ? kNeverUs : pack->batch->death_us();
+}
+
+void GroupLedger::Remove(Event* event) {
+  LetGo(event);
+  GroupPack* const pack = event->pack;
+  events_.Remove(event);
+  packs_.Settled(pack);
+}
+
+// --- Settling.
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
+    const Settlement& settlement) const {
+  const uint64_t id = settlement.event_id;
+  if (settlement.attempt < 1) {
+    return InvalidField("attempt", absl::StrCat("must be at least 1, not ",
+                                                settlement.attempt));
+  }
+  const GroupPack* const fresh = packs_.FirstFresh();
+  Event* const event = events_.Find(id);
+  const bool is_fresh = fresh != nullptr && id < *next_event_ &&
+                        id >= fresh->first + static_cast<uint64_t>(fresh->next);
+  if (event == nullptr && !is_fresh) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "EVENT_NOT_UNSETTLED",
+        absl::StrCat("event ", id,
+                     " does not wait to be settled: it has been settled, is a "
+                     "dead letter or lost"));
+  }
+  const int attempts = event == nullptr ? 0 : event->attempt;
+  if (settlement.attempt > attempts) {
+    return InvalidField(
+        "attempt",
+        absl::StrCat("must be at most ", attempts, ", as often as event ", id,
+                     " has been given out, not ", settlement.attempt));
+  }
+  return event;
+}
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
+    const Settlement& settlement) const {
+  absl::StatusOr<Event*> event = FindGiven(settlement);
+  if (!event.ok()) return event;
+  if (settlement.attempt == (*event)->attempt &&
+      (*event)->state == State::kInFlight) {
+    return event;
+  }
+  return ErrorWithReason(
+      absl::StatusCode::kFailedPrecondition, "STALE_ATTEMPT",
+      absl::StrCat("attempt ", settlement.attempt, " of event ",
+                   settlement.event_id,
+                   " is over: it was not settled in time, or given back; only "
+                   "an ACK would be taken"));
+}
+
+GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
+  Event* const event = events_.Find(event_id);
+  return event != nullptr && event->state == State::kClaimed ? event : nullptr;
+}
+
+absl::Status GroupLedger::Ack(const Settlement& settlement) {
+  const absl::StatusOr<Event*> event = FindGiven(settlement);
+  if (!event.ok()) return event.status();
+  Remove(*event);
+  ++counts_.acked;
+  return absl::OkStatus();
+}
+
+absl::Status GroupLedger::Nack(const Settlement& settlement) {
+  if (absl::Status status =
+          CheckDuration("delay", settlement.delay_us, 0, kMaxNackDelayUs);
+      !status.ok()) {
+    return status;
+  }
+  const absl::StatusOr<Event*> event = FindInFlight(settlement);
+  if (!event.ok()) return event.status();
+  ++counts_.nacked;
+  LetGo(*event);
+  if (settlement.delay_us == 0) {
+    MakeReady(*event);
+  } else {
+    events_.SetDue(*event, State::kDelayed, now_us_ + settlement.delay_us);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::Claim(
+    const Settlement& settlement) {
+  absl::StatusOr<Event*> event = FindInFlight(settlement);
+  if (event.ok()) events_.SetClaimed(*event);
+  return event;
+}
+
+void GroupLedger::EndPutBack(uint64_t event_id, bool done) {
+  Event* const event = FindClaimed(event_id);
+  // An ACK may have come in between.
+  if (event == nullptr) return;
+  if (done) {
+    Remove(event);
+    ++counts_.put_back;
+  } else if (event->holder != nullptr) {
+    events_.SetDue(event, State::kInFlight, event->due_us);
+  } else {
+    MakeReady(event);
+  }
+}
+
+bool GroupLedger::HasDoomed() const {
+  const Event* const event = events_.FirstDoomed();
+  return event != nullptr && event->due_us <= now_us_;
+}
+
+GroupLedger::Event* GroupLedger::ClaimDoomed() {
+  while (HasDoomed()) {
+    Event* const event = events_.FirstDoomed();
+    if (IsVain(*event)) {
+      events_.SetClaimed(event);
+      return event;
+    }
+    // The options have changed.
+    events_.SetReady(event);
+  }
+  return nullptr;
+}
+
+void GroupLedger::EndDeadLetter(uint64_t event_id, bool done) {
+  if (!done) ++counts_.dead_letter_failures;
+  Event* const event = FindClaimed(event_id);
+  if (event == nullptr) return;
+  if (done) {
+    Remove(event);
+    ++counts_.dead_lettered;
+  } else {
+    events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
+  }
+}
+
+// --- The limit.
+
+void GroupLedger::Lose(uint64_t events) {
+  counts_.lost += events;
+  untold_lost_ += events;
+}
+
+void GroupLedger::Trim() {
+  const int64_t limit = options_.max_backlog_bytes;
+  GroupPack* pack = packs_.Oldest();
+  for (; packs_.bytes() > limit && pack != nullptr; pack = packs_.After(pack)) {
+    // With less than half of its events, it is worth a copy: each time it gets
+    // smaller by half.
+    if (pack->fresh() == 0 && 2 * pack->unsettled <= pack->batch->size()) {
+      Shrink(pack);
+    }
+  }
+  pack = packs_.Oldest();
+  while (packs_.bytes() > limit && pack != nullptr && !packs_.IsNewest(pack)) {
+    GroupPack* const after = packs_.After(pack);
+    DropUnheld(pack);
+    pack = after;
+  }
+}
+
+// Leaves what is settled out of the pack's batch.
+void GroupLedger::Shrink(GroupPack* pack) {
+  std::vector<Event*> events;
+  std::vector<int> indexes;
+  for (Event* event = events_.FirstFrom(pack->first);
+       event != nullptr && event->pack == pack;
+       event = events_.FirstFrom(event->id + 1)) {
+    events.push_back(event);
+    indexes.push_back(event->index);
+  }
+  TIMECACHED_CHECK(static_cast<int>(events.size()) == pack->unsettled);
+  if (!packs_.Shrink(pack, indexes)) return;
+  for (size_t i = 0; i < events.size(); ++i) {
+    events[i]->index = static_cast<int>(i);
+  }
+}
+
+void GroupLedger::DropUnheld(GroupPack* pack) {
+  const uint64_t first = pack->first;
+  const auto unsettled = static_cast<size_t>(pack->unsettled);
+  const uint64_t lost = packs_.DropFresh(pack);
+  std::vector<Event*> dropped;
+  for (Event* event = events_.FirstFrom(first);
+       event != nullptr && event->pack == pack;
+       event = events_.FirstFrom(event->id + 1)) {
+    if (event->state != State::kInFlight && event->state != State::kClaimed) {
+      dropped.push_back(event);
+    }
+  }
+  Lose(lost + dropped.size());
+  for (Event* event : dropped) Remove(event);
+  if (dropped.size() < unsettled) Shrink(pack);
+}
+
+}  // namespace timecache

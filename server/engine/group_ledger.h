@@ -1,0 +1,129 @@
+// What a consumer group has been told, and what became of it.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUP_LEDGER_H_
+#define TIMECACHED_SERVER_ENGINE_GROUP_LEDGER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/expiry_log.h"
+#include "server/engine/group_events.h"
+#include "server/engine/group_packs.h"
+#include "server/engine/group_turns.h"
+#include "server/engine/group_types.h"
+
+namespace timecache {
+
+// The life of every event of one group, and the counts of it.
+//
+// Not thread-safe: it works under the group's lock. Append is O(1), all else
+// O(log of what is unsettled) an event.
+class GroupLedger {
+ public:
+  using Event = UnsettledEvent;
+
+  // Events that wait behind others of their keys: with more, nothing fresh is
+  // given out.
+  static constexpr size_t kMaxBehind = 65'536;
+  // Timers that one PassTime lets end.
+  static constexpr int kMaxTimers = 1'024;
+
+  // `turns` is told of members that may take again. Not owned.
+  GroupLedger(const GroupOptions& options, GroupTurns* turns)
+      : options_(options), turns_(turns) {}
+
+  const GroupOptions& options() const { return options_; }
+  void SetOptions(const GroupOptions& options) { options_ = options; }
+  void SetDeadLetters(bool possible) { dead_letters_ = possible; }
+  // But for `members`.
+  GroupStatistics GetStatistics() const;
+
+  // A batch of the log. Numbers that are missing before it are lost; those
+  // below Start's are not heeded. What comes before Start is looked at there.
+  void Append(uint64_t first_event, std::shared_ptr<const EventBatch> batch);
+  void Start(uint64_t first_event);
+  void Clear();
+
+  // --- Time.
+
+  // The latest time that was told.
+  int64_t now_us() const { return now_us_; }
+  void Tell(int64_t now_us) { now_us_ = std::max(now_us_, now_us); }
+  // What is due at `now_us` happens, except for what is doomed. Returns whether
+  // there is more of it.
+  bool PassTime(int64_t now_us);
+  int64_t DueUs() const;
+  // Drops what is beyond max_backlog_bytes.
+  void Trim();
+
+  // --- Giving out.
+
+  // Events that could be given out now; some may turn out to wait for others of
+  // their keys.
+  uint64_t Available() const;
+  // The next event to be given out, which stays the next; null if there is
+  // none, or `*may_open` fresh events have been looked at.
+  Event* NextReady(int* may_open);
+  Delivery Give(Event* event, GroupMember* member);
+  // What `member` holds, `most` of it at once. Returns whether there is more.
+  bool GiveBack(GroupMember* member, int most);
+  // When the oldest unsettled event died; kNeverUs if there is none.
+  int64_t OldestUs() const;
+  // Events that were lost since the last call.
+  uint64_t TakeLost() { return std::exchange(untold_lost_, 0); }
+  bool HasLost() const { return untold_lost_ > 0; }
+
+  // --- Settling.
+
+  absl::Status Ack(const Settlement& settlement);
+  absl::Status Nack(const Settlement& settlement);
+  // Takes an event out of the hands of time, until it is settled or let be.
+  absl::StatusOr<Event*> Claim(const Settlement& settlement);
+  void EndPutBack(uint64_t event_id, bool done);
+  // Claims the next event that is to become a dead letter now; null if there is
+  // none.
+  Event* ClaimDoomed();
+  bool HasDoomed() const;
+  void EndDeadLetter(uint64_t event_id, bool done);
+
+ private:
+  using State = UnsettledEvent::State;
+
+  absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
+  absl::StatusOr<Event*> FindInFlight(const Settlement& settlement) const;
+  Event* FindClaimed(uint64_t event_id) const;
+  bool IsVain(const Event& event) const {
+    return dead_letters_ && event.attempt >= options_.max_attempts;
+  }
+  void LetGo(Event* event);
+  void MakeReady(Event* event);
+  void Remove(Event* event);
+  void Lose(uint64_t events);
+  void Shrink(GroupPack* pack);
+  void DropUnheld(GroupPack* pack);
+
+  GroupOptions options_;
+  GroupTurns* const turns_;
+  bool dead_letters_ = false;
+  int64_t now_us_ = INT64_MIN;
+  // The event that is to come next; before Start, not known.
+  std::optional<uint64_t> next_event_;
+  // What has come before Start.
+  std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
+  GroupPacks packs_;
+  GroupEvents events_;
+  uint64_t untold_lost_ = 0;
+  // The counts that nothing else tells.
+  GroupStatistics counts_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUP_LEDGER_H_

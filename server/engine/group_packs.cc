@@ -1,0 +1,87 @@
+#include "server/engine/group_packs.h"
+
+#include <utility>
+
+#include "server/engine/check.h"
+
+namespace timecache {
+
+void GroupPacks::Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
+                        int next) {
+  TIMECACHED_CHECK(packs_.empty() || packs_.rbegin()->first < first);
+  TIMECACHED_CHECK(next < batch->size());
+  bytes_ += batch->bytes();
+  fresh_ += static_cast<uint64_t>(batch->size() - next);
+  const auto it = packs_.emplace_hint(packs_.end(), first, GroupPack());
+  it->second = {std::move(batch), first, next, 0};
+  if (first_fresh_ == packs_.end()) first_fresh_ = it;
+}
+
+void GroupPacks::Clear() {
+  packs_.clear();
+  first_fresh_ = packs_.end();
+  fresh_ = 0;
+  bytes_ = 0;
+}
+
+const GroupPack* GroupPacks::FirstFresh() const {
+  return fresh_ == 0 ? nullptr : &first_fresh_->second;
+}
+
+GroupPacks::Place GroupPacks::OpenNext() {
+  TIMECACHED_CHECK(fresh_ > 0);
+  GroupPack* const pack = &first_fresh_->second;
+  const int index = pack->next++;
+  ++pack->unsettled;
+  --fresh_;
+  if (pack->fresh() == 0) ++first_fresh_;
+  return {pack, index, pack->first + static_cast<uint64_t>(index)};
+}
+
+void GroupPacks::Settled(GroupPack* pack) {
+  TIMECACHED_CHECK(pack->unsettled > 0);
+  --pack->unsettled;
+  EraseIfDone(pack);
+}
+
+void GroupPacks::EraseIfDone(GroupPack* pack) {
+  if (pack->unsettled > 0 || pack->fresh() > 0) return;
+  bytes_ -= pack->batch->bytes();
+  packs_.erase(pack->first);
+}
+
+GroupPack* GroupPacks::Oldest() {
+  return packs_.empty() ? nullptr : &packs_.begin()->second;
+}
+
+GroupPack* GroupPacks::After(const GroupPack* pack) {
+  const auto it = packs_.upper_bound(pack->first);
+  return it == packs_.end() ? nullptr : &it->second;
+}
+
+bool GroupPacks::IsNewest(const GroupPack* pack) const {
+  return pack->first == packs_.rbegin()->first;
+}
+
+uint64_t GroupPacks::DropFresh(GroupPack* pack) {
+  const int dropped = pack->fresh();
+  if (dropped == 0) return 0;
+  TIMECACHED_CHECK(pack == &first_fresh_->second);
+  ++first_fresh_;
+  pack->next = pack->batch->size();
+  fresh_ -= static_cast<uint64_t>(dropped);
+  EraseIfDone(pack);
+  return static_cast<uint64_t>(dropped);
+}
+
+bool GroupPacks::Shrink(GroupPack* pack, absl::Span<const int> events) {
+  TIMECACHED_CHECK(pack->fresh() == 0);
+  std::shared_ptr<const EventBatch> less = pack->batch->Select(events);
+  if (less->bytes() >= pack->batch->bytes()) return false;
+  bytes_ += less->bytes() - pack->batch->bytes();
+  pack->batch = std::move(less);
+  pack->next = pack->batch->size();
+  return true;
+}
+
+}  // namespace timecache

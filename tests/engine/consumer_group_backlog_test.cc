@@ -1,0 +1,157 @@
+// What a group keeps, and what it loses.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/group_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr size_t kKiB = 1024;
+
+TEST(GroupBacklogTest, BeyondItsLimitItLosesTheOldestAndSaysSoOnce) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  for (int i = 0; i < 10; ++i) {
+    harness.DieMany(absl::StrCat(i, "-"), 2, 100 * kKiB);
+  }
+  harness.Advance();
+  // Five batches of a little more than 200 KiB fit.
+  EXPECT_EQ(harness.Statistics().lost, 10u);
+  EXPECT_LE(harness.Statistics().backlog_bytes, 1 << 20);
+  EXPECT_EQ(harness.Statistics().backlog, 10u);
+  const GroupChunk chunk = one->Take(harness.now_us(), 1);
+  EXPECT_THAT(Given(chunk), ElementsAre("5-0#1"));
+  EXPECT_EQ(chunk.lost, 10u);
+  EXPECT_EQ(two->Take(harness.now_us()).lost, 0u);
+  EXPECT_EQ(Sum(harness.Statistics()), 20u);
+}
+
+TEST(GroupBacklogTest, WakesAMemberForALossAlone) {
+  GroupHarness harness(WithBacklog(8 << 20));
+  const auto member = harness.Join();
+  harness.Die({"a"}, 600 * kKiB);
+  harness.Die({"b"}, 600 * kKiB);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1", "b#1"));
+  EXPECT_TRUE(harness.Nack(1, 1, kSecond).ok());
+  EXPECT_TRUE(harness.Nack(2, 1, kSecond).ok());
+  EXPECT_EQ(member->TakeWakes(), 0);
+  harness.group().SetOptions(WithBacklog(1 << 20));
+  EXPECT_EQ(member->TakeWakes(), 1);
+  const GroupChunk chunk = member->Take(harness.now_us());
+  EXPECT_THAT(chunk.deliveries, IsEmpty());
+  EXPECT_EQ(chunk.lost, 1u);
+  harness.Pass(kSecond);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("b#2"));
+}
+
+TEST(GroupBacklogTest, WhatMembersHoldIsNotDropped) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto member = harness.Join();
+  harness.DieMany("a", 4, 200 * kKiB);
+  EXPECT_THAT(harness.Take(member.get(), 2), SizeIs(2));
+  harness.DieMany("b", 4, 200 * kKiB);
+  harness.Advance();
+  // Two of the first batch are held; the newest batch stays whole.
+  EXPECT_EQ(harness.Statistics().lost, 2u);
+  EXPECT_EQ(harness.Statistics().in_flight, 2u);
+  EXPECT_EQ(harness.Statistics().backlog, 4u);
+  EXPECT_LT(harness.Statistics().backlog_bytes,
+            static_cast<int64_t>(6 * 201 * kKiB));
+  // They can be read and settled, and come again.
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  EXPECT_TRUE(harness.Nack(2, 1).ok());
+  EXPECT_THAT(harness.Take(member.get(), 2), ElementsAre("a1#2", "b0#1"));
+  EXPECT_EQ(ReasonOf(harness.Ack(3, 1)), "EVENT_NOT_UNSETTLED");
+  EXPECT_EQ(Sum(harness.Statistics()), 8u);
+}
+
+TEST(GroupBacklogTest, TheNewestBatchStaysHoweverLargeItIs) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto member = harness.Join();
+  harness.Die({"large"}, 3 << 20);
+  harness.Advance();
+  EXPECT_EQ(harness.Statistics().lost, 0u);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("large#1"));
+}
+
+TEST(GroupBacklogTest, CopiesTheFewThatAreLeftBeforeItLosesAny) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto member = harness.Join();
+  for (int i = 0; i < 8; ++i) {
+    harness.DieMany(absl::StrCat(i, "-"), 10, 20 * kKiB);
+    const GroupChunk chunk = member->Take(harness.now_us());
+    ASSERT_THAT(chunk.deliveries, SizeIs(10));
+    for (const Delivery& delivery : chunk.deliveries) {
+      if (delivery.event_id % 10 == 5) {
+        EXPECT_TRUE(harness.Nack(delivery.event_id, 1, kSecond).ok());
+      } else {
+        EXPECT_TRUE(harness.Ack(delivery.event_id, 1).ok());
+      }
+    }
+    harness.Advance();
+  }
+  EXPECT_EQ(harness.Statistics().lost, 0u);
+  EXPECT_EQ(harness.Statistics().backlog, 8u);
+  EXPECT_LE(harness.Statistics().backlog_bytes, 1 << 20);
+  harness.Pass(kSecond);
+  const GroupChunk again = member->Take(harness.now_us());
+  ASSERT_THAT(again.deliveries, SizeIs(8));
+  for (size_t i = 0; i < 8; ++i) {
+    const Delivery& delivery = again.deliveries[i];
+    EXPECT_EQ(delivery.event_id, 10 * i + 5);
+    EXPECT_EQ(delivery.event().key, absl::StrCat(i, "-4"));
+    EXPECT_EQ(delivery.event().value.size(), 20 * kKiB);
+  }
+  harness.AckAll(again);
+  EXPECT_EQ(harness.Statistics().backlog_bytes, 0);
+}
+
+TEST(GroupBacklogTest, AKeyWhoseFirstEventIsLostGoesOnWithTheNext) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto member = harness.Join();
+  harness.Die({"a"}, 600 * kKiB);
+  harness.Die({"a"}, 100 * kKiB);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(harness.Nack(1, 1, kSecond).ok());
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  harness.Die({"b"}, 600 * kKiB);
+  harness.Advance();
+  const GroupChunk chunk = member->Take(harness.now_us());
+  EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
+  EXPECT_EQ(chunk.deliveries[0].event_id, 2u);
+  EXPECT_EQ(chunk.lost, 1u);
+}
+
+TEST(GroupBacklogTest, ALowerLimitTakesEffectAtOnce) {
+  GroupHarness harness(WithBacklog(8 << 20));
+  for (int i = 0; i < 4; ++i) harness.DieMany("k", 1, 500 * kKiB);
+  EXPECT_EQ(harness.Statistics().lost, 0u);
+  harness.group().SetOptions(WithBacklog(1 << 20));
+  EXPECT_EQ(harness.Statistics().lost, 2u);
+}
+
+TEST(GroupBacklogTest, NumbersThatTheLogSkippedAreLost) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  harness.log().Skip(5);
+  harness.Die({"b"});
+  const GroupChunk chunk = member->Take(harness.now_us());
+  EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
+  EXPECT_EQ(chunk.lost, 5u);
+  EXPECT_EQ(chunk.deliveries[1].event_id, 7u);
+}
+
+}  // namespace
+}  // namespace timecache

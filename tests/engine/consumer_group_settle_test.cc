@@ -1,0 +1,309 @@
+// Settling, and what becomes of what is not settled.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/group_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(GroupSettleTest, AnAckSettles) {
+  GroupHarness harness(WithAckTimeout(kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  harness.AckAll(member->Take(harness.now_us()));
+  harness.Pass(kSecond);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  const GroupStatistics statistics = harness.Statistics();
+  EXPECT_EQ(statistics.acked, 1u);
+  EXPECT_EQ(statistics.backlog, 0u);
+  EXPECT_EQ(statistics.backlog_bytes, 0);
+  EXPECT_EQ(statistics.in_flight, 0u);
+  EXPECT_EQ(statistics.oldest_unsettled_us, kNeverUs);
+  EXPECT_EQ(harness.group().NextDueUs(), kNeverUs);
+}
+
+TEST(GroupSettleTest, ANackWithoutDelayIsGivenOutAtOnce) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a", "b"});
+  EXPECT_THAT(harness.Take(member.get(), 1), ElementsAre("a#1"));
+  EXPECT_TRUE(harness.Nack(1, 1).ok());
+  // What comes again comes before what is fresh.
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2", "b#1"));
+  EXPECT_EQ(harness.Statistics().nacked, 1u);
+}
+
+TEST(GroupSettleTest, ANackIsGivenOutAfterItsDelayAndNotOneTickBefore) {
+  GroupHarness harness(WithAckTimeout(kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(harness.Nack(1, 1, 5 * kSecond).ok());
+  EXPECT_EQ(harness.group().NextDueUs(), harness.now_us() + 5 * kSecond);
+  harness.Pass(5 * kSecond - 1);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  EXPECT_EQ(harness.Statistics().backlog, 1u);
+  harness.Pass(1);
+  harness.Advance();
+  EXPECT_EQ(member->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+}
+
+TEST(GroupSettleTest, AnAckOfAnEarlierAttemptSettles) {
+  GroupHarness harness(WithAckTimeout(kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a", "b"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1", "b#1"));
+  harness.Pass(kSecond);
+  EXPECT_THAT(harness.Take(member.get(), 1), ElementsAre("a#2"));
+  // One is in flight again, one waits.
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  EXPECT_TRUE(harness.Ack(2, 1).ok());
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  EXPECT_EQ(harness.Statistics().acked, 2u);
+  EXPECT_EQ(harness.Statistics().in_flight, 0u);
+}
+
+TEST(GroupSettleTest, ANackOrPutBackOfAnEarlierAttemptIsStale) {
+  GroupHarness harness(WithAckTimeout(kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  harness.Pass(kSecond);
+  // Nobody has it, and then somebody else.
+  for (int i = 0; i < 2; ++i) {
+    for (const absl::Status& status :
+         {harness.Nack(1, 1), harness.BeginPutBack(1, 1).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_EQ(ReasonOf(status), "STALE_ATTEMPT");
+    }
+    if (i > 0) break;
+    EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+  }
+  EXPECT_TRUE(harness.Nack(1, 2).ok());
+  EXPECT_EQ(ReasonOf(harness.Nack(1, 2)), "STALE_ATTEMPT");
+}
+
+TEST(GroupSettleTest, NamesTheFieldThatIsOutOfItsRange) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a", "a", "b", "c"});
+  EXPECT_THAT(harness.Take(member.get(), 2), ElementsAre("a#1", "b#1"));
+  EXPECT_EQ(FieldOf(harness.Ack(1, 0)), "attempt");
+  EXPECT_EQ(FieldOf(harness.Ack(1, -1)), "attempt");
+  EXPECT_EQ(FieldOf(harness.Ack(1, 2)), "attempt");
+  EXPECT_EQ(FieldOf(harness.Nack(1, 2)), "attempt");
+  EXPECT_EQ(FieldOf(harness.BeginPutBack(1, 2).status()), "attempt");
+  EXPECT_EQ(FieldOf(harness.Nack(1, 1, -1)), "delay");
+  EXPECT_EQ(FieldOf(harness.Nack(1, 1, kMaxNackDelayUs + 1)), "delay");
+  // Not given out yet: waiting behind its key, or not looked at.
+  EXPECT_EQ(FieldOf(harness.Ack(2, 1)), "attempt");
+  EXPECT_EQ(FieldOf(harness.Ack(4, 1)), "attempt");
+  EXPECT_TRUE(harness.Nack(1, 1, kMaxNackDelayUs).ok());
+}
+
+TEST(GroupSettleTest, WhatIsNotUnsettledIsNotFound) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  harness.AckAll(member->Take(harness.now_us()));
+  for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{2}}) {
+    for (const absl::Status& status : {harness.Ack(id, 1), harness.Nack(id, 1),
+                                       harness.BeginPutBack(id, 1).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+      EXPECT_EQ(ReasonOf(status), "EVENT_NOT_UNSETTLED");
+    }
+  }
+}
+
+TEST(GroupSettleTest, SettlesUpToThePutBack) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a", "b", "c"});
+  EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
+  const std::vector<Settlement> settlements = {
+      {1, 1, SettleAction::kAck, 0, 0},
+      {2, 1, SettleAction::kPutBack, 0, 0},
+      {3, 1, SettleAction::kAck, 0, 0}};
+  std::vector<SettleResult> results(3);
+  EXPECT_EQ(harness.group().Settle(settlements, harness.now_us(),
+                                   absl::MakeSpan(results)),
+            1u);
+  EXPECT_EQ(harness.Statistics().acked, 1u);
+}
+
+TEST(GroupSettleTest, WhatIsBeingPutBackIsNotGivenOut) {
+  GroupHarness harness(WithAckTimeout(kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  const auto delivery = harness.BeginPutBack(1, 1);
+  ASSERT_TRUE(delivery.ok()) << delivery.status();
+  EXPECT_EQ(delivery->event().key, "a");
+  EXPECT_EQ(ReasonOf(harness.BeginPutBack(1, 1).status()), "STALE_ATTEMPT");
+  harness.Pass(10 * kSecond);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  harness.group().EndPutBack(1, true, harness.now_us());
+  EXPECT_EQ(harness.Statistics().put_back, 1u);
+  EXPECT_EQ(harness.Statistics().in_flight, 0u);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+}
+
+TEST(GroupSettleTest, WhatCannotBePutBackIsHeldOn) {
+  GroupHarness harness(WithAckTimeout(10 * kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  harness.Pass(kSecond);
+  ASSERT_TRUE(harness.BeginPutBack(1, 1).ok());
+  harness.group().EndPutBack(1, false, harness.now_us());
+  // The time that it had left runs on.
+  EXPECT_EQ(harness.group().NextDueUs(), harness.now_us() + 9 * kSecond);
+  harness.Pass(9 * kSecond);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+}
+
+TEST(GroupSettleTest, AMemberMayLeaveWhileItsEventIsPutBack) {
+  GroupHarness harness;
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(one.get()), ElementsAre("a#1"));
+  ASSERT_TRUE(harness.BeginPutBack(1, 1).ok());
+  one->Leave();
+  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
+  harness.group().EndPutBack(1, false, harness.now_us());
+  EXPECT_EQ(two->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#2"));
+}
+
+TEST(GroupSettleTest, AnAckMayComeWhileItsEventIsPutBack) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  ASSERT_TRUE(harness.BeginPutBack(1, 1).ok());
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  harness.group().EndPutBack(1, true, harness.now_us());
+  EXPECT_EQ(harness.Statistics().acked, 1u);
+  EXPECT_EQ(harness.Statistics().put_back, 0u);
+  EXPECT_EQ(Sum(harness.Statistics()), 1u);
+}
+
+TEST(GroupSettleTest, WithoutAPlaceForDeadLettersEventsAreGivenOutOn) {
+  GroupHarness harness(WithAckTimeout(kSecond, 2));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  for (int attempt = 1; attempt <= 5; ++attempt) {
+    EXPECT_THAT(harness.Take(member.get()),
+                ElementsAre(absl::StrCat("a#", attempt)));
+    harness.Pass(kSecond);
+    EXPECT_THAT(harness.Advance(), IsEmpty());
+  }
+}
+
+TEST(GroupSettleTest, WhatWasGivenOutInVainBecomesADeadLetter) {
+  GroupHarness harness(WithAckTimeout(kSecond, 2));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  harness.Pass(kSecond);
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+  harness.Pass(kSecond);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  const std::vector<Delivery> doomed = harness.Advance();
+  ASSERT_THAT(doomed, SizeIs(1));
+  EXPECT_EQ(doomed[0].event_id, 1u);
+  EXPECT_EQ(doomed[0].attempt, 2);
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  EXPECT_EQ(harness.Statistics().backlog, 2u);
+  harness.group().EndDeadLetter(1, true, harness.now_us());
+  EXPECT_EQ(harness.Statistics().dead_lettered, 1u);
+  EXPECT_EQ(Sum(harness.Statistics()), 2u);
+  // It has made way for the next one of its key.
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+}
+
+TEST(GroupSettleTest, ADeadLetterThatCannotBePutIsTriedAgain) {
+  GroupHarness harness(WithAckTimeout(kSecond, 1));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(harness.Nack(1, 1).ok());
+  EXPECT_EQ(harness.group().NextDueUs(), harness.now_us());
+  ASSERT_THAT(harness.Advance(), SizeIs(1));
+  harness.group().EndDeadLetter(1, false, harness.now_us());
+  EXPECT_EQ(harness.Statistics().dead_letter_failures, 1u);
+  EXPECT_EQ(harness.group().NextDueUs(), harness.now_us() + kSecond);
+  harness.Pass(kSecond - 1);
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  harness.Pass(1);
+  ASSERT_THAT(harness.Advance(), SizeIs(1));
+  harness.group().EndDeadLetter(1, true, harness.now_us());
+  EXPECT_EQ(harness.Statistics().dead_lettered, 1u);
+  EXPECT_EQ(harness.Statistics().backlog, 0u);
+}
+
+TEST(GroupSettleTest, AnAckSettlesWhatIsDoomed) {
+  GroupHarness harness(WithAckTimeout(kSecond, 1));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a", "b"});
+  EXPECT_THAT(harness.Take(member.get()), SizeIs(2));
+  harness.Pass(kSecond);
+  ASSERT_THAT(harness.Advance(1), SizeIs(1));
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  EXPECT_TRUE(harness.Ack(2, 1).ok());
+  harness.group().EndDeadLetter(1, true, harness.now_us());
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  EXPECT_EQ(harness.Statistics().acked, 2u);
+  EXPECT_EQ(Sum(harness.Statistics()), 2u);
+}
+
+TEST(GroupSettleTest, WhatWasDoomedIsGivenOutWhenOptionsChange) {
+  GroupHarness harness(WithAckTimeout(kSecond, 1));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a", "b"});
+  EXPECT_THAT(harness.Take(member.get()), SizeIs(2));
+  EXPECT_TRUE(harness.Nack(1, 1).ok());
+  harness.group().SetOptions(WithAckTimeout(kSecond, 2));
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+  EXPECT_TRUE(harness.Nack(1, 2).ok());
+  harness.group().SetDeadLetters(false);
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#3"));
+}
+
+TEST(GroupSettleTest, GivesTheDeadLettersThatThereIsRoomFor) {
+  GroupHarness harness(WithAckTimeout(kSecond, 1));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a", "b", "c"});
+  EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
+  member->Leave();
+  std::vector<Delivery> doomed;
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), 2, &doomed));
+  EXPECT_THAT(doomed, SizeIs(2));
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), 2, &doomed));
+  EXPECT_FALSE(harness.group().Advance(harness.now_us(), 3, &doomed));
+  EXPECT_THAT(doomed, SizeIs(3));
+}
+
+}  // namespace
+}  // namespace timecache

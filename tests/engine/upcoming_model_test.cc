@@ -1,0 +1,207 @@
+// What is going to die, among random changes: never missed, whatever is freed,
+// moved, killed or begun anew under the reader.
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/support/lead_reader.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+namespace {
+
+// A map that is changed at random: few keys, so that much is overwritten,
+// removed and compacted.
+class RandomChanges {
+ public:
+  RandomChanges(MapHarness* harness, uint32_t seed)
+      : harness_(harness), random_(seed) {}
+
+  int64_t Below(int64_t bound) {
+    return static_cast<int64_t>(random_() % static_cast<uint32_t>(bound));
+  }
+
+  void Change() {
+    const std::string key = absl::StrCat("key", Below(300));
+    const int64_t dice = Below(100);
+    if (dice < 40) {
+      harness_->Put(key, Value());
+    } else if (dice < 55) {
+      harness_->PutFor(key, Value(), kSecond + Below(12 * kSecond));
+    } else if (dice < 75) {
+      harness_->Apply(Operation::Touch(key));
+    } else if (dice < 98) {
+      harness_->Apply(Operation::Remove(key));
+    } else if (Below(20) == 0) {
+      harness_->Rotate();
+    } else {
+      harness_->Put(key, std::string(280 << 10, 'l'));
+    }
+  }
+
+  void PassTime() {
+    const int64_t dice = Below(10);
+    if (dice < 6) return;
+    harness_->Pass(dice < 9 ? Below(kSecond) : Below(4 * kSecond));
+    if (Below(2) == 0) harness_->Sweep();
+  }
+
+ private:
+  std::string Value() {
+    return std::string(static_cast<size_t>(Below(2) == 0 ? 10 : Below(500)),
+                       'v');
+  }
+
+  MapHarness* const harness_;
+  std::mt19937 random_;
+};
+
+MapOptions Options(int num_buckets, int num_shards) {
+  MapOptions options = WithBuckets(10 * kSecond, num_buckets);
+  options.num_shards = num_shards;
+  return options;
+}
+
+class UpcomingModelTest : public ::testing::TestWithParam<int> {};
+
+// Rounds that nothing comes between tell each version at most once.
+TEST_P(UpcomingModelTest, WholeRoundsTellAllAndEachVersionOnce) {
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    MapHarness harness(Options(GetParam(), seed % 2 == 0 ? 1 : 4));
+    RandomChanges changes(&harness, seed);
+    LeadReader near(&harness, kSecond);
+    LeadReader far(&harness, 6 * kSecond);
+    LeadReader all(&harness, 3600 * kSecond);
+    for (int round = 0; round < 300; ++round) {
+      for (int64_t i = changes.Below(60); i > 0; --i) changes.Change();
+      changes.PassTime();
+      for (LeadReader* reader : {&near, &far, &all}) {
+        if (changes.Below(3) == 0) continue;
+        reader->Look();
+        ASSERT_NO_FATAL_FAILURE(reader->ExpectAllTold()) << "round " << round;
+      }
+    }
+    EXPECT_GT(near.told().size(), 20u);
+    EXPECT_GT(all.told().size(), 1'000u);
+    for (const LeadReader* reader : {&near, &far, &all}) {
+      for (const auto& [version, times] : reader->told()) {
+        ASSERT_EQ(times, 1) << "version " << version;
+      }
+    }
+  }
+}
+
+// Rounds under way while the map changes: the next one tells the rest.
+TEST_P(UpcomingModelTest, RoundsInSmallStepsAmongChangesMissNothing) {
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    MapHarness harness(Options(GetParam(), seed % 2 == 0 ? 1 : 4));
+    RandomChanges changes(&harness, seed);
+    LeadReader reader(&harness, 8 * kSecond);
+    size_t times_told = 0;
+    for (int round = 0; round < 300; ++round) {
+      reader.cursor().Refresh();
+      do {
+        times_told += reader.Read(1 + changes.Below(2'000)).size();
+        for (int64_t i = changes.Below(20); i > 0; --i) changes.Change();
+      } while (reader.more());
+      changes.PassTime();
+      if (changes.Below(4) != 0) continue;
+      times_told += reader.Look().size();
+      ASSERT_NO_FATAL_FAILURE(reader.ExpectAllTold()) << "round " << round;
+    }
+    // What compaction moves during a round comes twice. Here ten changes come
+    // between any two reads of 1 KB, and most of them leave something to move.
+    EXPECT_LE(times_told, reader.told().size() * 3 / 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Buckets, UpcomingModelTest,
+                         ::testing::Values(2, 11, 101));
+
+// Removals make the segment that is being read sparse: it is compacted under
+// the reader, and freed.
+TEST(UpcomingCompactionTest, WhatIsMovedUnderTheWalkIsNotMissed) {
+  constexpr int kEntries = 8'000;
+  MapHarness harness(Options(11, 1));
+  LeadReader reader(&harness, 20 * kSecond);
+  for (int i = 0; i < kEntries; ++i) {
+    harness.Put(absl::StrCat("key", i), std::string(40, 'v'));
+  }
+  std::mt19937 random(1);
+  std::set<std::string> seen;
+  size_t reads = 0;
+  do {
+    for (const Told& told : reader.Read(10'000)) {
+      seen.insert(told.key);
+      // What it tells is touched, or not, as by a client that saves some.
+      if (random() % 3 != 0) harness.Apply(Operation::Remove(told.key));
+    }
+    ++reads;
+    ASSERT_LT(reads, size_t{200}) << "the walk does not come to its end";
+  } while (reader.more());
+  EXPECT_EQ(seen.size(), size_t{kEntries});
+  reader.Look();
+  reader.ExpectAllTold();
+}
+
+TEST(UpcomingConcurrencyTest, WhatManyThreadsPutIsAllTold) {
+  constexpr int kWriters = 3;
+  constexpr int kEntries = 20'000;
+  TimeCacheMap map("map", Options(11, 4), nullptr, kStartUs);
+  const auto cursor = map.SubscribeUpcoming(3600 * kSecond, [] {});
+  std::atomic<int> writing{kWriters};
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&map, &writing, writer] {
+      for (int i = 0; i < kEntries; ++i) {
+        const std::string key = absl::StrCat(writer, "/", i);
+        map.Apply(Operation::Put(key, "v"), kStartUs + i);
+        if (i % 4 == 0) {
+          map.Apply(Operation::Remove(absl::StrCat(writer, "/", i / 2)),
+                    kStartUs + i);
+        }
+      }
+      --writing;
+    });
+  }
+  std::set<std::string> seen;
+  bool last = false;
+  do {
+    last = writing.load() == 0;
+    cursor->Refresh();
+    bool more = true;
+    while (more) {
+      const Upcoming::Chunk chunk = cursor->Read(kStartUs, 1 << 20);
+      for (const auto& batch : chunk.batches) {
+        for (int i = 0; i < batch->size(); ++i) {
+          seen.insert(std::string(batch->event(i).key));
+        }
+      }
+      more = chunk.more;
+    }
+  } while (!last);
+  for (std::thread& writer : writers) writer.join();
+  TimeCacheMap::ScanPlace place;
+  int64_t live = 0;
+  const TimeCacheMap::Visitor visit = [&](absl::string_view key,
+                                          absl::string_view, uint64_t, int64_t,
+                                          int64_t) {
+    ++live;
+    EXPECT_EQ(seen.count(std::string(key)), 1u) << key;
+  };
+  while (map.Scan("", kStartUs + kEntries, 1'000, 1 << 20, &place, visit)) {
+  }
+  EXPECT_GT(live, kWriters * kEntries / 2);
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,64 @@
+// Reads what is going to die, and checks all that is promised of each event.
+
+#ifndef TIMECACHED_TESTS_SUPPORT_LEAD_READER_H_
+#define TIMECACHED_TESTS_SUPPORT_LEAD_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/upcoming.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+
+// A cursor on the harness's map. Every event that it reads must be of the entry
+// that is there, alive, with the lead time or less left.
+class LeadReader {
+ public:
+  LeadReader(MapHarness* harness, int64_t lead_us)
+      : harness_(harness),
+        lead_us_(lead_us),
+        cursor_(harness->map().SubscribeUpcoming(lead_us, [] {})) {}
+
+  Upcoming::Cursor& cursor() { return *cursor_; }
+
+  // One Read, unless no round is due.
+  std::vector<Told> Read(int64_t max_bytes = 1 << 20);
+  // Reads until there is no more; the watermark is then at least where the last
+  // round began.
+  std::vector<Told> Drain(int64_t max_bytes = 1 << 20);
+  // The same, of a round that begins now.
+  std::vector<Told> Look(int64_t max_bytes = 1 << 20) {
+    cursor_->Refresh();
+    return Drain(max_bytes);
+  }
+
+  bool more() const { return chunk_.more; }
+  const Upcoming::Chunk& chunk() const { return chunk_; }
+
+  // How often each version was told.
+  const std::map<uint64_t, int>& told() const { return told_; }
+  // Fails the test unless each live entry with the lead time or less left was
+  // told for that death. Right after a Look.
+  void ExpectAllTold() const;
+
+ private:
+  MapHarness* const harness_;
+  const int64_t lead_us_;
+  const std::unique_ptr<Upcoming::Cursor> cursor_;
+  Upcoming::Chunk chunk_;
+  std::map<uint64_t, int> told_;
+  // By key, the last death that it was told for.
+  std::map<std::string, int64_t> deaths_;
+};
+
+// The keys, sorted.
+std::vector<std::string> KeysOf(const std::vector<Told>& events);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_SUPPORT_LEAD_READER_H_
