@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
+#include "server/engine/error.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/ops/config.h"
@@ -52,6 +53,10 @@ absl::Status CheckNamespaces(const v1::ServerConfig& config) {
     const absl::StatusOr<MapOptions> options = NewOptions(from.options());
     if (status.ok())
       status = options.ok() ? Validate(*options) : options.status();
+    if (status.ok() && options->dead_letter_map == from.name()) {
+      status =
+          InvalidField("dead_letter_namespace", "must be another namespace");
+    }
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("namespace \"", from.name(), "\": ", status.message()));

@@ -42,6 +42,17 @@ absl::Status SetMicros(const google::protobuf::Duration& from,
   return micros.status();
 }
 
+// The same for a field that may be unset.
+template <typename From, typename To>
+absl::Status SetNumberIf(bool has, From from, absl::string_view field, To* to) {
+  return has ? SetNumber(from, field, to) : absl::OkStatus();
+}
+
+absl::Status SetMicrosIf(bool has, const google::protobuf::Duration& from,
+                         absl::string_view field, int64_t* to) {
+  return has ? SetMicros(from, field, to) : absl::OkStatus();
+}
+
 absl::Status SetTtl(const google::protobuf::Duration& ttl, Operation* op) {
   op->has_ttl = true;
   return SetMicros(ttl, "ttl", &op->ttl_us);
@@ -175,37 +186,32 @@ void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to) {
 }
 
 absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
-  const auto set_micros = [](bool has, const google::protobuf::Duration& value,
-                             absl::string_view field, int64_t* to_us) {
-    return has ? SetMicros(value, field, to_us) : absl::OkStatus();
-  };
-  const auto set_number = [](bool has, auto value, absl::string_view field,
-                             auto* number) {
-    return has ? SetNumber(value, field, number) : absl::OkStatus();
-  };
   for (const absl::Status& status : {
-           set_micros(from.has_ttl(), from.ttl(), "ttl", &to->ttl_us),
-           set_number(from.has_num_buckets(), from.num_buckets(), "num_buckets",
-                      &to->num_buckets),
-           set_micros(from.has_max_ttl(), from.max_ttl(), "max_ttl",
-                      &to->max_ttl_us),
-           set_number(from.has_max_entries(), from.max_entries(), "max_entries",
-                      &to->max_entries),
-           set_number(from.has_max_bytes(), from.max_bytes(), "max_bytes",
-                      &to->max_bytes),
-           set_number(from.has_max_value_bytes(), from.max_value_bytes(),
-                      "max_value_bytes", &to->max_value_bytes),
-           set_micros(from.has_event_retention(), from.event_retention(),
-                      "event_retention", &to->retention_us),
-           set_number(from.has_event_retention_bytes(),
-                      from.event_retention_bytes(), "event_retention_bytes",
-                      &to->retention_bytes),
-           set_number(from.has_num_shards(), from.num_shards(), "num_shards",
-                      &to->num_shards),
+           SetMicrosIf(from.has_ttl(), from.ttl(), "ttl", &to->ttl_us),
+           SetNumberIf(from.has_num_buckets(), from.num_buckets(),
+                       "num_buckets", &to->num_buckets),
+           SetMicrosIf(from.has_max_ttl(), from.max_ttl(), "max_ttl",
+                       &to->max_ttl_us),
+           SetNumberIf(from.has_max_entries(), from.max_entries(),
+                       "max_entries", &to->max_entries),
+           SetNumberIf(from.has_max_bytes(), from.max_bytes(), "max_bytes",
+                       &to->max_bytes),
+           SetNumberIf(from.has_max_value_bytes(), from.max_value_bytes(),
+                       "max_value_bytes", &to->max_value_bytes),
+           SetMicrosIf(from.has_event_retention(), from.event_retention(),
+                       "event_retention", &to->retention_us),
+           SetNumberIf(from.has_event_retention_bytes(),
+                       from.event_retention_bytes(), "event_retention_bytes",
+                       &to->retention_bytes),
+           SetNumberIf(from.has_num_shards(), from.num_shards(), "num_shards",
+                       &to->num_shards),
        }) {
     if (!status.ok()) return status;
   }
   if (from.has_sliding()) to->sliding = from.sliding();
+  if (from.has_dead_letter_namespace()) {
+    to->dead_letter_map = from.dead_letter_namespace();
+  }
   switch (from.limit_policy()) {
     case v1::LIMIT_POLICY_UNSPECIFIED:
       break;
@@ -246,6 +252,7 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   SetDuration(options.retention_us, to->mutable_event_retention());
   to->set_event_retention_bytes(static_cast<uint64_t>(options.retention_bytes));
   to->set_num_shards(static_cast<uint32_t>(options.num_shards));
+  to->set_dead_letter_namespace(options.dead_letter_map);
 }
 
 void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
@@ -273,6 +280,53 @@ void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
               statistics->mutable_lateness_p99());
   SetDuration(from.lateness.max_us(), statistics->mutable_lateness_max());
   statistics->set_bound_violations(from.bound_violations);
+}
+
+absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {
+  for (const absl::Status& status : {
+           SetMicrosIf(from.has_ack_timeout(), from.ack_timeout(),
+                       "ack_timeout", &to->ack_timeout_us),
+           SetNumberIf(from.has_max_attempts(), from.max_attempts(),
+                       "max_attempts", &to->max_attempts),
+           SetNumberIf(from.has_max_backlog_bytes(), from.max_backlog_bytes(),
+                       "max_backlog_bytes", &to->max_backlog_bytes),
+       }) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void SetOptions(const GroupOptions& options, v1::GroupOptions* to) {
+  SetDuration(options.ack_timeout_us, to->mutable_ack_timeout());
+  to->set_max_attempts(static_cast<uint32_t>(options.max_attempts));
+  to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
+}
+
+void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
+  to->set_members(static_cast<uint64_t>(from.members));
+  to->set_backlog(from.backlog);
+  to->set_backlog_bytes(static_cast<uint64_t>(from.backlog_bytes));
+  to->set_in_flight(from.in_flight);
+  if (from.oldest_unsettled_us != kNeverUs) {
+    SetTime(from.oldest_unsettled_us, to->mutable_oldest_unsettled());
+  }
+  to->set_delivered(from.delivered);
+  to->set_redelivered(from.redelivered);
+  to->set_acked(from.acked);
+  to->set_nacked(from.nacked);
+  to->set_put_back(from.put_back);
+  to->set_timed_out(from.timed_out);
+  to->set_dead_lettered(from.dead_lettered);
+  to->set_dead_letter_failures(from.dead_letter_failures);
+  to->set_lost(from.lost);
+}
+
+void SetGroup(const std::string& map, const ConsumerGroup& group,
+              v1::Group* to) {
+  to->set_name(group.name());
+  to->set_namespace_(map);
+  SetOptions(group.options(), to->mutable_options());
+  SetStatistics(group.GetStatistics(), to->mutable_statistics());
 }
 
 }  // namespace timecache

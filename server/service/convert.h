@@ -4,12 +4,14 @@
 #define TIMECACHED_SERVER_SERVICE_CONVERT_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "server/engine/consumer_group.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
 #include "server/engine/time_cache_map.h"
@@ -62,6 +64,13 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);
 
 // Everything about a namespace.
 void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to);
+
+// The same of a consumer group.
+absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to);
+void SetOptions(const GroupOptions& options, v1::GroupOptions* to);
+void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to);
+void SetGroup(const std::string& map, const ConsumerGroup& group,
+              v1::Group* to);
 
 }  // namespace timecache
 

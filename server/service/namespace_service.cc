@@ -11,16 +11,24 @@ namespace timecache {
 namespace {
 
 using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
+using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
 
-// All requests have the namespace as `name` and its options in `options`.
+// Requests about a namespace have it as `name` and its options in `options`.
 std::string FieldPath(const std::string& field) {
   return field == "namespace" ? "name" : absl::StrCat("options.", field);
 }
 
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                 const absl::Status& status) {
+// Those about a group have the group as `name`.
+std::string GroupFieldPath(const std::string& field) {
+  if (field == "namespace") return field;
+  return field == "group" ? "name" : absl::StrCat("options.", field);
+}
+
+grpc::ServerUnaryReactor* Answer(
+    grpc::CallbackServerContext* context, const absl::Status& status,
+    std::string (*field_path)(const std::string&) = FieldPath) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status, FieldPath));
+  reactor->Finish(ToGrpcStatus(status, field_path));
   return reactor;
 }
 
@@ -106,6 +114,79 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
               absl::StrCat("entries: ", died));
   }
   return Answer(context, map.status());
+}
+
+grpc::ServerUnaryReactor* NamespaceService::CreateGroup(
+    grpc::CallbackServerContext* context, const v1::CreateGroupRequest* request,
+    v1::CreateGroupResponse* response) {
+  const auto create = [&]() -> absl::Status {
+    GroupOptions options;
+    absl::Status status = ApplyOptions(request->options(), &options);
+    if (!status.ok()) return status;
+    const MapOr map = registry_->Find(request->namespace_());
+    if (!map.ok()) return map.status();
+    const auto start = request->from_earliest() ? ExpiryLog::Start::kEarliest
+                                                : ExpiryLog::Start::kNow;
+    const GroupOr group = (*map)->groups().Create(request->name(), options,
+                                                  start, clock_->NowUs());
+    if (!group.ok()) return group.status();
+    SetGroup((*map)->name(), **group, response->mutable_group());
+    ObserveGroup("group_created", request->namespace_(), request->name(),
+                 response->group().options().ShortDebugString());
+    return absl::OkStatus();
+  };
+  return Answer(context, create(), GroupFieldPath);
+}
+
+grpc::ServerUnaryReactor* NamespaceService::ListGroups(
+    grpc::CallbackServerContext* context, const v1::ListGroupsRequest* request,
+    v1::ListGroupsResponse* response) {
+  const MapOr map = registry_->Find(request->namespace_());
+  if (map.ok()) {
+    for (const auto& group : (*map)->groups().List()) {
+      SetGroup((*map)->name(), *group, response->add_groups());
+    }
+  }
+  return Answer(context, map.status(), GroupFieldPath);
+}
+
+grpc::ServerUnaryReactor* NamespaceService::UpdateGroup(
+    grpc::CallbackServerContext* context, const v1::UpdateGroupRequest* request,
+    v1::UpdateGroupResponse* response) {
+  const auto update = [&]() -> absl::Status {
+    const MapOr map = registry_->Find(request->namespace_());
+    if (!map.ok()) return map.status();
+    const GroupOr group =
+        (*map)->groups().Update(request->name(), [&](GroupOptions* options) {
+          return ApplyOptions(request->options(), options);
+        });
+    if (!group.ok()) return group.status();
+    SetGroup((*map)->name(), **group, response->mutable_group());
+    ObserveGroup("group_updated", request->namespace_(), request->name(),
+                 request->options().ShortDebugString());
+    return absl::OkStatus();
+  };
+  return Answer(context, update(), GroupFieldPath);
+}
+
+grpc::ServerUnaryReactor* NamespaceService::DeleteGroup(
+    grpc::CallbackServerContext* context, const v1::DeleteGroupRequest* request,
+    v1::DeleteGroupResponse* /*response*/) {
+  const MapOr map = registry_->Find(request->namespace_());
+  const absl::Status status =
+      map.ok() ? (*map)->groups().Delete(request->name()) : map.status();
+  if (status.ok()) {
+    ObserveGroup("group_deleted", request->namespace_(), request->name(), "");
+  }
+  return Answer(context, status, GroupFieldPath);
+}
+
+void NamespaceService::ObserveGroup(absl::string_view event,
+                                    const std::string& map,
+                                    const std::string& group,
+                                    absl::string_view about) const {
+  observer_(event, map,
+            absl::StrCat("group: ", group, about.empty() ? "" : " ", about));
 }
 
 }  // namespace timecache

@@ -15,8 +15,8 @@ namespace timecache {
 // Thread-safe. Calls are rare and answered inline.
 class NamespaceService final : public v1::NamespaceService::CallbackService {
  public:
-  // Told of every change, for the log: "namespace_created" and the like, the
-  // name, and what is to know about it, in one line.
+  // Told of every change, for the log: "namespace_created", "group_deleted" and
+  // the like, the namespace's name, and what is to know about it, in one line.
   using Observer =
       std::function<void(absl::string_view event, const std::string& name,
                          const std::string& about)>;
@@ -50,7 +50,27 @@ class NamespaceService final : public v1::NamespaceService::CallbackService {
       const v1::RotateNamespaceRequest* request,
       v1::RotateNamespaceResponse* response) override;
 
+  grpc::ServerUnaryReactor* CreateGroup(
+      grpc::CallbackServerContext* context,
+      const v1::CreateGroupRequest* request,
+      v1::CreateGroupResponse* response) override;
+  grpc::ServerUnaryReactor* ListGroups(
+      grpc::CallbackServerContext* context,
+      const v1::ListGroupsRequest* request,
+      v1::ListGroupsResponse* response) override;
+  grpc::ServerUnaryReactor* UpdateGroup(
+      grpc::CallbackServerContext* context,
+      const v1::UpdateGroupRequest* request,
+      v1::UpdateGroupResponse* response) override;
+  grpc::ServerUnaryReactor* DeleteGroup(
+      grpc::CallbackServerContext* context,
+      const v1::DeleteGroupRequest* request,
+      v1::DeleteGroupResponse* response) override;
+
  private:
+  void ObserveGroup(absl::string_view event, const std::string& map,
+                    const std::string& group, absl::string_view about) const;
+
   Registry* const registry_;
   const Clock* const clock_;
   const Observer observer_;

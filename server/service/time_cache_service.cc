@@ -7,6 +7,7 @@
 #include "server/service/convert.h"
 #include "server/service/pipeline_stream.h"
 #include "server/service/scan_stream.h"
+#include "server/service/settle.h"
 #include "server/service/status.h"
 #include "server/service/watch_stream.h"
 
@@ -136,6 +137,16 @@ grpc::ServerWriteReactor<v1::ScanResponse>* TimeCacheService::Scan(
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
     grpc::CallbackServerContext* /*context*/, const grpc::ByteBuffer* request) {
   return WatchStream::Start(hub_, *registry_, *request);
+}
+
+grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
+    grpc::CallbackServerContext* context,
+    const v1::SettleExpiredRequest* request,
+    v1::SettleExpiredResponse* response) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(
+      Settle(*request, *registry_, hub_->clock()->NowUs(), response)));
+  return reactor;
 }
 
 }  // namespace timecache

@@ -20,7 +20,8 @@ using S = v1::TimeCacheService;
 using Unary = S::WithCallbackMethod_Put<S::WithCallbackMethod_Get<
     S::WithCallbackMethod_Remove<S::WithCallbackMethod_Contains<
         S::WithCallbackMethod_Touch<S::WithCallbackMethod_Size<S::Service>>>>>>;
-using Parsed = S::WithCallbackMethod_Scan<Unary>;
+using Parsed =
+    S::WithCallbackMethod_SettleExpired<S::WithCallbackMethod_Scan<Unary>>;
 using All = S::WithRawCallbackMethod_Execute<S::WithRawCallbackMethod_Pipeline<
     S::WithRawCallbackMethod_WatchExpired<Parsed>>>;
 }  // namespace methods
@@ -63,6 +64,10 @@ class TimeCacheService final : public methods::All {
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
       grpc::CallbackServerContext* context,
       const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* SettleExpired(
+      grpc::CallbackServerContext* context,
+      const v1::SettleExpiredRequest* request,
+      v1::SettleExpiredResponse* response) override;
 
  private:
   Store* const store_;

@@ -24,15 +24,15 @@ void WatchMessage::Add(const BatchRef& batch) {
   TIMECACHED_CHECK(batch->format() == WireFormat());
   const absl::string_view bytes = batch->encoded();
   if (bytes.size() <= kMaxCopiedBytes) {
-    AddCopy(bytes);
+    own_.append(bytes.data(), bytes.size());
     return;
   }
   Flush();
   slices_.push_back(Share(batch));
 }
 
-void WatchMessage::AddCopy(absl::string_view events) {
-  own_.append(events.data(), events.size());
+void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only) {
+  AppendDelivery(delivery, keys_only, &own_);
 }
 
 void WatchMessage::Flush() {

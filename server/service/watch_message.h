@@ -14,6 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/event_batch.h"
+#include "server/engine/group_types.h"
 
 namespace timecache {
 
@@ -27,8 +28,8 @@ class WatchMessage {
 
   // In the wire format; one without events adds nothing.
   void Add(const std::shared_ptr<const EventBatch>& batch);
-  // Events in the wire format, as fields of the message; copied.
-  void AddCopy(absl::string_view events);
+  // One event of a consumer group; copied.
+  void AddDelivery(const Delivery& delivery, bool keys_only);
 
   // Whether it has no event.
   bool empty() const { return slices_.empty() && own_.empty(); }

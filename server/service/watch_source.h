@@ -49,6 +49,11 @@ class WatchSource {
   // The server stops: gives out nothing more that can wait.
   virtual void OnDrain() {}
 
+  // The stream ends, and reads no more: gives back what others may have. The
+  // source itself lives on until the client has read what was written to it, or
+  // is gone.
+  virtual void OnEnd() {}
+
   // When there may be something to Read without a `wake`; kNeverUs if never.
   virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }
 };

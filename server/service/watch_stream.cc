@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/service/group_source.h"
+#include "server/service/lead_source.h"
 #include "server/service/log_source.h"
 #include "server/service/status.h"
 #include "server/service/watch_message.h"
@@ -70,6 +72,13 @@ absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
   auto wake = [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)] {
     if (auto stream = weak.lock()) hub->Notify(stream);
   };
+  if (!request_.group.empty()) {
+    return GroupSource::Open(std::move(map), &request_, now_us,
+                             std::move(wake));
+  }
+  if (request_.lead_us > 0) {
+    return LeadSource::Open(std::move(map), &request_, std::move(wake));
+  }
   return LogSource::Open(std::move(map), &request_, now_us, std::move(wake));
 }
 
@@ -100,8 +109,13 @@ void WatchStream::OnWriteDone(bool ok) {
 void WatchStream::OnCancel() {
   absl::MutexLock lock(&mu_);
   cancelled_ = true;
-  // A write that is in flight fails now, and ends the stream.
-  if (!ended_ && !writing_) End(absl::CancelledError("the watcher is gone"));
+  if (ended_) return;
+  // A write that is in flight fails now, and then ends the stream.
+  if (writing_) {
+    for (Source& source : sources_) source.source->OnEnd();
+  } else {
+    End(absl::CancelledError("the watcher is gone"));
+  }
 }
 
 void WatchStream::OnDone() {
@@ -175,6 +189,7 @@ void WatchStream::SetTimer(int64_t now_us) {
 
 void WatchStream::End(const absl::Status& status) {
   ended_ = true;
+  for (Source& source : sources_) source.source->OnEnd();
   Finish(ToGrpcStatus(status, FieldPath));
 }
 

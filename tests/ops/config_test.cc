@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/ops/proto_to_yaml.h"
 #include "server/ops/yaml_to_proto.h"
 
 namespace timecache {
@@ -122,6 +123,20 @@ TEST(ConfigTest, WrongNamespacesAreRefused) {
       Refusal(
           "limits: {max_namespaces: 1}\nnamespaces: [{name: a}, {name: b}]\n"),
       "t.yaml:2: namespaces: has 2, more than limits.max_namespaces, 1");
+}
+
+TEST(ConfigTest, ANamespaceSaysWhereItsDeadLettersGo) {
+  const v1::ServerConfig config = Parsed(
+      "namespaces:\n"
+      "  - name: a\n"
+      "    options: {dead_letter_namespace: dead}\n"
+      "  - name: dead\n"
+      "    options: {dead_letter_namespace: ''}\n");
+  ASSERT_EQ(config.namespaces_size(), 2);
+  EXPECT_EQ(config.namespaces(0).options().dead_letter_namespace(), "dead");
+  EXPECT_TRUE(config.namespaces(1).options().has_dead_letter_namespace());
+  EXPECT_EQ(Parsed(ProtoToYaml(config)).SerializeAsString(),
+            config.SerializeAsString());
 }
 
 TEST(ConfigTest, AddressesOfEveryKindAreTaken) {

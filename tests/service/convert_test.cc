@@ -157,6 +157,7 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   options.retention_us = 0;
   options.retention_bytes = kMaxRetentionBytes;
   options.num_shards = 256;
+  options.dead_letter_map = "dead";
   v1::NamespaceOptions message;
   SetOptions(options, &message);
   const MapOptions back = *NewOptions(message);
@@ -166,6 +167,11 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   EXPECT_EQ(back.ttl_us, options.ttl_us);
   EXPECT_EQ(back.retention_us, 0);
   EXPECT_EQ(back.retention_bytes, kMaxRetentionBytes);
+  EXPECT_EQ(back.dead_letter_map, "dead");
+  v1::NamespaceOptions none;
+  none.set_dead_letter_namespace("");
+  ASSERT_TRUE(ApplyOptions(none, &options).ok());
+  EXPECT_EQ(options.dead_letter_map, "");
 }
 
 TEST(ConvertOptions, MaxTtlGrowsWithTtlWhereItIsNotSet) {
@@ -196,6 +202,69 @@ TEST(ConvertOptions, NumbersThatDoNotFitAreRefused) {
   from.Clear();
   from.set_limit_policy(static_cast<v1::LimitPolicy>(9));
   ExpectField(NewOptions(from).status(), "limit_policy");
+}
+
+TEST(ConvertGroup, OptionsThereAndBackAreTheSameAndUnsetOnesStay) {
+  const GroupOptions options = {1'234'567, 3, int64_t{1} << 40};
+  v1::GroupOptions message;
+  SetOptions(options, &message);
+  GroupOptions back;
+  ASSERT_TRUE(ApplyOptions(message, &back).ok());
+  EXPECT_EQ(back.ack_timeout_us, options.ack_timeout_us);
+  EXPECT_EQ(back.max_attempts, options.max_attempts);
+  EXPECT_EQ(back.max_backlog_bytes, options.max_backlog_bytes);
+  v1::GroupOptions change;
+  change.set_max_attempts(9);
+  ASSERT_TRUE(ApplyOptions(change, &back).ok());
+  EXPECT_EQ(back.ack_timeout_us, options.ack_timeout_us);
+  EXPECT_EQ(back.max_attempts, 9);
+  EXPECT_EQ(back.max_backlog_bytes, options.max_backlog_bytes);
+}
+
+TEST(ConvertGroup, NumbersThatDoNotFitAreRefused) {
+  GroupOptions options;
+  v1::GroupOptions from;
+  from.set_max_attempts(std::numeric_limits<uint32_t>::max());
+  ExpectField(ApplyOptions(from, &options), "max_attempts");
+  from.Clear();
+  from.set_max_backlog_bytes(std::numeric_limits<uint64_t>::max());
+  ExpectField(ApplyOptions(from, &options), "max_backlog_bytes");
+  from.Clear();
+  from.mutable_ack_timeout()->set_nanos(-1'000'000'000);
+  ExpectField(ApplyOptions(from, &options), "ack_timeout");
+}
+
+TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
+  GroupStatistics from;
+  from.members = 1;
+  from.backlog = 2;
+  from.backlog_bytes = 3;
+  from.in_flight = 4;
+  from.delivered = 6;
+  from.redelivered = 7;
+  from.acked = 8;
+  from.nacked = 9;
+  from.put_back = 10;
+  from.timed_out = 11;
+  from.dead_lettered = 12;
+  from.dead_letter_failures = 13;
+  from.lost = 14;
+  v1::GroupStatistics to;
+  SetStatistics(from, &to);
+  // By number, as every field has the value of its own.
+  const google::protobuf::Descriptor& type = *to.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (field.name() == "oldest_unsettled") continue;
+    EXPECT_EQ(to.GetReflection()->GetUInt64(to, &field),
+              static_cast<uint64_t>(field.number()))
+        << field.name();
+  }
+  EXPECT_FALSE(to.has_oldest_unsettled());
+  from.oldest_unsettled_us = 1'500'000;
+  SetStatistics(from, &to);
+  EXPECT_EQ(to.oldest_unsettled().seconds(), 1);
+  EXPECT_EQ(to.oldest_unsettled().nanos(), 500'000'000);
 }
 
 }  // namespace

@@ -193,6 +193,44 @@ TEST(EventCodecTest, AFilterTakesPrefixesAndLeavesValuesOut) {
   EXPECT_EQ(Filter(batch, "map", "none", false)->size(), 0);
 }
 
+// To a member of a group, and as a dead letter.
+TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  RandomSamples random(seed);
+  for (int round = 0; round < 300; ++round) {
+    const Death death = random.NextDeath();
+    auto batch = std::make_shared<EventBatch>("map", death, WireFormat());
+    v1::WatchExpiredResponse events;
+    for (int i = 0; i < 3; ++i) {
+      const Sample sample = random.Next();
+      batch->Add(sample.event());
+      AddGenerated("map", death, sample, &events);
+    }
+    std::string all = "before";
+    std::string keys;
+    v1::WatchExpiredResponse expected;
+    v1::WatchExpiredResponse expected_keys;
+    for (int i : {1, 2, 0}) {
+      const uint64_t event_id = random.Number(64);
+      const auto attempt = static_cast<int>(random.Number(31));
+      v1::ExpiredEvent* const event = expected.add_events();
+      *event = events.events(i);
+      event->set_event_id(event_id);
+      event->set_attempt(static_cast<uint32_t>(attempt));
+      *expected_keys.add_events() = *event;
+      expected_keys.mutable_events()->rbegin()->clear_value();
+      const Delivery delivery = {batch, i, event_id, attempt};
+      AppendDelivery(delivery, /*keys_only=*/false, &all);
+      AppendDelivery(delivery, /*keys_only=*/true, &keys);
+      ASSERT_EQ(batch->EncodeDelivery(i, event_id, attempt),
+                event->SerializeAsString());
+    }
+    ASSERT_EQ(all, "before" + expected.SerializeAsString());
+    ASSERT_EQ(keys, expected_keys.SerializeAsString());
+  }
+}
+
 TEST(EventCodecTest, BatchesOfAnotherFormatAreWrittenAnew) {
   auto plain = std::make_shared<EventBatch>("map", Death());
   plain->Add({"key", "value", 7, 8, 9});
@@ -230,6 +268,25 @@ TEST(WatchMessageTest, HasEverythingInOrder) {
   v1::WatchExpiredResponse parsed;
   ASSERT_TRUE(parsed.ParseFromString(bytes));
   EXPECT_EQ(parsed.SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(WatchMessageTest, CopiesDeliveries) {
+  auto batch = std::make_shared<EventBatch>("map", Death(), WireFormat());
+  batch->Add({"a", std::string(5'000, 'v'), 1, 2, 3});
+  batch->Add({"b", "w", 1, 2, 3});
+  WatchMessage message;
+  message.AddDelivery({batch, 1, 8, 1}, /*keys_only=*/false);
+  message.AddDelivery({batch, 0, 7, 2}, /*keys_only=*/false);
+  EXPECT_FALSE(message.empty());
+  batch.reset();
+  v1::WatchExpiredResponse parsed;
+  ASSERT_TRUE(parsed.ParseFromString(ToString(message.Take("map"))));
+  ASSERT_EQ(parsed.events_size(), 2);
+  EXPECT_EQ(parsed.events(0).key(), "b");
+  EXPECT_EQ(parsed.events(0).event_id(), 8u);
+  EXPECT_EQ(parsed.events(1).value().size(), 5'000u);
+  EXPECT_EQ(parsed.events(1).attempt(), 2u);
+  EXPECT_EQ(parsed.namespace_(), "map");
 }
 
 TEST(WatchMessageTest, SharesALargeBatchAndKeepsItUntilItIsSent) {

@@ -1,0 +1,67 @@
+#include "server/service/group_source.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+
+absl::StatusOr<std::unique_ptr<WatchSource>> GroupSource::Open(
+    std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,
+    int64_t now_us, std::function<void()> wake) {
+  auto group =
+      map->groups().FindOrCreate(request->group, request->start, now_us);
+  if (!group.ok()) {
+    return WithMetadata(group.status(), "namespace", map->name());
+  }
+  auto member = (*group)->Join(request->max_in_flight, std::move(wake));
+  return std::unique_ptr<WatchSource>(
+      new GroupSource(std::move(map), *std::move(group), std::move(member),
+                      request->keys_only));
+}
+
+GroupSource::GroupSource(std::shared_ptr<TimeCacheMap> map,
+                         std::shared_ptr<ConsumerGroup> group,
+                         std::unique_ptr<ConsumerGroup::Member> member,
+                         bool keys_only)
+    : map_(std::move(map)),
+      group_(std::move(group)),
+      member_(std::move(member)),
+      keys_only_(keys_only) {}
+
+WatchSource::Reading GroupSource::Read(int64_t now_us, WatchMessage* message) {
+  const int max_events = draining_ ? 0 : kMaxEventBatchEvents;
+  const ConsumerGroup::Chunk chunk =
+      member_->Take(now_us, max_events, kMaxMessageBytes);
+  for (const Delivery& delivery : chunk.deliveries) {
+    message->AddDelivery(delivery, keys_only_);
+  }
+  message->lost += chunk.lost;
+  message->watermark_us = chunk.watermark_us;
+  Reading reading;
+  reading.more = chunk.more && !draining_;
+  if (chunk.closed) reading.end = WhyClosed();
+  return reading;
+}
+
+void GroupSource::RefreshWatermark(int64_t now_us) {
+  map_->RefreshWatermark(now_us);
+}
+
+// A group that is deleted is no longer found; a map that is deleted keeps its
+// own.
+absl::Status GroupSource::WhyClosed() const {
+  const auto found = map_->groups().Find(group_->name());
+  if (found.ok() && *found == group_) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+        absl::StrCat("namespace ", map_->name(), " was deleted"));
+  }
+  return ErrorWithReason(
+      absl::StatusCode::kNotFound, "GROUP_NOT_FOUND",
+      absl::StrCat("group ", group_->name(), " of namespace ", map_->name(),
+                   " was deleted"));
+}
+
+}  // namespace timecache

@@ -1,0 +1,272 @@
+// The consumer groups of a namespace: made, described, changed and deleted.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/group_client.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using Names = v1::NamespaceService::Stub;
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class GroupAdminTest : public ::testing::Test {
+ protected:
+  template <typename Request, typename Response>
+  Reply<Response> Do(grpc::Status (Names::*method)(grpc::ClientContext*,
+                                                   const Request&, Response*),
+                     const std::string& request) {
+    return Call(server_.namespaces(), method, Proto<Request>(request));
+  }
+  Reply<v1::CreateGroupResponse> Create(const std::string& name,
+                                        const std::string& options = "") {
+    return Do(&Names::CreateGroup,
+              absl::StrCat("namespace: 'default' name: '", name, "' options { ",
+                           options, " }"));
+  }
+  Reply<v1::UpdateGroupResponse> Update(const std::string& options) {
+    return Do(&Names::UpdateGroup,
+              absl::StrCat("namespace: 'default' name: 'g' options { ", options,
+                           " }"));
+  }
+  std::vector<std::string> List(const std::string& name = "default") {
+    std::vector<std::string> names;
+    const auto list =
+        Must(Do(&Names::ListGroups, absl::StrCat("namespace: '", name, "'")));
+    for (const v1::Group& group : list.groups()) {
+      EXPECT_EQ(group.namespace_(), name);
+      names.push_back(group.name());
+    }
+    return names;
+  }
+
+  TestServer server_;
+  GroupClient group_{&server_};
+};
+
+TEST_F(GroupAdminTest, CreateFillsInTheDefaults) {
+  const v1::Group made = Must(Create("g")).group();
+  EXPECT_EQ(made.name(), "g");
+  EXPECT_EQ(made.namespace_(), "default");
+  EXPECT_EQ(made.options().SerializeAsString(),
+            Proto<v1::GroupOptions>("ack_timeout { seconds: 30 } max_attempts: "
+                                    "5 max_backlog_bytes: 268435456")
+                .SerializeAsString());
+  EXPECT_EQ(made.statistics().SerializeAsString(), "");
+  EXPECT_THAT(server_.observed().back(),
+              HasSubstr("group_created default group: g ack_timeout"));
+}
+
+TEST_F(GroupAdminTest, AGroupOfAFirstMemberHasTheDefaultsToo) {
+  const auto member = group_.Join();
+  const v1::Group found = group_.Describe();
+  EXPECT_EQ(found.options().SerializeAsString(),
+            Must(Create("made")).group().options().SerializeAsString());
+  EXPECT_EQ(found.statistics().members(), 1u);
+}
+
+TEST_F(GroupAdminTest, CreateTakesEveryOptionAtItsExtremes) {
+  EXPECT_TRUE(Create("least",
+                     "ack_timeout { nanos: 10000000 } max_attempts: 1 "
+                     "max_backlog_bytes: 1048576")
+                  .status.ok());
+  const auto most =
+      Must(Create(std::string(63, 'm'),
+                  "ack_timeout { seconds: 604800 } max_attempts: 1000000 "
+                  "max_backlog_bytes: 68719476736"));
+  EXPECT_EQ(most.group().options().max_backlog_bytes(), uint64_t{64} << 30);
+  EXPECT_EQ(most.group().options().max_attempts(), 1'000'000u);
+  EXPECT_EQ(most.group().options().ack_timeout().seconds(), 604'800);
+}
+
+TEST_F(GroupAdminTest, EveryOptionOutOfItsRangeIsRefusedByName) {
+  const struct {
+    const char* option;
+    const char* field;
+    const char* limit;
+  } kCases[] = {
+      {"ack_timeout { nanos: 9999000 }", "ack_timeout", "10ms"},
+      {"ack_timeout {}", "ack_timeout", "10ms"},
+      {"ack_timeout { seconds: -1 }", "ack_timeout", "10ms"},
+      {"ack_timeout { seconds: 604801 }", "ack_timeout", "168h"},
+      {"ack_timeout { seconds: 1 nanos: -1 }", "ack_timeout",
+       "google.protobuf.Duration"},
+      {"max_attempts: 0", "max_attempts", "1"},
+      {"max_attempts: 1000001", "max_attempts", "1000000"},
+      {"max_attempts: 4294967295", "max_attempts", "at most"},
+      {"max_backlog_bytes: 1048575", "max_backlog_bytes", "1048576"},
+      {"max_backlog_bytes: 68719476737", "max_backlog_bytes", "68719476736"},
+      {"max_backlog_bytes: 18446744073709551615", "max_backlog_bytes",
+       "at most"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.option);
+    ExpectInvalid(Create("g", c.option).status,
+                  absl::StrCat("options.", c.field), c.limit);
+    EXPECT_THAT(List(), IsEmpty());
+  }
+  const std::string before =
+      Must(Create("g")).group().options().SerializeAsString();
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.option);
+    ExpectInvalid(Update(c.option).status, absl::StrCat("options.", c.field),
+                  c.limit);
+  }
+  EXPECT_EQ(group_.Describe().options().SerializeAsString(), before);
+}
+
+TEST_F(GroupAdminTest, ANameThatNoGroupCanHaveIsRefused) {
+  for (const std::string& name : {std::string(), std::string("G"),
+                                  std::string("g-"), std::string(64, 'g')}) {
+    SCOPED_TRACE(name);
+    ExpectInvalid(Create(name).status, "name", name.empty() ? "" : "63");
+  }
+  EXPECT_THAT(List(), IsEmpty());
+}
+
+TEST_F(GroupAdminTest, AGroupThatExistsIsNotMadeAgain) {
+  Must(Create("g", "max_attempts: 7"));
+  ExpectError(Create("g").status, StatusCode::ALREADY_EXISTS, "GROUP_EXISTS",
+              "g");
+  EXPECT_EQ(group_.Describe().options().max_attempts(), 7u);
+}
+
+TEST_F(GroupAdminTest, OneGroupTooManyIsRefusedHoweverItIsMade) {
+  for (int i = 0; i < 64; ++i) Must(Create(absl::StrCat("g", i)));
+  ExpectError(Create("one-more").status, StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_GROUPS", "64");
+  ExpectError(group_.Start()->Drain(), StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_GROUPS", "64");
+  Must(Do(&Names::DeleteGroup, "namespace: 'default' name: 'g7'"));
+  group_.Join();
+  EXPECT_EQ(List().size(), 64u);
+}
+
+TEST_F(GroupAdminTest, ListIsOrderedByNameAndOfOneNamespace) {
+  server_.Create("other");
+  for (const char* name : {"m", "z", "a", "m.1", "0"}) Must(Create(name));
+  EXPECT_THAT(List(), ElementsAre("0", "a", "m", "m.1", "z"));
+  EXPECT_THAT(List("other"), IsEmpty());
+}
+
+TEST_F(GroupAdminTest, UpdateChangesWhatIsSetAndNothingElse) {
+  Must(Create("g", "max_attempts: 7 max_backlog_bytes: 1048576"));
+  const v1::Group group = Must(Update("ack_timeout { seconds: 5 }")).group();
+  EXPECT_EQ(group.name(), "g");
+  EXPECT_EQ(group.options().SerializeAsString(),
+            Proto<v1::GroupOptions>("ack_timeout { seconds: 5 } max_attempts: "
+                                    "7 max_backlog_bytes: 1048576")
+                .SerializeAsString());
+  EXPECT_THAT(server_.observed().back(),
+              HasSubstr("group_updated default group: g ack_timeout"));
+}
+
+TEST_F(GroupAdminTest, ANewTimeOutIsOfWhatIsGivenOutFromNowOn) {
+  const auto member = group_.Join();
+  const auto kill = [this](const std::string& key) {
+    server_.Put(key, "", kMicrosPerSecond);
+    server_.AdvanceTo(DeathUs(server_.now_us(), kMicrosPerSecond));
+  };
+  kill("a");
+  EXPECT_EQ(group_.TakeOne(member.get()).key(), "a");
+  Must(Update("ack_timeout { seconds: 5 }"));
+  kill("b");
+  EXPECT_EQ(group_.TakeOne(member.get()).key(), "b");
+  server_.AdvanceBy(5 * kMicrosPerSecond);
+  EXPECT_EQ(group_.TakeOne(member.get()).key(), "b");
+  EXPECT_EQ(group_.Statistics().timed_out(), 1u);
+}
+
+TEST_F(GroupAdminTest, DeleteForgetsTheGroup) {
+  Must(Create("g"));
+  Must(Do(&Names::DeleteGroup, "namespace: 'default' name: 'g'"));
+  EXPECT_THAT(server_.observed().back(), "group_deleted default group: g");
+  EXPECT_THAT(List(), IsEmpty());
+  ExpectError(Do(&Names::DeleteGroup, "namespace: 'default' name: 'g'").status,
+              StatusCode::NOT_FOUND, "GROUP_NOT_FOUND", "g");
+  ExpectError(Update("max_attempts: 2").status, StatusCode::NOT_FOUND,
+              "GROUP_NOT_FOUND", "g");
+}
+
+TEST_F(GroupAdminTest, EveryCallNeedsItsNamespace) {
+  const auto check = [](const grpc::Status& none, const grpc::Status& unset) {
+    ExpectError(none, StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND", "none");
+    ExpectInvalid(unset, "namespace", "must be set");
+  };
+  check(Do(&Names::CreateGroup, "namespace: 'none' name: 'g'").status,
+        Do(&Names::CreateGroup, "name: 'g'").status);
+  check(Do(&Names::ListGroups, "namespace: 'none'").status,
+        Do(&Names::ListGroups, "").status);
+  check(Do(&Names::UpdateGroup, "namespace: 'none' name: 'g'").status,
+        Do(&Names::UpdateGroup, "name: 'g'").status);
+  check(Do(&Names::DeleteGroup, "namespace: 'none' name: 'g'").status,
+        Do(&Names::DeleteGroup, "name: 'g'").status);
+}
+
+TEST_F(GroupAdminTest, FromEarliestBeginsWithWhatIsRetained) {
+  server_.Put("a", "1");
+  server_.AdvanceTo(DeathUs(kStartUs));
+  Must(Do(&Names::CreateGroup,
+          "namespace: 'default' name: 'g' from_earliest: true"));
+  EXPECT_EQ(group_.Statistics().backlog(), 1u);
+  EXPECT_EQ(group_.TakeOne(group_.Start().get()).key(), "a");
+}
+
+TEST_F(GroupAdminTest, StatisticsSayHowFarTheGroupIsBehind) {
+  Must(Create("g"));
+  server_.Fill(3, "k", "value");
+  const int64_t death_us = DeathUs(kStartUs);
+  server_.AdvanceTo(death_us);
+  v1::GroupStatistics statistics = group_.Statistics();
+  EXPECT_EQ(statistics.backlog(), 3u);
+  EXPECT_GT(statistics.backlog_bytes(), 0u);
+  EXPECT_EQ(statistics.in_flight(), 0u);
+  EXPECT_EQ(ToUs(statistics.oldest_unsettled()), death_us);
+  const auto member = group_.Start("max_in_flight: 2");
+  const auto events = group_.Take(member.get(), 2);
+  statistics = group_.Statistics();
+  EXPECT_EQ(statistics.members(), 1u);
+  EXPECT_EQ(statistics.backlog(), 1u);
+  EXPECT_EQ(statistics.in_flight(), 2u);
+  EXPECT_EQ(statistics.delivered(), 2u);
+  EXPECT_EQ(ToUs(statistics.oldest_unsettled()), death_us);
+  group_.Ack(events);
+  group_.Ack(group_.TakeOne(member.get()));
+  statistics = group_.Statistics();
+  EXPECT_EQ(statistics.acked(), 3u);
+  EXPECT_EQ(statistics.in_flight(), 0u);
+  EXPECT_EQ(statistics.backlog_bytes(), 0u);
+  EXPECT_FALSE(statistics.has_oldest_unsettled());
+}
+
+TEST_F(GroupAdminTest, ANamespaceIsNotItsOwnDeadLetterNamespace) {
+  const auto update = [this](const std::string& name) {
+    return Do(&Names::UpdateNamespace,
+              absl::StrCat("name: 'default' options { dead_letter_namespace: '",
+                           name, "' }"))
+        .status;
+  };
+  ExpectInvalid(update("default"), "options.dead_letter_namespace", "another");
+  ExpectInvalid(update("Dead"), "options.dead_letter_namespace", "not Dead");
+  ExpectInvalid(Do(&Names::CreateNamespace,
+                   "name: 'n' options { dead_letter_namespace: 'n' }")
+                    .status,
+                "options.dead_letter_namespace", "another");
+  EXPECT_EQ(server_.Describe().options().dead_letter_namespace(), "");
+  // It need not be there yet, and may be taken back.
+  EXPECT_TRUE(update("dead").ok());
+  EXPECT_EQ(server_.Describe().options().dead_letter_namespace(), "dead");
+  EXPECT_TRUE(update("").ok());
+  EXPECT_EQ(server_.Describe().options().dead_letter_namespace(), "");
+}
+
+}  // namespace
+}  // namespace timecache::test

@@ -1,0 +1,226 @@
+// WatchExpired with lead_time over the wire: what is going to die, told in time
+// to Touch it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/service/event_codec.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kLeadUs = 5 * kMicrosPerSecond;
+constexpr char kLead[] = "namespaces: 'default' lead_time { seconds: 5 } ";
+
+std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
+  std::vector<std::string> keys;
+  for (const auto& event : events) keys.push_back(event.key());
+  return keys;
+}
+
+class LeadTimeTest : public ::testing::Test {
+ protected:
+  // Starts a watch and reads its first message.
+  std::unique_ptr<WatchReader> Watch(const std::string& request) {
+    auto reader = std::make_unique<WatchReader>(
+        server_.data(), Proto<v1::WatchExpiredRequest>(request));
+    const auto first = reader->Next();
+    EXPECT_TRUE(first.has_value());
+    return reader;
+  }
+
+  TestServer server_;
+};
+
+TEST_F(LeadTimeTest, AnEntryIsToldWhenItsBucketComesWithinTheLeadTime) {
+  const auto reader = Watch(kLead);
+  EXPECT_EQ(server_.Describe().statistics().watchers(), 1u);
+  const uint64_t version = server_.Put("a", "one");
+  const int64_t death_us = DeathUs(kStartUs);
+  server_.AdvanceTo(death_us - kLeadUs - 1);
+  EXPECT_THAT(reader->ReadUpTo(server_.now_us()), IsEmpty());
+  server_.AdvanceBy(1);
+  const auto events = reader->ReadUpTo(server_.now_us());
+  ASSERT_THAT(events, SizeIs(1));
+  const v1::ExpiredEvent& event = events[0];
+  EXPECT_EQ(event.namespace_(), "default");
+  EXPECT_EQ(event.key(), "a");
+  EXPECT_EQ(event.value(), "one");
+  EXPECT_EQ(event.version(), version);
+  EXPECT_EQ(ToUs(event.put_time()), kStartUs);
+  EXPECT_EQ(ToUs(event.deadline()), kStartUs + kTtlUs);
+  EXPECT_EQ(ToUs(event.death_time()), death_us);
+  EXPECT_EQ(ToUs(event.delivered_at()), server_.now_us());
+  EXPECT_EQ(event.cause(), v1::EXPIRY_CAUSE_EXPIRING);
+  EXPECT_EQ(server_.Get("a").entry().value(), "one");
+  server_.AdvanceTo(death_us);
+  EXPECT_THAT(reader->ReadUpTo(death_us), IsEmpty());
+}
+
+TEST_F(LeadTimeTest, TheFirstMessageTellsWhatIsThereAndHasNoToken) {
+  server_.Put("late", "1");
+  server_.Put("soon", "2", 2 * kMicrosPerSecond);
+  WatchReader reader(server_.data(), Proto<v1::WatchExpiredRequest>(kLead));
+  const auto first = reader.Next();
+  ASSERT_TRUE(first.has_value());
+  ASSERT_THAT(first->events(), SizeIs(1));
+  EXPECT_EQ(first->events(0).key(), "soon");
+  EXPECT_EQ(ToUs(first->watermark()), kStartUs);
+  EXPECT_EQ(first->resume_token(), "");
+  EXPECT_EQ(first->lost(), 0u);
+}
+
+// Ten lives of everything, and not a single death.
+TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
+  constexpr int kEntries = 300;
+  const auto deaths = Watch("namespaces: 'default'");
+  const auto reader = Watch(kLead);
+  const int64_t end_us = kStartUs + 10 * kTtlUs;
+  int put = 0;
+  size_t told = 0;
+  while (server_.now_us() < end_us) {
+    // All ages, and some with a TTL of their own.
+    for (int i = 0; i < 5 && put < kEntries; ++i, ++put) {
+      server_.Put(absl::StrCat("key", put), "v",
+                  put % 3 == 0 ? (6 + put % 7) * kMicrosPerSecond : 0);
+    }
+    server_.AdvanceBy(700'000);
+    for (const auto& event : reader->ReadUpTo(server_.now_us())) {
+      ++told;
+      v1::TouchRequest touch;
+      touch.set_namespace_("default");
+      touch.set_key(event.key());
+      EXPECT_TRUE(
+          Must(Call(server_.data(), &v1::TimeCacheService::Stub::Touch, touch))
+              .touched());
+    }
+  }
+  EXPECT_THAT(deaths->ReadUpTo(server_.now_us()), IsEmpty());
+  EXPECT_EQ(server_.Describe().statistics().entries(), uint64_t{kEntries});
+  EXPECT_GE(told, size_t{kEntries} * 8);
+  // Nobody touches them any more.
+  server_.AdvanceBy(2 * kTtlUs);
+  EXPECT_THAT(deaths->ReadUpTo(server_.now_us()), SizeIs(kEntries));
+}
+
+TEST_F(LeadTimeTest, AnEntryWithLittleLeftFromTheStartIsToldSoon) {
+  const auto reader = Watch(kLead);
+  server_.Put("a", "v", 2 * kMicrosPerSecond);
+  server_.AdvanceBy(kWidthUs);
+  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us())), ElementsAre("a"));
+}
+
+TEST_F(LeadTimeTest, FiltersHoldHereToo) {
+  const auto prefix = Watch(absl::StrCat(kLead, "key_prefix: 'user/'"));
+  const auto keys = Watch(absl::StrCat(kLead, "keys_only: true"));
+  server_.Put("user/1", "one");
+  server_.Put("order/1", "two");
+  server_.AdvanceTo(DeathUs(kStartUs) - 1);
+  const auto users = prefix->ReadUpTo(server_.now_us());
+  ASSERT_THAT(users, SizeIs(1));
+  EXPECT_EQ(users[0].key(), "user/1");
+  EXPECT_EQ(users[0].value(), "one");
+  EXPECT_EQ(users[0].cause(), v1::EXPIRY_CAUSE_EXPIRING);
+  const auto all = keys->ReadUpTo(server_.now_us());
+  EXPECT_THAT(KeysOf(all), UnorderedElementsAre("user/1", "order/1"));
+  for (const auto& event : all) EXPECT_EQ(event.value(), "");
+}
+
+TEST_F(LeadTimeTest, SeveralNamespacesInOneCall) {
+  server_.Create("short", "ttl { seconds: 10 } num_buckets: 11");
+  const auto reader =
+      Watch("namespaces: ['default', 'short'] lead_time { seconds: 5 }");
+  ASSERT_TRUE(reader->Next());
+  server_.Put("a", "1");
+  server_.Put("b", "2", 0, "short");
+  server_.AdvanceBy(7 * kMicrosPerSecond);
+  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us(), "short")),
+              ElementsAre("b"));
+  server_.AdvanceTo(DeathUs(kStartUs) - 1);
+  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us(), "default")),
+              ElementsAre("a"));
+}
+
+TEST_F(LeadTimeTest, AMassOfThemComesInMessagesThatClientsTake) {
+  constexpr int kEntries = 50'000;
+  server_.Fill(kEntries, "key", std::string(100, 'v'));
+  WatchReader reader(server_.data(),
+                     Proto<v1::WatchExpiredRequest>(
+                         "namespaces: 'default' lead_time { seconds: 60 }"));
+  EXPECT_THAT(reader.ReadUpTo(kStartUs), SizeIs(kEntries));
+  EXPECT_LT(reader.largest_message_bytes(), size_t{3} << 20);
+}
+
+TEST_F(LeadTimeTest, TheEndOfTheNamespaceEndsTheWatch) {
+  server_.Create("gone");
+  const auto reader = Watch("namespaces: 'gone' lead_time { seconds: 5 }");
+  Must(Call(server_.namespaces(), &v1::NamespaceService::Stub::DeleteNamespace,
+            Proto<v1::DeleteNamespaceRequest>("name: 'gone'")));
+  ExpectError(reader->Drain(), grpc::StatusCode::NOT_FOUND,
+              "NAMESPACE_NOT_FOUND", "gone");
+}
+
+TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {
+  const auto reader = Watch(kLead);
+  server_.Put("a", "v", 2 * kMicrosPerSecond);
+  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond));
+  // The last message looks once more.
+  const auto last = reader->Next();
+  ASSERT_TRUE(last.has_value());
+  EXPECT_THAT(last->events(), SizeIs(1));
+  const grpc::Status status = reader->Drain();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+// Neither a heartbeat nor the virtual clock comes to its help.
+TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
+  SystemClock clock;
+  Reaper reaper(&clock);
+  Registry registry(&clock, &reaper, {}, WireFormat());
+  ServerOptions options;
+  options.addresses = {"127.0.0.1:0"};
+  Server server(&registry, &reaper, &clock, options);
+  ASSERT_TRUE(server.Start().ok());
+  MapOptions map_options;
+  map_options.ttl_us = 3'600 * kMicrosPerSecond;
+  map_options.num_buckets = 36'001;
+  auto map = registry.Create("default", map_options);
+  ASSERT_TRUE(map.ok()) << map.status();
+  const auto stub = v1::TimeCacheService::NewStub(Connected(grpc::CreateChannel(
+      server.addresses().at(0), grpc::InsecureChannelCredentials())));
+  WatchReader reader(stub.get(),
+                     Proto<v1::WatchExpiredRequest>(
+                         "namespaces: 'default' lead_time { seconds: 3599 } "
+                         "heartbeat_interval { seconds: 3600 }"));
+  const auto first = reader.Next();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_THAT(first->events(), IsEmpty());
+  v1::PutRequest put;
+  put.set_namespace_("default");
+  put.set_key("a");
+  Must(Call(stub.get(), &v1::TimeCacheService::Stub::Put, put));
+  const auto told = reader.Next();
+  ASSERT_TRUE(told.has_value());
+  ASSERT_THAT(told->events(), SizeIs(1));
+  EXPECT_EQ(told->events(0).key(), "a");
+  EXPECT_LE(
+      ToUs(told->events(0).death_time()) - ToUs(told->events(0).delivered_at()),
+      3'599 * kMicrosPerSecond);
+  reader.Cancel();
+  reader.Drain();
+  EXPECT_TRUE(server.Drain(60 * kMicrosPerSecond));
+}
+
+}  // namespace
+}  // namespace timecache::test

@@ -1,0 +1,313 @@
+// SettleExpired over the wire: what becomes of an event that a group's member
+// was given.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/group_client.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using Data = v1::TimeCacheService::Stub;
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kAck[] = "action: SETTLE_ACTION_ACK";
+constexpr char kNack[] = "action: SETTLE_ACTION_NACK";
+constexpr char kPutBack[] = "action: SETTLE_ACTION_PUT_BACK";
+// The default.
+constexpr int64_t kAckTimeoutUs = 30 * kMicrosPerSecond;
+
+class SettleTest : public ::testing::Test {
+ protected:
+  // An entry that died, in the hands of member_.
+  v1::ExpiredEvent Given(const std::string& key = "a") {
+    server_.Put(key, key + "'s value", kMicrosPerSecond);
+    server_.AdvanceTo(DeathUs(server_.now_us(), kMicrosPerSecond));
+    return group_.TakeOne(member_.get());
+  }
+  v1::SettleResult Settle(const v1::ExpiredEvent& event,
+                          const std::string& how) {
+    return group_.Settle(event, how);
+  }
+  Reply<v1::SettleExpiredResponse> Call(
+      const v1::SettleExpiredRequest& request) {
+    return test::Call(server_.data(), &Data::SettleExpired, request);
+  }
+
+  TestServer server_;
+  GroupClient group_{&server_};
+  std::unique_ptr<WatchReader> member_ = group_.Join();
+};
+
+TEST_F(SettleTest, AnAckIsTheEndOfAnEvent) {
+  const v1::ExpiredEvent event = Given();
+  const v1::SettleResult result = Settle(event, kAck);
+  EXPECT_FALSE(result.has_error()) << result.error().message();
+  EXPECT_EQ(result.version(), 0u);
+  EXPECT_EQ(group_.Statistics().acked(), 1u);
+  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
+  server_.AdvanceBy(2 * kAckTimeoutUs);
+  EXPECT_THAT(member_->ReadUpTo(server_.now_us()), IsEmpty());
+  for (const char* how : {kAck, kNack, kPutBack}) {
+    ExpectError(ErrorOf(Settle(event, how)), StatusCode::NOT_FOUND,
+                "EVENT_NOT_UNSETTLED");
+  }
+}
+
+TEST_F(SettleTest, ANackGivesItOutAgainAtOnce) {
+  const v1::ExpiredEvent event = Given();
+  EXPECT_FALSE(Settle(event, kNack).has_error());
+  const v1::ExpiredEvent again = group_.TakeOne(member_.get());
+  EXPECT_EQ(again.event_id(), event.event_id());
+  EXPECT_EQ(again.attempt(), 2u);
+  EXPECT_EQ(group_.Statistics().nacked(), 1u);
+}
+
+TEST_F(SettleTest, ANackWithADelayGivesItOutThenAndNotBefore) {
+  const v1::ExpiredEvent event = Given();
+  EXPECT_FALSE(
+      Settle(event, absl::StrCat(kNack, " delay { seconds: 60 }")).has_error());
+  server_.AdvanceBy(60 * kMicrosPerSecond - 1);
+  EXPECT_EQ(group_.Statistics().backlog(), 1u);
+  EXPECT_EQ(group_.Statistics().delivered(), 1u);
+  server_.AdvanceBy(1);
+  EXPECT_EQ(group_.TakeOne(member_.get()).attempt(), 2u);
+}
+
+TEST_F(SettleTest, APutBackIsThereAgainWithAFreshTtl) {
+  const v1::ExpiredEvent event = Given();
+  const v1::SettleResult result =
+      Settle(event, absl::StrCat(kPutBack, " ttl { seconds: 60 }"));
+  EXPECT_FALSE(result.has_error()) << result.error().message();
+  const v1::Entry entry = server_.Get("a").entry();
+  EXPECT_EQ(entry.value(), "a's value");
+  EXPECT_EQ(entry.version(), result.version());
+  EXPECT_GT(entry.version(), event.version());
+  EXPECT_EQ(ToUs(entry.deadline()), server_.now_us() + 60 * kMicrosPerSecond);
+  EXPECT_EQ(group_.Statistics().put_back(), 1u);
+  // It dies again, as another event.
+  server_.AdvanceBy(61 * kMicrosPerSecond);
+  const v1::ExpiredEvent next = group_.TakeOne(member_.get());
+  EXPECT_EQ(next.version(), result.version());
+  EXPECT_GT(next.event_id(), event.event_id());
+  EXPECT_EQ(next.attempt(), 1u);
+  EXPECT_FALSE(Settle(next, kPutBack).has_error());
+  EXPECT_EQ(ToUs(server_.Get("a").entry().deadline()),
+            server_.now_us() + kTtlUs);
+}
+
+TEST_F(SettleTest, APutBackLeavesAKeyAloneThatIsThereAgain) {
+  const v1::ExpiredEvent event = Given();
+  const uint64_t version = server_.Put("a", "new");
+  const v1::SettleResult result = Settle(event, kPutBack);
+  EXPECT_FALSE(result.has_error()) << result.error().message();
+  EXPECT_EQ(result.version(), 0u);
+  EXPECT_EQ(server_.Get("a").entry().value(), "new");
+  EXPECT_EQ(server_.Get("a").entry().version(), version);
+  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
+}
+
+TEST_F(SettleTest, APutBackThatDoesNotFitLeavesTheEventUnsettled) {
+  const v1::ExpiredEvent event = Given();
+  Must(test::Call(server_.namespaces(),
+                  &v1::NamespaceService::Stub::UpdateNamespace,
+                  Proto<v1::UpdateNamespaceRequest>(
+                      "name: 'default' options { max_entries: 1 }")));
+  server_.Put("b", "1");
+  ExpectError(ErrorOf(Settle(event, kPutBack)), StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_ENTRIES");
+  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
+  EXPECT_FALSE(Settle(event, kAck).has_error());
+}
+
+TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
+  const v1::ExpiredEvent first = Given();
+  server_.AdvanceBy(kAckTimeoutUs);
+  const v1::ExpiredEvent second = group_.TakeOne(member_.get());
+  EXPECT_EQ(second.attempt(), 2u);
+  for (const char* how : {kNack, kPutBack}) {
+    ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
+                "STALE_ATTEMPT");
+  }
+  EXPECT_FALSE(Settle(first, kAck).has_error());
+  ExpectError(ErrorOf(Settle(second, kAck)), StatusCode::NOT_FOUND,
+              "EVENT_NOT_UNSETTLED");
+}
+
+TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
+  const v1::ExpiredEvent a = Given("a");
+  const v1::ExpiredEvent b = Given("b");
+  const v1::ExpiredEvent c = Given("c");
+  v1::SettleExpiredRequest request;
+  request.set_namespace_("default");
+  request.set_group("g");
+  const auto add = [&request](const v1::ExpiredEvent& event,
+                              const std::string& how) {
+    v1::Settlement* const to = request.add_settlements();
+    *to = Proto<v1::Settlement>(how);
+    to->set_event_id(event.event_id());
+    to->set_attempt(event.attempt());
+  };
+  add(a, kAck);
+  add(b, "");
+  add(a, kAck);
+  add(b, kPutBack);
+  add(c, absl::StrCat(kNack, " delay { seconds: -1 }"));
+  add(c, kNack);
+  const auto response = Must(Call(request));
+  ASSERT_EQ(response.results_size(), 6);
+  EXPECT_FALSE(response.results(0).has_error());
+  ExpectInvalid(ErrorOf(response.results(1)), "action", "PUT_BACK");
+  ExpectError(ErrorOf(response.results(2)), StatusCode::NOT_FOUND,
+              "EVENT_NOT_UNSETTLED");
+  EXPECT_FALSE(response.results(3).has_error());
+  EXPECT_EQ(response.results(3).version(), server_.Get("b").entry().version());
+  ExpectInvalid(ErrorOf(response.results(4)), "delay", "168h");
+  EXPECT_FALSE(response.results(5).has_error());
+  EXPECT_EQ(group_.TakeOne(member_.get()).key(), "c");
+}
+
+TEST_F(SettleTest, AFieldOutOfItsRangeIsNamedAndTheEventStays) {
+  const v1::ExpiredEvent event = Given();
+  const struct {
+    std::string how;
+    const char* field;
+    const char* limit;
+  } kCases[] = {
+      {"", "action", "must be set"},
+      {"action: 9", "action", "9"},
+      {absl::StrCat(kAck, " attempt: 2"), "attempt", "1"},
+      {absl::StrCat(kAck, " attempt: 4294967295"), "attempt", "1"},
+      {absl::StrCat(kNack, " delay { nanos: -1000 }"), "delay", "168h"},
+      {absl::StrCat(kNack, " delay { seconds: 604800 nanos: 1 }"), "delay",
+       "168h"},
+      {absl::StrCat(kNack, " delay { seconds: 1 nanos: -1 }"), "delay",
+       "google.protobuf.Duration"},
+      {absl::StrCat(kAck, " delay {}"), "delay", "NACK"},
+      {absl::StrCat(kNack, " ttl { seconds: 1 }"), "ttl", "PUT_BACK"},
+      {absl::StrCat(kPutBack, " ttl {}"), "ttl", "1ms"},
+      {absl::StrCat(kPutBack, " ttl { nanos: 999000 }"), "ttl", "1ms"},
+      {absl::StrCat(kPutBack, " ttl { seconds: 604801 }"), "ttl", "168h"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.how);
+    ExpectInvalid(ErrorOf(Settle(event, c.how)), c.field, c.limit);
+    EXPECT_EQ(group_.Statistics().in_flight(), 1u);
+  }
+  auto request = Proto<v1::SettleExpiredRequest>(
+      "namespace: 'default' group: 'g' settlements { action: "
+      "SETTLE_ACTION_ACK }");
+  request.mutable_settlements(0)->set_event_id(event.event_id());
+  ExpectInvalid(ErrorOf(Must(Call(request)).results(0)), "attempt", "1");
+  EXPECT_FALSE(Settle(event, kAck).has_error());
+}
+
+TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
+  auto request = Proto<v1::SettleExpiredRequest>(
+      "namespace: 'default' "
+      "group: 'g'");
+  ExpectInvalid(Call(request).status, "settlements", "1 to 4096");
+  const v1::ExpiredEvent event = Given();
+  for (int i = 0; i < 4'097; ++i) {
+    v1::Settlement* const to = request.add_settlements();
+    to->set_event_id(event.event_id());
+    to->set_attempt(1);
+    to->set_action(v1::SETTLE_ACTION_ACK);
+  }
+  ExpectInvalid(Call(request).status, "settlements", "not 4097");
+  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
+  request.mutable_settlements()->RemoveLast();
+  EXPECT_EQ(Must(Call(request)).results_size(), 4'096);
+  EXPECT_EQ(group_.Statistics().acked(), 1u);
+
+  request.set_namespace_("none");
+  ExpectError(Call(request).status, StatusCode::NOT_FOUND,
+              "NAMESPACE_NOT_FOUND", "none");
+  request.set_namespace_("None");
+  ExpectInvalid(Call(request).status, "namespace", "63");
+  request.set_namespace_("default");
+  request.set_group("none");
+  ExpectError(Call(request).status, StatusCode::NOT_FOUND, "GROUP_NOT_FOUND",
+              "none");
+  // Also where no settlement would get so far.
+  request.clear_settlements();
+  request.add_settlements();
+  ExpectError(Call(request).status, StatusCode::NOT_FOUND, "GROUP_NOT_FOUND");
+}
+
+TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
+  server_.Create("dead");
+  Must(test::Call(
+      server_.namespaces(), &v1::NamespaceService::Stub::UpdateNamespace,
+      Proto<v1::UpdateNamespaceRequest>(
+          "name: 'default' options { dead_letter_namespace: 'dead' }")));
+  Must(
+      test::Call(server_.namespaces(), &v1::NamespaceService::Stub::UpdateGroup,
+                 Proto<v1::UpdateGroupRequest>("namespace: 'default' name: 'g' "
+                                               "options { max_attempts: 2 }")));
+  v1::ExpiredEvent event = Given();
+  EXPECT_FALSE(Settle(event, kNack).has_error());
+  event = group_.TakeOne(member_.get());
+  EXPECT_EQ(event.attempt(), 2u);
+  server_.AdvanceBy(kAckTimeoutUs);
+  const std::string key = absl::StrCat("default/g/", event.event_id());
+  const v1::Entry letter = server_.Get(key, "dead").entry();
+  EXPECT_EQ(letter.value(), event.SerializeAsString());
+  v1::ExpiredEvent read;
+  ASSERT_TRUE(read.ParseFromString(letter.value()));
+  EXPECT_EQ(read.key(), "a");
+  EXPECT_EQ(read.value(), "a's value");
+  EXPECT_EQ(read.event_id(), event.event_id());
+  EXPECT_EQ(read.attempt(), 2u);
+  EXPECT_EQ(group_.Statistics().dead_lettered(), 1u);
+  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
+  ExpectError(ErrorOf(Settle(event, kAck)), StatusCode::NOT_FOUND,
+              "EVENT_NOT_UNSETTLED");
+
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  auto scan = server_.data()->Scan(
+      &context,
+      Proto<v1::ScanRequest>("namespace: 'dead' key_prefix: 'default/g/'"));
+  v1::ScanResponse page;
+  ASSERT_TRUE(scan->Read(&page));
+  ASSERT_EQ(page.entries_size(), 1);
+  EXPECT_EQ(page.entries(0).key(), key);
+  EXPECT_FALSE(scan->Read(&page));
+  EXPECT_TRUE(scan->Finish().ok());
+}
+
+TEST_F(SettleTest, ADeadLetterThatFindsNoPlaceIsKeptAndTriedAgain) {
+  Must(test::Call(
+      server_.namespaces(), &v1::NamespaceService::Stub::UpdateNamespace,
+      Proto<v1::UpdateNamespaceRequest>(
+          "name: 'default' options { dead_letter_namespace: 'later' }")));
+  Must(
+      test::Call(server_.namespaces(), &v1::NamespaceService::Stub::UpdateGroup,
+                 Proto<v1::UpdateGroupRequest>("namespace: 'default' name: 'g' "
+                                               "options { max_attempts: 1 }")));
+  const v1::ExpiredEvent event = Given();
+  server_.AdvanceBy(kAckTimeoutUs);
+  EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
+  EXPECT_EQ(group_.Statistics().dead_lettered(), 0u);
+  server_.Create("later");
+  server_.AdvanceBy(kAckTimeoutUs - 1);
+  EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
+  EXPECT_EQ(group_.Statistics().dead_lettered(), 0u);
+  server_.AdvanceBy(1);
+  EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
+  EXPECT_EQ(group_.Statistics().dead_lettered(), 1u);
+  EXPECT_TRUE(server_.Get(absl::StrCat("default/g/", event.event_id()), "later")
+                  .has_entry());
+}
+
+}  // namespace
+}  // namespace timecache::test
