@@ -15,5 +15,7 @@ void AddLoadCommand(CLI::App& app, Context& context);
 void AddBenchCommand(CLI::App& app, Context& context);
 // ns create, get, list, update, delete, rotate
 void AddNamespaceCommands(CLI::App& app, Context& context);
+// ns groups, group-create, group-update, group-delete: below `ns`.
+void AddGroupCommands(CLI::App& ns, Context& context);
 
 }  // namespace timecache::cli

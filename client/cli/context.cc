@@ -84,6 +84,17 @@ std::string Context::Explain(const absl::Status& status) const {
     return absl::StrCat(message, ": create it with: timecachectl ns create ",
                         namespaces.size() == 1 ? ns() : "NAME");
   }
+  if (reason == "GROUP_NOT_FOUND") {
+    return absl::StrCat(message,
+                        ": create it with: timecachectl ns group-create ",
+                        namespaces.size() == 1 ? ns() : "NAMESPACE", " GROUP");
+  }
+  if (reason == "LOG_CHANGED" || reason == "RESUME_POINT_AHEAD") {
+    return absl::StrCat(ErrorMetadata(status, "namespace").value_or(""), ": ",
+                        message,
+                        ", or without --fail-on-loss: the watch then goes on "
+                        "with the oldest event there is");
+  }
   if (absl::IsUnimplemented(status)) {
     return absl::StrCat("the server at ", address,
                         " does not know this call: is it timecached, and of "
@@ -91,6 +102,16 @@ std::string Context::Explain(const absl::Status& status) const {
                         message, ")");
   }
   return message;
+}
+
+std::string Context::ExplainBreak(const absl::Status& why) const {
+  // gRPC does not always say more than the code.
+  const std::string reason = why.ok() ? "the server stopped"
+                             : why.message().empty()
+                                 ? absl::StatusCodeToString(why.code())
+                                 : std::string(why.message());
+  return absl::StrCat("lost the connection to ", address, ": ", reason,
+                      "; trying again");
 }
 
 int Context::Fail(const absl::Status& status) const {

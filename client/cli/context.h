@@ -50,6 +50,8 @@ struct Context {
   int Fail(const absl::Status& status) const;
   // The text of it.
   std::string Explain(const absl::Status& status) const;
+  // That the connection of a watch broke, and why.
+  std::string ExplainBreak(const absl::Status& why) const;
   // What a command returns whose output could not be written: nothing to
   // complain about if the reader has left.
   int FailToWrite() const;

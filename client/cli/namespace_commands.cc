@@ -135,6 +135,14 @@ void AddOptionFlags(CLI::App& app, v1::NamespaceOptions& options) {
       app, "--event-retention-bytes",
       [&options](uint64_t bytes) { options.set_event_retention_bytes(bytes); },
       "Memory for them (64MiB)");
+  app.add_option_function<std::string>(
+         "--dead-letter",
+         [&options](const std::string& ns) {
+           options.set_dead_letter_namespace(ns);
+         },
+         "Where events go that a consumer group has tried in vain; '': none "
+         "('')")
+      ->type_name("NAMESPACE");
 }
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
@@ -171,7 +179,8 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       "Examples:\n"
       "  timecachectl ns create sessions --ttl 30m --sliding\n"
       "  timecachectl ns create cache --ttl 5m --buckets 11 --max-bytes 1GiB "
-      "\\\n      --limit-policy evict-oldest");
+      "\\\n      --limit-policy evict-oldest\n"
+      "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed");
 
   arguments = std::make_shared<Arguments>();
   CLI::App* update = AddCommand(
@@ -221,6 +230,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
                return RunRotate(about, a.name);
              })
       ->footer("Example:\n  timecachectl ns rotate sessions");
+  AddGroupCommands(*ns, context);
 }
 
 }  // namespace timecache::cli

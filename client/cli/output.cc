@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -48,6 +50,38 @@ Json StatisticsToJson(const v1::NamespaceStatistics& statistics) {
           {"bound_violations", statistics.bound_violations()}};
 }
 
+Json StatisticsToJson(const GroupStatistics& statistics) {
+  Json object = {{"members", statistics.members},
+                 {"backlog", statistics.backlog},
+                 {"backlog_bytes", statistics.backlog_bytes},
+                 {"in_flight", statistics.in_flight},
+                 {"oldest_unsettled", nullptr},
+                 {"delivered", statistics.delivered},
+                 {"redelivered", statistics.redelivered},
+                 {"acked", statistics.acked},
+                 {"nacked", statistics.nacked},
+                 {"put_back", statistics.put_back},
+                 {"timed_out", statistics.timed_out},
+                 {"dead_lettered", statistics.dead_lettered},
+                 {"dead_letter_failures", statistics.dead_letter_failures},
+                 {"lost", statistics.lost}};
+  if (statistics.oldest_unsettled) {
+    object["oldest_unsettled"] = ExactTimeText(*statistics.oldest_unsettled);
+  }
+  return object;
+}
+
+// Names in a column, values behind it.
+std::string Columns(
+    const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) {
+    absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
+  }
+  text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 void SetBytes(Json& object, const std::string& name, std::string_view bytes,
@@ -79,7 +113,8 @@ Json ToJson(const Entry& entry, Encoding encoding, bool keys_only) {
 }
 
 Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only) {
-  Json object = {{"type", "expired"},
+  const bool alive = event.cause == ExpiryCause::kExpiring;
+  Json object = {{"type", alive ? "expiring" : "expired"},
                  {"namespace", event.ns},
                  {"cause", CauseName(event.cause)}};
   SetBytes(object, "key", event.key, encoding);
@@ -89,7 +124,16 @@ Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only) {
   object["deadline"] = ExactTimeText(event.deadline);
   object["death_time"] = ExactTimeText(event.death_time);
   object["delivered_at"] = ExactTimeText(event.delivered_at);
-  object["late_ms"] = Milliseconds(event.delivered_at - event.death_time);
+  const absl::Duration late = event.delivered_at - event.death_time;
+  if (alive) {
+    object["left_ms"] = Milliseconds(-late);
+  } else {
+    object["late_ms"] = Milliseconds(late);
+  }
+  if (event.attempt > 0) {
+    object["event_id"] = event.event_id;
+    object["attempt"] = event.attempt;
+  }
   return object;
 }
 
@@ -107,7 +151,8 @@ Json ToJson(const v1::Namespace& ns) {
             {"max_value_bytes", options.max_value_bytes()},
             {"event_retention_ms", Milliseconds(options.event_retention())},
             {"event_retention_bytes", options.event_retention_bytes()},
-            {"num_shards", options.num_shards()}}},
+            {"num_shards", options.num_shards()},
+            {"dead_letter_namespace", options.dead_letter_namespace()}}},
           {"bucket_width_ms", Milliseconds(ns.bucket_width())},
           {"statistics", StatisticsToJson(ns.statistics())}};
 }
@@ -121,39 +166,71 @@ std::string Describe(const v1::Namespace& ns) {
   };
   const v1::NamespaceOptions& o = ns.options();
   const v1::NamespaceStatistics& s = ns.statistics();
-  const std::pair<const char*, std::string> fields[] = {
-      {"name", ns.name()},
-      {"ttl", absl::StrCat(duration(o.ttl()), ", at most ",
-                           duration(ns.bucket_width()), " longer")},
-      {"buckets", absl::StrCat(o.num_buckets())},
-      {"max ttl", duration(o.max_ttl())},
-      {"sliding", o.sliding() ? "yes" : "no"},
-      {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
-      {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
-      {"limit policy", std::string(PolicyName(o.limit_policy()))},
-      {"max value", SizeText(o.max_value_bytes())},
-      {"event retention", absl::StrCat(duration(o.event_retention()), ", ",
-                                       SizeText(o.event_retention_bytes()))},
-      {"shards", absl::StrCat(o.num_shards())},
-      {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
-                               s.live_buckets(), " buckets")},
-      {"memory", SizeText(s.memory_bytes())},
-      {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
-                            " evicted, ", s.rotated(), " rotated")},
-      {"events retained", absl::StrCat(s.events_retained(), ", ",
-                                       SizeText(s.events_retained_bytes()))},
-      {"watchers", absl::StrCat(s.watchers())},
-      {"watermark", TimeText(FromProto(s.watermark()))},
-      {"lateness", absl::StrCat("median ", duration(s.lateness_p50()), ", 99% ",
-                                duration(s.lateness_p99()), ", largest ",
-                                duration(s.lateness_max()))},
-      {"bound violations", absl::StrCat(s.bound_violations())}};
-  std::string text;
-  for (const auto& [name, value] : fields) {
-    absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
-  }
-  text.pop_back();
-  return text;
+  return Columns(
+      {{"name", ns.name()},
+       {"ttl", absl::StrCat(duration(o.ttl()), ", at most ",
+                            duration(ns.bucket_width()), " longer")},
+       {"buckets", absl::StrCat(o.num_buckets())},
+       {"max ttl", duration(o.max_ttl())},
+       {"sliding", o.sliding() ? "yes" : "no"},
+       {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
+       {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
+       {"limit policy", std::string(PolicyName(o.limit_policy()))},
+       {"max value", SizeText(o.max_value_bytes())},
+       {"event retention", absl::StrCat(duration(o.event_retention()), ", ",
+                                        SizeText(o.event_retention_bytes()))},
+       {"shards", absl::StrCat(o.num_shards())},
+       {"dead letters",
+        o.dead_letter_namespace().empty() ? "none" : o.dead_letter_namespace()},
+       {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
+                                s.live_buckets(), " buckets")},
+       {"memory", SizeText(s.memory_bytes())},
+       {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
+                             " evicted, ", s.rotated(), " rotated")},
+       {"events retained", absl::StrCat(s.events_retained(), ", ",
+                                        SizeText(s.events_retained_bytes()))},
+       {"watchers", absl::StrCat(s.watchers())},
+       {"watermark", TimeText(FromProto(s.watermark()))},
+       {"lateness", absl::StrCat("median ", duration(s.lateness_p50()),
+                                 ", 99% ", duration(s.lateness_p99()),
+                                 ", largest ", duration(s.lateness_max()))},
+       {"bound violations", absl::StrCat(s.bound_violations())}});
+}
+
+Json ToJson(const Group& group) {
+  const GroupOptions& options = group.options;
+  return {{"name", group.name},
+          {"namespace", group.ns},
+          {"options",
+           {{"ack_timeout_ms",
+             Milliseconds(options.ack_timeout.value_or(absl::ZeroDuration()))},
+            {"max_attempts", options.max_attempts.value_or(0)},
+            {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)}}},
+          {"statistics", StatisticsToJson(group.statistics)}};
+}
+
+std::string Describe(const Group& group) {
+  const GroupOptions& o = group.options;
+  const GroupStatistics& s = group.statistics;
+  return Columns(
+      {{"name", group.name},
+       {"namespace", group.ns},
+       {"ack timeout",
+        DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
+       {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
+       {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
+       {"members", absl::StrCat(s.members)},
+       {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
+                                  " in flight, ", SizeText(s.backlog_bytes))},
+       {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
+       {"delivered",
+        absl::StrCat(s.delivered, ", of these ", s.redelivered, " again")},
+       {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
+       {"not settled",
+        absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
+       {"dead letters", absl::StrCat(s.dead_lettered, ", ",
+                                     s.dead_letter_failures, " failures")},
+       {"lost", absl::StrCat(s.lost)}});
 }
 
 std::string_view CauseName(ExpiryCause cause) {
@@ -164,6 +241,8 @@ std::string_view CauseName(ExpiryCause cause) {
       return "evicted";
     case ExpiryCause::kRotated:
       return "rotated";
+    case ExpiryCause::kExpiring:
+      return "expiring";
     case ExpiryCause::kUnknown:
       break;
   }

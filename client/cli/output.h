@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "client/cli/bytes.h"
+#include "client/cpp/group_types.h"
 #include "client/cpp/types.h"
 #include "client/cpp/watch_types.h"
 #include "nlohmann/json.hpp"
@@ -23,7 +24,9 @@ void SetBytes(Json& object, const std::string& name, std::string_view bytes,
 // {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}
 Json ToJson(const Entry& entry, Encoding encoding, bool keys_only = false);
 
-// {"type":"expired","namespace":..,"cause":..,"key":..,...,"late_ms":..}
+// {"type":"expired","namespace":..,"cause":..,"key":..,...,"late_ms":..}, in a
+// consumer group with "event_id" and "attempt"; for an entry that is going to
+// die {"type":"expiring",...,"left_ms":..}.
 Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only);
 
 // Options, statistics and bucket width; durations as numbers of milliseconds.
@@ -32,7 +35,11 @@ Json ToJson(const v1::Namespace& ns);
 // The same for the eye, a field a line.
 std::string Describe(const v1::Namespace& ns);
 
-// "expired", "evicted", "rotated".
+// The same of a consumer group.
+Json ToJson(const Group& group);
+std::string Describe(const Group& group);
+
+// "expired", "evicted", "rotated", "expiring".
 std::string_view CauseName(ExpiryCause cause);
 
 // Writes to standard output, buffered. False once nobody reads it any more, or

@@ -1,4 +1,4 @@
-// One unary call: context, deadline and status. Internal to the client.
+// One call: context, deadline and status. Internal to the client.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,16 @@ namespace timecache::inline client {
 inline void SetTimeout(absl::Duration timeout, grpc::ClientContext& context) {
   if (timeout == absl::InfiniteDuration()) return;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+}
+
+// Whether the server is stopping, or the connection to it broke, which gRPC
+// reports by one of several codes and without a reason of the server's: the
+// same again may succeed.
+inline bool IsConnectionLost(const absl::Status& status) {
+  if (absl::IsUnavailable(status)) return true;
+  return (absl::IsInternal(status) || absl::IsUnknown(status) ||
+          absl::IsCancelled(status)) &&
+         !ErrorReason(status);
 }
 
 // Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put.

@@ -5,8 +5,8 @@
 //   absl::StatusOr<std::optional<timecache::Entry>> entry =
 //       client.Get("session:7");
 //
-// What has expired comes through client/cpp/watcher.h; many operations at once
-// go through client/cpp/batch.h and client/cpp/pipeline.h.
+// In client/cpp, too: what has expired comes through watcher.h or
+// group_worker.h; many operations at once go through batch.h or pipeline.h.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/cpp/group_types.h"
+#include "client/cpp/settle.h"
 #include "client/cpp/types.h"
+#include "client/cpp/watch_types.h"
 #include "grpcpp/channel.h"
 #include "timecache/v1/namespace.grpc.pb.h"
 #include "timecache/v1/timecache.grpc.pb.h"
@@ -30,16 +33,6 @@ namespace timecache::inline client {
 class Batch;             // client/cpp/batch.h
 struct OperationResult;  // client/cpp/operation.h
 
-struct ClientOptions {
-  // The namespace of all calls that name none. The server has one called so
-  // from its start, unless it was configured otherwise.
-  std::string default_namespace = "default";
-  // Longest duration of one call; past it the call ends with DEADLINE_EXCEEDED,
-  // and whether it had an effect is unknown. absl::InfiniteDuration(): no
-  // limit. Scan has its own.
-  absl::Duration timeout = absl::Seconds(5);
-};
-
 // A client of one server, and of one of its namespaces at a time.
 //
 // Thread-safe. Cheap to copy: copies share one connection. Every call is one
@@ -47,8 +40,7 @@ struct ClientOptions {
 //
 // Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
-// what the calls below name. ErrorReason in client/cpp/status.h tells them
-// apart.
+// what the calls below name: told apart by ErrorReason in client/cpp/status.h.
 class Client {
  public:
   // For the server at `address`: "host:port" or "unix:/path", plain text. Does
@@ -112,15 +104,32 @@ class Client {
   absl::StatusOr<ScanResult> ScanUpTo(size_t entries_max,
                                       const ScanOptions& options = {}) const;
 
+  // Settles events of a consumer group of the namespace: a result for each, in
+  // their order. An error: none was settled (NOT_FOUND, reason GROUP_NOT_FOUND;
+  // INVALID_ARGUMENT above kMaxSettlements), or nobody knows: then again.
+  absl::StatusOr<std::vector<SettleResult>> Settle(
+      std::string_view group, const std::vector<Settlement>& settlements) const;
+
+  // Makes a consumer group of the namespace, which begins as a watch does; so
+  // does a first member. ALREADY_EXISTS (reason GROUP_EXISTS).
+  absl::StatusOr<Group> CreateGroup(std::string_view name,
+                                    const GroupOptions& options = {},
+                                    WatchStart start = WatchStart::kNow) const;
+  // Ordered by name.
+  absl::StatusOr<std::vector<Group>> ListGroups() const;
+  // Changes the options that are set; the others stay.
+  absl::StatusOr<Group> UpdateGroup(std::string_view name,
+                                    const GroupOptions& options) const;
+  // Deletes it with all that it has not settled.
+  absl::Status DeleteGroup(std::string_view name) const;
+
   // Administration of namespaces. See proto/timecache/v1/namespace.proto for
   // every option: its range, its default, and what unset means.
 
   // ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name.
   absl::StatusOr<v1::Namespace> CreateNamespace(
       std::string_view name, const v1::NamespaceOptions& options = {}) const;
-  // The options in force and a snapshot of the statistics.
   absl::StatusOr<v1::Namespace> GetNamespace(std::string_view name) const;
-  // Ordered by name.
   absl::StatusOr<std::vector<v1::Namespace>> ListNamespaces() const;
   // Changes the options that are set; the others stay.
   absl::StatusOr<v1::Namespace> UpdateNamespace(

@@ -20,6 +20,8 @@ ExpiryCause FromProto(v1::ExpiryCause cause) {
       return ExpiryCause::kEvicted;
     case v1::EXPIRY_CAUSE_ROTATED:
       return ExpiryCause::kRotated;
+    case v1::EXPIRY_CAUSE_EXPIRING:
+      return ExpiryCause::kExpiring;
     default:
       return ExpiryCause::kUnknown;
   }
@@ -74,7 +76,9 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .deadline = FromProto(event.deadline()),
           .death_time = FromProto(event.death_time()),
           .delivered_at = FromProto(event.delivered_at()),
-          .cause = FromProto(event.cause())};
+          .cause = FromProto(event.cause()),
+          .event_id = event.event_id(),
+          .attempt = event.attempt()};
 }
 
 }  // namespace timecache::inline client

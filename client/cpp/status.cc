@@ -54,6 +54,15 @@ std::optional<std::string> ErrorReason(const absl::Status& status) {
   return info->reason();
 }
 
+std::optional<std::string> ErrorMetadata(const absl::Status& status,
+                                         const std::string& name) {
+  const auto info = FindDetail<google::rpc::ErrorInfo>(status, kErrorInfoUrl);
+  if (!info) return std::nullopt;
+  const auto it = info->metadata().find(name);
+  if (it == info->metadata().end()) return std::nullopt;
+  return it->second;
+}
+
 std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(
     const absl::Status& status) {
   const auto bad = FindDetail<google::rpc::BadRequest>(status, kBadRequestUrl);

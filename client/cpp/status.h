@@ -25,6 +25,11 @@ absl::Status FromRpcStatus(const google::rpc::Status& status);
 // cancelled).
 std::optional<std::string> ErrorReason(const absl::Status& status);
 
+// What else its ErrorInfo says under this name, e.g. which "namespace" a watch
+// cannot go on in.
+std::optional<std::string> ErrorMetadata(const absl::Status& status,
+                                         const std::string& name);
+
 // The fields that an INVALID_ARGUMENT is about. Empty where it names none.
 std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(
     const absl::Status& status);

@@ -12,6 +12,16 @@
 
 namespace timecache::inline client {
 
+struct ClientOptions {
+  // The namespace of all calls that name none. The server has one called so
+  // from its start, unless it was configured otherwise.
+  std::string default_namespace = "default";
+  // Longest duration of one call; past it the call ends with DEADLINE_EXCEEDED,
+  // and whether it had an effect is unknown. absl::InfiniteDuration(): no
+  // limit. Scan has its own.
+  absl::Duration timeout = absl::Seconds(5);
+};
+
 // A live entry.
 struct Entry {
   std::string key;    // 1 B to 4 KiB.

@@ -1,21 +1,16 @@
 #include "client/cpp/watcher.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/cpp/call.h"
 #include "client/cpp/convert.h"
 #include "client/cpp/status.h"
 #include "client/cpp/watch_stream.h"
 
 namespace timecache::inline client {
 namespace {
-
-v1::WatchStart ToWire(WatchStart start) {
-  return start == WatchStart::kEarliest ? v1::WATCH_START_EARLIEST
-                                        : v1::WATCH_START_NOW;
-}
 
 v1::WatchExpiredRequest MakeRequest(const Client& client,
                                     const WatchOptions& options) {
@@ -24,21 +19,21 @@ v1::WatchExpiredRequest MakeRequest(const Client& client,
   if (options.namespaces.empty()) {
     request.add_namespaces(client.options().default_namespace);
   }
-  request.set_start(ToWire(options.start));
   request.set_key_prefix(options.key_prefix);
   request.set_keys_only(options.keys_only);
   if (options.heartbeat_interval) {
     *request.mutable_heartbeat_interval() =
         ToProto(*options.heartbeat_interval);
   }
+  request.set_fail_on_loss(options.fail_on_loss);
+  if (options.lead_time) {
+    *request.mutable_lead_time() = ToProto(*options.lead_time);
+  }
+  request.set_group(options.group);
+  if (options.max_in_flight) {
+    request.set_max_in_flight(*options.max_in_flight);
+  }
   return request;
-}
-
-// The pause, shortened at random by up to half: many watchers of one server
-// that restarts do not come back all at once.
-absl::Duration Jittered(absl::Duration pause) {
-  thread_local std::minstd_rand generator{std::random_device()()};
-  return pause * std::uniform_real_distribution<double>(0.5, 1.0)(generator);
 }
 
 }  // namespace
@@ -47,7 +42,13 @@ Watcher::Watcher(const Client& client, WatchOptions options)
     : options_(std::move(options)),
       stub_(v1::TimeCacheService::NewStub(client.channel())),
       request_(MakeRequest(client, options_)),
-      pause_(options_.min_pause) {}
+      backoff_(options_.min_pause, options_.max_pause) {
+  for (const std::string& ns : request_.namespaces()) positions_[ns];
+  for (const auto& [ns, token] : options_.resume_tokens) {
+    positions_[ns].resume_token = token;
+  }
+  PlaceRequest();
+}
 
 Watcher::~Watcher() = default;
 
@@ -102,44 +103,43 @@ bool Watcher::Open(absl::Time give_up_at) {
   return true;
 }
 
+// Says where to begin. Namespaces without a token all begin alike: where one
+// needs all of its log, another that has not begun gets more than was asked,
+// never less. So does a group that has to be made again.
+void Watcher::PlaceRequest() {
+  bool from_earliest = options_.start == WatchStart::kEarliest ||
+                       (established_ && !options_.group.empty());
+  request_.clear_resume_tokens();
+  for (const auto& [ns, position] : positions_) {
+    if (position.log_changed) from_earliest = true;
+    if (position.resume_token.empty()) continue;
+    request_.add_resume_tokens(position.resume_token);
+  }
+  request_.set_start(from_earliest ? v1::WATCH_START_EARLIEST
+                                   : v1::WATCH_START_UNSPECIFIED);
+}
+
 WatchBatch Watcher::Accept() {
   v1::WatchExpiredResponse& message = stream_->message();
   established_ = true;
-  pause_ = options_.min_pause;
+  backoff_.Reset();
   Position& position = positions_[message.namespace_()];
-  WatchBatch batch = {.ns = message.namespace_(),
-                      .events = {},
-                      .watermark = FromProto(message.watermark()),
-                      .lost = message.lost()};
-  if (position.broken) {
-    batch.reconnected = true;
-    batch.missed_after = std::max(position.watermark, position.replay_until);
-    position.broken = false;
-    position.replay_until = options_.restart == WatchStart::kEarliest
-                                ? batch.missed_after
-                                : absl::InfinitePast();
-  }
+  WatchBatch batch = {
+      .ns = message.namespace_(),
+      .events = {},
+      .watermark = FromProto(message.watermark()),
+      .lost = message.lost(),
+      .resume_token = message.resume_token(),
+      .reconnected = std::exchange(position.broken, false),
+      .log_changed = std::exchange(position.log_changed, false)};
+  if (batch.log_changed) batch.missed_after = position.watermark;
   batch.events.reserve(message.events_size());
-  for (v1::ExpiredEvent& proto : *message.mutable_events()) {
-    ExpiredEvent event = FromProto(std::move(proto));
-    if (!IsReplayed(event, position)) batch.events.push_back(std::move(event));
-  }
-  if (batch.watermark >= position.replay_until) {
-    position.replay_until = absl::InfinitePast();
+  for (v1::ExpiredEvent& event : *message.mutable_events()) {
+    batch.events.push_back(FromProto(std::move(event)));
   }
   position.watermark = batch.watermark;
+  position.resume_token = batch.resume_token;
   return batch;
-}
-
-// All that died before the watermark of the break has come already. What died
-// at that very watermark may not have: a bucket can be killed by hand while a
-// virtual clock stands still.
-bool Watcher::IsReplayed(const ExpiredEvent& event, Position& position) {
-  if (event.delivered_at < position.replay_until) {
-    // Another life of the server, whose clock began anew: all of it is news.
-    position.replay_until = absl::InfinitePast();
-  }
-  return event.death_time < position.replay_until;
 }
 
 void Watcher::HandleEnd(const absl::Status& status) {
@@ -148,30 +148,39 @@ void Watcher::HandleEnd(const absl::Status& status) {
     stream_.reset();
     if (cancelled_) return;
   }
+  if (BeginAnew(status)) return PlaceRequest();
   if (!IsBreak(status)) {
     end_ =
         status.ok() ? absl::UnavailableError("the server is stopping") : status;
     return;
   }
-  request_.set_start(ToWire(established_ ? options_.restart : options_.start));
-  for (const std::string& ns : request_.namespaces()) {
-    positions_[ns].broken = established_;
-  }
-  next_attempt_at_ = absl::Now() + Jittered(pause_);
-  pause_ = std::min(pause_ * 2, options_.max_pause);
+  for (auto& [ns, position] : positions_) position.broken = established_;
+  PlaceRequest();
+  next_attempt_at_ = absl::Now() + backoff_.Next();
   if (options_.on_break) options_.on_break(status);
 }
 
-// A server that ends the stream with a reason of its own means it, but for the
-// two that pass. Without a reason it is the connection that broke, which gRPC
-// reports by one of several codes.
+// Whether the server has refused the token of a namespace, which has another
+// log now, and the watch may begin that one anew. Each time a token goes, so
+// that this comes to an end.
+bool Watcher::BeginAnew(const absl::Status& status) {
+  if (options_.fail_on_loss) return false;
+  const std::optional<std::string> reason = ErrorReason(status);
+  if (reason != "LOG_CHANGED" && reason != "RESUME_POINT_AHEAD") return false;
+  const auto it =
+      positions_.find(ErrorMetadata(status, "namespace").value_or(""));
+  if (it == positions_.end() || it->second.resume_token.empty()) return false;
+  it->second.resume_token.clear();
+  it->second.log_changed = true;
+  return true;
+}
+
+// A server that ends the stream with a reason of its own means it, but where
+// that passes.
 bool Watcher::IsBreak(const absl::Status& status) const {
   if (!established_ && !options_.wait_for_server) return false;
-  if (status.ok() || absl::IsUnavailable(status)) return true;
-  const std::optional<std::string> reason = ErrorReason(status);
-  if (reason) return *reason == "MAX_WATCHERS";
-  return absl::IsInternal(status) || absl::IsUnknown(status) ||
-         absl::IsCancelled(status);
+  return status.ok() || IsConnectionLost(status) ||
+         ErrorReason(status) == "MAX_WATCHERS";
 }
 
 WatchThread::WatchThread(const Client& client, WatchOptions options,

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "client/cpp/backoff.h"
 #include "client/cpp/client.h"
 #include "client/cpp/watch_types.h"
 
@@ -26,14 +27,21 @@ namespace timecache::inline client {
 
 class WatchStream;
 
-// A watch on the deaths in one or more namespaces. Reconnects by itself; says
-// so in the batch after, so that nothing is missed in silence.
+// A watch on the deaths in one or more namespaces. Reconnects by itself, and
+// goes on behind the last batch that Next has returned: every event comes
+// exactly once, or is counted in `lost`. Only where there is nothing to go on
+// with, as the server was restarted or the namespace made anew, does it begin
+// anew, with the oldest event that is retained; it then says log_changed. To go
+// on in another process, store each batch's resume_token once it is handled.
 //
 // A break is: UNAVAILABLE, a stream that the server closed in good order (it
 // stops), a connection that is lost, or silence_max. Anything else that the
-// server says ends the watch: NOT_FOUND (no such namespace, or deleted
+// server says ends the watch: NOT_FOUND (no such namespace or group, or deleted
 // meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED (reason
-// MAX_WATCHERS) at the first attempt.
+// MAX_WATCHERS) at the first attempt, and with fail_on_loss a loss.
+//
+// In a group, or with lead_time, there is no place to go on from: what was
+// given and not settled is given out again, what is going to die is told again.
 //
 // Next by one thread at a time; Cancel by any. Holds at most one unread message
 // (about 1 MiB, more only for a larger value): who reads slowly is held up by
@@ -62,16 +70,19 @@ class Watcher {
 
  private:
   struct Position {
-    absl::Time watermark = absl::InfinitePast();  // Of the last batch.
-    // After a restart at EARLIEST: what died before this has come already.
-    absl::Time replay_until = absl::InfinitePast();
-    bool broken = false;  // No batch since the last break.
+    // Of the last batch.
+    absl::Time watermark = absl::InfinitePast();
+    std::string resume_token;
+    // No batch since the last break, or since the log was another.
+    bool broken = false;
+    bool log_changed = false;
   };
 
   bool Open(absl::Time give_up_at);
   WatchBatch Accept();
-  static bool IsReplayed(const ExpiredEvent& event, Position& position);
+  void PlaceRequest();
   void HandleEnd(const absl::Status& status);
+  bool BeginAnew(const absl::Status& status);
   bool IsBreak(const absl::Status& status) const;
   bool cancelled() const;
 
@@ -84,8 +95,8 @@ class Watcher {
   absl::Status end_;          // What the watch ended with; OK while it goes on.
   bool established_ = false;  // Whether any batch has come.
   absl::Time next_attempt_at_ = absl::InfinitePast();
-  absl::Duration pause_;  // Before the next attempt but one.
-  std::map<std::string, Position> positions_;  // One per namespace.
+  Backoff backoff_;
+  std::map<std::string, Position> positions_;  // One for each namespace.
 
   mutable absl::Mutex mu_;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;

@@ -1,26 +1,24 @@
 #include "client/examples/session_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
 
 namespace timecache::sessionize {
 
 SessionWatch::SessionWatch(const Client& client, WatchStart start,
-                           Callbacks callbacks)
+                           Callbacks callbacks, absl::Duration patience)
     : ns_(client.options().default_namespace),
       callbacks_(std::move(callbacks)),
+      patience_(patience),
       thread_(
           client,
           {.start = start,
-           .on_break =
-               [this](const absl::Status& why) {
-                 Fail(absl::UnavailableError(absl::StrCat(
-                     "the connection broke while sessions were being told (",
-                     why.ok() ? "the server stopped" : why.message(), ")")));
-               }},
+           .on_break = [this](const absl::Status& why) { EndureBreak(why); }},
           [this](const WatchBatch& batch) { Take(batch); },
           [this](const absl::Status& why) { Fail(why); }) {}
 
@@ -52,6 +50,13 @@ void SessionWatch::Take(const WatchBatch& batch) {
 }
 
 absl::Status SessionWatch::Tell(const WatchBatch& batch) {
+  broken_since_ = absl::InfiniteFuture();
+  if (batch.log_changed) {
+    return absl::DataLossError(
+        absl::StrCat("namespace \"", ns_,
+                     "\" is not the one it was, as after a restart of the "
+                     "server: sessions ended and were not told"));
+  }
   if (batch.lost > 0) {
     return absl::DataLossError(absl::StrCat(
         cli::CountText(batch.lost),
@@ -77,6 +82,14 @@ absl::Status SessionWatch::Tell(const WatchBatch& batch) {
     ++told_;
   }
   return callbacks_.on_pause();
+}
+
+void SessionWatch::EndureBreak(const absl::Status& why) {
+  broken_since_ = std::min(broken_since_, absl::Now());
+  if (absl::Now() - broken_since_ < patience_) return;
+  Fail(absl::UnavailableError(
+      absl::StrCat("the connection broke while sessions were being told (",
+                   why.ok() ? "the server stopped" : why.message(), ")")));
 }
 
 void SessionWatch::Fail(const absl::Status& why) {

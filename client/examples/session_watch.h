@@ -18,8 +18,11 @@ namespace timecache::sessionize {
 // the order of the events, on a thread of its own.
 //
 // A session ends by expiry; an entry that died otherwise, or is no session, is
-// warned about. A watch that loses an event or its connection has failed: it
-// can no longer say that it told every session. An instance is thread-safe.
+// warned about. A watch whose connection breaks goes on where it was. One that
+// loses an event has failed, as it can no longer say that it told every
+// session: events that the server no longer retains, a server that was
+// restarted, or one that is away for longer than `patience`. An instance is
+// thread-safe.
 class SessionWatch {
  public:
   struct Callbacks {
@@ -31,7 +34,8 @@ class SessionWatch {
   };
 
   // Watches the client's namespace, from its oldest retained event or from now.
-  SessionWatch(const Client& client, WatchStart start, Callbacks callbacks);
+  SessionWatch(const Client& client, WatchStart start, Callbacks callbacks,
+               absl::Duration patience = absl::Seconds(30));
 
   // Waits until everything that died at or before this moment was told, or the
   // watch has failed; absl::InfinitePast() waits until the watch stands.
@@ -45,10 +49,14 @@ class SessionWatch {
  private:
   void Take(const WatchBatch& batch);
   absl::Status Tell(const WatchBatch& batch);
+  void EndureBreak(const absl::Status& why);
   void Fail(const absl::Status& why);
 
   const std::string ns_;
   const Callbacks callbacks_;
+  const absl::Duration patience_;
+  // Of the break that lasts; on this machine's clock. The watch's thread's.
+  absl::Time broken_since_ = absl::InfiniteFuture();
 
   mutable absl::Mutex mu_;
   bool stands_ ABSL_GUARDED_BY(mu_) = false;

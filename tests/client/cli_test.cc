@@ -1,5 +1,4 @@
 // timecachectl as a process, against a stand-in for the server.
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,8 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/client/fake_service.h"
-#include "tests/client/process.h"
+#include "tests/client/cli_fixture.h"
 
 namespace timecache {
 namespace {
@@ -21,30 +19,6 @@ using namespace std::string_literals;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-class CliTest : public ::testing::Test {
- protected:
-  std::vector<std::string> Argv(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(),
-                     {TIMECACHECTL, "--address", service_.address()});
-    return arguments;
-  }
-
-  ProcessResult Run(std::vector<std::string> arguments,
-                    const std::string& input = "") const {
-    return Process(Argv(std::move(arguments)), input).Wait();
-  }
-
-  json RunJson(std::vector<std::string> arguments) const {
-    arguments.push_back("--json");
-    const ProcessResult result = Run(std::move(arguments));
-    EXPECT_EQ(result.err, "");
-    return json::parse(result.out, nullptr, false);
-  }
-
-  FakeService service_;
-  Client client_ = service_.MakeClient();
-};
 
 TEST_F(CliTest, PutThenGet) {
   ProcessResult result = Run({"put", "key", "value", "--ttl", "90s"});
@@ -177,23 +151,28 @@ TEST_F(CliTest, WrongUsageExitsWithTwo) {
 }
 
 TEST_F(CliTest, HelpOfEachCommandHasExamples) {
-  const std::vector<std::vector<std::string>> commands = {{},
-                                                          {"put"},
-                                                          {"get"},
-                                                          {"rm"},
-                                                          {"size"},
-                                                          {"contains"},
-                                                          {"touch"},
-                                                          {"scan"},
-                                                          {"load"},
-                                                          {"bench"},
-                                                          {"watch"},
-                                                          {"ns", "create"},
-                                                          {"ns", "get"},
-                                                          {"ns", "list"},
-                                                          {"ns", "update"},
-                                                          {"ns", "delete"},
-                                                          {"ns", "rotate"}};
+  const std::vector<std::vector<std::string>> commands = {
+      {},
+      {"put"},
+      {"get"},
+      {"rm"},
+      {"size"},
+      {"contains"},
+      {"touch"},
+      {"scan"},
+      {"load"},
+      {"bench"},
+      {"watch"},
+      {"ns", "create"},
+      {"ns", "get"},
+      {"ns", "list"},
+      {"ns", "update"},
+      {"ns", "delete"},
+      {"ns", "rotate"},
+      {"ns", "groups"},
+      {"ns", "group-create"},
+      {"ns", "group-update"},
+      {"ns", "group-delete"}};
   for (std::vector<std::string> arguments : commands) {
     arguments.push_back("--help");
     const ProcessResult result = Run(arguments);
@@ -374,90 +353,6 @@ TEST_F(CliTest, LoadKeepsTheOrderOfOneKeyWhateverIsInFlight) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(client_.Get("key").value()->value, "2999");
   }
-}
-
-TEST_F(CliTest, WatchPrintsEventsUntilTheWatermark) {
-  service_.AddWatch({.messages = {MakeBatch("default", "", 0, 30),
-                                  MakeBatch("default", "a\n", 40, 41),
-                                  MakeBatch("default", "", 0, 50)},
-                     .hang = true});
-  const ProcessResult result =
-      Run({"watch", "--from-earliest", "--until-watermark", "50"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out,
-            "1970-01-01T00:00:40.000Z\texpired\t+1s\ta\\x0a\tvalue of "
-            "a\\x0a\n");
-  EXPECT_EQ(service_.watch_requests().at(0).start(), v1::WATCH_START_EARLIEST);
-}
-
-TEST_F(CliTest, WatchStopsAfterCountOfSeveralNamespaces) {
-  service_.AddWatch(
-      {.messages = {MakeBatch("a", "", 0, 30), MakeBatch("a", "one", 40, 41),
-                    MakeBatch("b", "two", 40, 41)},
-       .hang = true});
-  Process process(Argv({"watch", "-n", "a", "-n", "b", "--json", "--count", "2",
-                        "--watermarks"}));
-  EXPECT_EQ(json::parse(process.ReadLine()),
-            json({{"type", "watermark"},
-                  {"namespace", "a"},
-                  {"watermark", "1970-01-01T00:00:30Z"}}));
-  const json event = json::parse(process.ReadLine());
-  EXPECT_EQ(event["type"], "expired");
-  EXPECT_EQ(event["cause"], "expired");
-  EXPECT_EQ(event["key"], "one");
-  EXPECT_EQ(event["late_ms"], 1000);
-  process.ReadLine();  // A watermark.
-  EXPECT_EQ(json::parse(process.ReadLine())["namespace"], "b");
-  EXPECT_EQ(process.Wait().exit_code, 0);
-}
-
-TEST_F(CliTest, WatchTellsWhatIsLostAndReconnects) {
-  v1::WatchExpiredResponse lost = MakeBatch("default", "", 0, 40);
-  lost.set_lost(7);
-  service_.AddWatch({.messages = {MakeBatch("default", "", 0, 30), lost}});
-  service_.AddWatch(
-      {.messages = {MakeBatch("default", "", 0, 50)}, .hang = true});
-  const ProcessResult result =
-      Run({"watch", "--json", "--until-watermark", "1970-01-01T00:00:50Z"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out,
-            "{\"type\":\"lost\",\"namespace\":\"default\",\"lost\":7}\n"
-            "{\"type\":\"reconnected\",\"namespace\":\"default\","
-            "\"missed_after\":\"1970-01-01T00:00:40Z\"}\n");
-  EXPECT_THAT(result.err, HasSubstr("7 events lost"));
-  EXPECT_THAT(result.err, HasSubstr("the server stopped; trying again"));
-  EXPECT_THAT(result.err, HasSubstr("reconnected; events that died after"));
-}
-
-TEST_F(CliTest, WatchEndsCleanlyOnCtrlC) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    service_.AddWatch(
-        {.messages = {MakeBatch("default", "key", 40, 41)}, .hang = true});
-    Process process(Argv({"watch", "--keys-only"}));
-    EXPECT_EQ(process.ReadLine(),
-              "1970-01-01T00:00:40.000Z\texpired\t+1s\tkey");
-    process.Signal(signal);
-    const ProcessResult result = process.Wait();
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(result.err, "");
-  }
-}
-
-TEST_F(CliTest, WatchEndsQuietlyWhenNobodyReads) {
-  service_.AddWatch(
-      {.messages = {MakeBatch("default", "key", 40, 41)}, .hang = true});
-  Process process(Argv({"watch"}));
-  EXPECT_NE(process.ReadLine(), "");
-  process.CloseOutput();
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.err, "");
-}
-
-TEST_F(CliTest, WatchOfAMissingNamespaceIsAnError) {
-  const ProcessResult result = Run({"watch", "none"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create"));
 }
 
 }  // namespace

@@ -9,9 +9,16 @@ namespace timecache {
 
 grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
                        const std::string& reason) {
+  return MakeError(code, message, reason, {});
+}
+
+grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
+                       const std::string& reason,
+                       const std::map<std::string, std::string>& metadata) {
   google::rpc::ErrorInfo info;
   info.set_reason(reason);
   info.set_domain("timecached");
+  info.mutable_metadata()->insert(metadata.begin(), metadata.end());
   google::rpc::Status details;
   details.set_code(code);
   details.set_message(message);
@@ -26,6 +33,7 @@ v1::WatchExpiredResponse MakeBatch(const std::string& ns,
   v1::WatchExpiredResponse batch;
   batch.set_namespace_(ns);
   *batch.mutable_watermark() = ToProto(absl::FromUnixSeconds(watermark_unix_s));
+  batch.set_resume_token(absl::StrCat(ns, "@", watermark_unix_s));
   if (key.empty()) return batch;
   v1::ExpiredEvent& event = *batch.add_events();
   event.set_namespace_(ns);
@@ -38,6 +46,16 @@ v1::WatchExpiredResponse MakeBatch(const std::string& ns,
   *event.mutable_death_time() = ToProto(death);
   *event.mutable_delivered_at() =
       ToProto(absl::FromUnixSeconds(watermark_unix_s));
+  return batch;
+}
+
+v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
+                                      const std::string& key, uint64_t event_id,
+                                      uint32_t attempt) {
+  v1::WatchExpiredResponse batch = MakeBatch(ns, key, 40, 41);
+  batch.clear_resume_token();
+  batch.mutable_events(0)->set_event_id(event_id);
+  batch.mutable_events(0)->set_attempt(attempt);
   return batch;
 }
 

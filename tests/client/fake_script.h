@@ -1,6 +1,8 @@
 // What a FakeService is told to say.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,20 +20,40 @@ inline constexpr absl::Duration kFakeTtl = absl::Seconds(30);
 grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
                        const std::string& reason);
 
+// The same, and what more its ErrorInfo says.
+grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
+                       const std::string& reason,
+                       const std::map<std::string, std::string>& metadata);
+
 grpc::Status NamespaceNotFound(const std::string& name);
 
-// A batch of one event, died at `death_unix_s` and delivered a second later.
+// A batch of one event, died at `death_unix_s`, or of none without a key. Its
+// resume token is "<ns>@<watermark_unix_s>".
 v1::WatchExpiredResponse MakeBatch(const std::string& ns,
                                    const std::string& key, int death_unix_s,
                                    int watermark_unix_s);
 
+// An event as a member of a group is given it.
+v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
+                                      const std::string& key, uint64_t event_id,
+                                      uint32_t attempt);
+
 // What one WatchExpired call does: its messages, then how it ends.
 struct WatchScript {
   std::vector<v1::WatchExpiredResponse> messages = {};
+  // Called before each message, with its index, and before the end or the
+  // silence. May wait.
+  std::function<void(size_t message)> before = {};
   grpc::Status end = grpc::Status::OK;
   // Instead of ending, stay silent until the caller leaves.
   bool hang = false;
 };
+
+// How a SettleExpired call ends. The response has a result for each settlement
+// already, which says that it was settled.
+using OnSettleFunction =
+    std::function<grpc::Status(const v1::SettleExpiredRequest& request,
+                               v1::SettleExpiredResponse* response)>;
 
 // What each Pipeline call does: so many answers, then how it ends.
 struct PipelineScript {

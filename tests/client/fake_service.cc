@@ -275,9 +275,11 @@ grpc::Status FakeService::WatchExpired(
     script = std::move(watches_.front());
     watches_.erase(watches_.begin());
   }
-  for (const v1::WatchExpiredResponse& message : script.messages) {
-    writer->Write(message);
+  for (size_t i = 0; i < script.messages.size(); ++i) {
+    if (script.before) script.before(i);
+    writer->Write(script.messages[i]);
   }
+  if (script.before) script.before(script.messages.size());
   while (script.hang && !context->IsCancelled()) {
     absl::SleepFor(kLook);  // For the caller to leave, not for time to pass.
   }

@@ -26,6 +26,8 @@ class FakeService final : public v1::TimeCacheService::Service,
                           public v1::NamespaceService::Service,
                           public testing::v1::VirtualClock::Service {
  public:
+  using Context = grpc::ServerContext;
+
   // With a namespace "default". `listen` brings back one that is gone.
   explicit FakeService(const std::string& listen = "127.0.0.1:0");
   ~FakeService() override;
@@ -50,71 +52,79 @@ class FakeService final : public v1::TimeCacheService::Service,
   void AddWatch(WatchScript script);
   // The requests that WatchExpired calls came with.
   std::vector<v1::WatchExpiredRequest> watch_requests() const;
+  // The requests that SettleExpired calls came with, in order.
+  std::vector<v1::SettleExpiredRequest> settle_requests() const;
+  // How they are answered from now on. Else: every settlement is fine.
+  void OnSettle(OnSettleFunction on_settle);
+  // Makes or replaces a group of its namespace.
+  void SetGroup(const v1::Group& group);
   // The last Put's request.
   v1::PutRequest last_put() const;
   // Called in every Put, before it stores.
   void OnPut(std::function<void(const v1::PutRequest&)> on_put);
 
-  grpc::Status Put(grpc::ServerContext*, const v1::PutRequest*,
-                   v1::PutResponse*) override;
-  grpc::Status Get(grpc::ServerContext*, const v1::GetRequest*,
-                   v1::GetResponse*) override;
-  grpc::Status Remove(grpc::ServerContext*, const v1::RemoveRequest*,
+  grpc::Status Put(Context*, const v1::PutRequest*, v1::PutResponse*) override;
+  grpc::Status Get(Context*, const v1::GetRequest*, v1::GetResponse*) override;
+  grpc::Status Remove(Context*, const v1::RemoveRequest*,
                       v1::RemoveResponse*) override;
-  grpc::Status Contains(grpc::ServerContext*, const v1::ContainsRequest*,
+  grpc::Status Contains(Context*, const v1::ContainsRequest*,
                         v1::ContainsResponse*) override;
-  grpc::Status Size(grpc::ServerContext*, const v1::SizeRequest*,
+  grpc::Status Size(Context*, const v1::SizeRequest*,
                     v1::SizeResponse*) override;
-  grpc::Status Touch(grpc::ServerContext*, const v1::TouchRequest*,
+  grpc::Status Touch(Context*, const v1::TouchRequest*,
                      v1::TouchResponse*) override;
-  grpc::Status Execute(grpc::ServerContext*, const v1::ExecuteRequest*,
+  grpc::Status Execute(Context*, const v1::ExecuteRequest*,
                        v1::ExecuteResponse*) override;
-  grpc::Status Pipeline(grpc::ServerContext*,
+  grpc::Status Pipeline(Context*,
                         grpc::ServerReaderWriter<v1::ExecuteResponse,
                                                  v1::ExecuteRequest>*) override;
-  grpc::Status Scan(grpc::ServerContext*, const v1::ScanRequest*,
+  grpc::Status Scan(Context*, const v1::ScanRequest*,
                     grpc::ServerWriter<v1::ScanResponse>*) override;
   grpc::Status WatchExpired(
-      grpc::ServerContext*, const v1::WatchExpiredRequest*,
+      Context*, const v1::WatchExpiredRequest*,
       grpc::ServerWriter<v1::WatchExpiredResponse>*) override;
-  grpc::Status CreateNamespace(grpc::ServerContext*,
-                               const v1::CreateNamespaceRequest*,
+  grpc::Status CreateNamespace(Context*, const v1::CreateNamespaceRequest*,
                                v1::CreateNamespaceResponse*) override;
-  grpc::Status GetNamespace(grpc::ServerContext*,
-                            const v1::GetNamespaceRequest*,
+  grpc::Status GetNamespace(Context*, const v1::GetNamespaceRequest*,
                             v1::GetNamespaceResponse*) override;
-  grpc::Status ListNamespaces(grpc::ServerContext*,
-                              const v1::ListNamespacesRequest*,
+  grpc::Status ListNamespaces(Context*, const v1::ListNamespacesRequest*,
                               v1::ListNamespacesResponse*) override;
-  grpc::Status UpdateNamespace(grpc::ServerContext*,
-                               const v1::UpdateNamespaceRequest*,
+  grpc::Status UpdateNamespace(Context*, const v1::UpdateNamespaceRequest*,
                                v1::UpdateNamespaceResponse*) override;
-  grpc::Status DeleteNamespace(grpc::ServerContext*,
-                               const v1::DeleteNamespaceRequest*,
+  grpc::Status DeleteNamespace(Context*, const v1::DeleteNamespaceRequest*,
                                v1::DeleteNamespaceResponse*) override;
-  grpc::Status RotateNamespace(grpc::ServerContext*,
-                               const v1::RotateNamespaceRequest*,
+  grpc::Status RotateNamespace(Context*, const v1::RotateNamespaceRequest*,
                                v1::RotateNamespaceResponse*) override;
-  grpc::Status Advance(grpc::ServerContext*, const testing::v1::AdvanceRequest*,
+  grpc::Status SettleExpired(Context*, const v1::SettleExpiredRequest*,
+                             v1::SettleExpiredResponse*) override;
+  grpc::Status CreateGroup(Context*, const v1::CreateGroupRequest*,
+                           v1::CreateGroupResponse*) override;
+  grpc::Status ListGroups(Context*, const v1::ListGroupsRequest*,
+                          v1::ListGroupsResponse*) override;
+  grpc::Status UpdateGroup(Context*, const v1::UpdateGroupRequest*,
+                           v1::UpdateGroupResponse*) override;
+  grpc::Status DeleteGroup(Context*, const v1::DeleteGroupRequest*,
+                           v1::DeleteGroupResponse*) override;
+  grpc::Status Advance(Context*, const testing::v1::AdvanceRequest*,
                        testing::v1::AdvanceResponse*) override;
-  grpc::Status Now(grpc::ServerContext*, const testing::v1::NowRequest*,
+  grpc::Status Now(Context*, const testing::v1::NowRequest*,
                    testing::v1::NowResponse*) override;
 
  private:
   struct FakeNamespace {
     v1::NamespaceOptions options;
     std::map<std::string, v1::Entry> entries;
+    std::map<std::string, v1::Group> groups;
   };
 
   // What every call does first: fail or hang as told, and find the namespace.
-  grpc::Status Enter(grpc::ServerContext* context, const std::string& name,
+  grpc::Status Enter(Context* context, const std::string& name,
                      FakeNamespace** found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  grpc::Status EnterUnary(grpc::ServerContext* context)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  grpc::Status EnterUnary(Context* context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // One of a batch.
-  void Do(grpc::ServerContext* context, const std::string& ns,
-          v1::Operation operation, v1::OperationResult& result);
+  void Do(Context* context, const std::string& ns, v1::Operation operation,
+          v1::OperationResult& result);
 
   mutable absl::Mutex mu_;
   std::map<std::string, FakeNamespace> namespaces_ ABSL_GUARDED_BY(mu_);
@@ -123,6 +133,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   bool hang_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<WatchScript> watches_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::WatchExpiredRequest> watch_requests_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::SettleExpiredRequest> settle_requests_ ABSL_GUARDED_BY(mu_);
+  OnSettleFunction on_settle_ ABSL_GUARDED_BY(mu_);
   PipelineScript pipeline_ ABSL_GUARDED_BY(mu_);
   std::vector<int> pipeline_requests_ ABSL_GUARDED_BY(mu_);
   v1::PutRequest last_put_ ABSL_GUARDED_BY(mu_);

@@ -8,14 +8,28 @@
 
 #include "absl/synchronization/notification.h"
 #include "client/cpp/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 
 namespace timecache {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
 grpc::Status Unavailable() {
   return MakeError(grpc::StatusCode::UNAVAILABLE, "draining", "DRAINING");
+}
+
+// That the namespace's token is of no use.
+grpc::Status LogChanged(const std::string& ns,
+                        const std::string& reason = "LOG_CHANGED") {
+  return MakeError(
+      reason == "LOG_CHANGED" ? grpc::StatusCode::FAILED_PRECONDITION
+                              : grpc::StatusCode::OUT_OF_RANGE,
+      "resume_tokens: of another log", reason, {{"namespace", ns}});
 }
 
 absl::Time At(int unix_s) { return absl::FromUnixSeconds(unix_s); }
@@ -79,41 +93,195 @@ TEST_F(WatcherTest, TimeoutLeavesTheWatchStanding) {
   EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
 
-TEST_F(WatcherTest, ReconnectIsFlaggedOncePerNamespace) {
+TEST_F(WatcherTest, GoesOnBehindWhatWasReadAfterABreak) {
   service_.AddWatch(
-      {.messages = {MakeBatch("a", "", 0, 10), MakeBatch("b", "", 0, 11)},
+      {.messages = {MakeBatch("a", "", 0, 10), MakeBatch("b", "", 0, 11),
+                    MakeBatch("a", "one", 12, 13)},
        .end = Unavailable()});
   service_.AddWatch(
-      {.messages = {MakeBatch("a", "", 0, 20), MakeBatch("a", "key", 21, 22),
+      {.messages = {MakeBatch("a", "", 0, 13), MakeBatch("a", "two", 21, 22),
                     MakeBatch("b", "", 0, 23)},
        .hang = true});
   int breaks = 0;
   WatchOptions options = Quick();
   options.namespaces = {"a", "b"};
-  options.start = WatchStart::kEarliest;
   options.on_break = [&](const absl::Status& why) {
     EXPECT_TRUE(absl::IsUnavailable(why));
     ++breaks;
   };
   Watcher watcher(client_, options);
-  EXPECT_FALSE(watcher.Next()->reconnected);
-  EXPECT_FALSE(watcher.Next()->reconnected);
+  for (const char* token : {"a@10", "b@11", "a@13"}) {
+    const auto batch = watcher.Next();
+    EXPECT_EQ(batch->resume_token, token);
+    EXPECT_FALSE(batch->reconnected);
+  }
   auto batch = watcher.Next();
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->reconnected);
-  EXPECT_EQ(batch->missed_after, At(10));
+  EXPECT_FALSE(batch->log_changed);
   batch = watcher.Next();
   EXPECT_FALSE(batch->reconnected);
-  EXPECT_EQ(batch->events.size(), 1u);
+  EXPECT_EQ(batch->events.at(0).key, "two");
   batch = watcher.Next();
   EXPECT_TRUE(batch->reconnected);
   EXPECT_EQ(batch->ns, "b");
-  EXPECT_EQ(batch->missed_after, At(11));
   EXPECT_EQ(breaks, 1);
   const auto requests = service_.watch_requests();
   ASSERT_EQ(requests.size(), 2u);
-  EXPECT_EQ(requests[0].start(), v1::WATCH_START_EARLIEST);
-  EXPECT_EQ(requests[1].start(), v1::WATCH_START_NOW);
+  EXPECT_THAT(requests[0].resume_tokens(), IsEmpty());
+  EXPECT_THAT(requests[1].resume_tokens(),
+              UnorderedElementsAre("a@13", "b@11"));
+  EXPECT_EQ(requests[1].start(), v1::WATCH_START_UNSPECIFIED);
+}
+
+TEST_F(WatcherTest, NamespaceThatNeverSpokeStartsAsAsked) {
+  service_.AddWatch(
+      {.messages = {MakeBatch("a", "", 0, 10)}, .end = Unavailable()});
+  service_.AddWatch({.messages = {MakeBatch("b", "", 0, 11)}, .hang = true});
+  WatchOptions options = Quick();
+  options.namespaces = {"a", "b"};
+  options.start = WatchStart::kEarliest;
+  Watcher watcher(client_, options);
+  ASSERT_TRUE(watcher.Next().ok());
+  EXPECT_EQ(watcher.Next()->ns, "b");
+  const auto request = service_.watch_requests().at(1);
+  EXPECT_THAT(request.resume_tokens(), ElementsAre("a@10"));
+  EXPECT_EQ(request.start(), v1::WATCH_START_EARLIEST);
+}
+
+TEST_F(WatcherTest, GoesOnWhereAnEarlierProcessStopped) {
+  service_.AddWatch(
+      {.messages = {MakeBatch("a", "", 0, 20)}, .end = Unavailable()});
+  service_.AddWatch({.messages = {MakeBatch("a", "", 0, 30)}, .hang = true});
+  WatchOptions options = Quick();
+  options.namespaces = {"a", "b"};
+  options.resume_tokens = {{"a", "a@10"}, {"b", "b@11"}};
+  Watcher watcher(client_, options);
+  EXPECT_FALSE(watcher.Next()->reconnected);
+  EXPECT_TRUE(watcher.Next()->reconnected);
+  const auto requests = service_.watch_requests();
+  EXPECT_THAT(requests.at(0).resume_tokens(), ElementsAre("a@10", "b@11"));
+  EXPECT_THAT(requests.at(1).resume_tokens(), ElementsAre("a@20", "b@11"));
+}
+
+TEST_F(WatcherTest, LogThatChangedIsBegunAnewAndSaidSo) {
+  service_.AddWatch(
+      {.messages = {MakeBatch("a", "", 0, 10), MakeBatch("b", "", 0, 11)},
+       .end = Unavailable()});
+  service_.AddWatch({.end = LogChanged("b")});
+  service_.AddWatch(
+      {.messages = {MakeBatch("b", "new", 3, 4), MakeBatch("a", "", 0, 20),
+                    MakeBatch("b", "newer", 5, 6)},
+       .end = Unavailable()});
+  service_.AddWatch({.messages = {MakeBatch("b", "", 0, 7)}, .hang = true});
+  WatchOptions options = Quick();
+  options.namespaces = {"a", "b"};
+  int breaks = 0;
+  options.on_break = [&](const absl::Status&) { ++breaks; };
+  Watcher watcher(client_, options);
+  ASSERT_TRUE(watcher.Next().ok());
+  ASSERT_TRUE(watcher.Next().ok());
+  auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->events.at(0).key, "new");
+  EXPECT_TRUE(batch->log_changed);
+  EXPECT_TRUE(batch->reconnected);
+  EXPECT_EQ(batch->missed_after, At(11));
+  EXPECT_FALSE(watcher.Next()->log_changed);
+  EXPECT_FALSE(watcher.Next()->log_changed);
+  EXPECT_EQ(breaks, 1);
+  EXPECT_FALSE(watcher.Next()->log_changed);
+  const auto requests = service_.watch_requests();
+  ASSERT_EQ(requests.size(), 4u);
+  EXPECT_THAT(requests[1].resume_tokens(), ElementsAre("a@10", "b@11"));
+  EXPECT_THAT(requests[2].resume_tokens(), ElementsAre("a@10"));
+  EXPECT_EQ(requests[2].start(), v1::WATCH_START_EARLIEST);
+  EXPECT_THAT(requests[3].resume_tokens(), ElementsAre("a@20", "b@6"));
+  EXPECT_EQ(requests[3].start(), v1::WATCH_START_UNSPECIFIED);
+}
+
+TEST_F(WatcherTest, EveryLogMayHaveChanged) {
+  service_.AddWatch({.end = LogChanged("b")});
+  service_.AddWatch({.end = LogChanged("a", "RESUME_POINT_AHEAD")});
+  service_.AddWatch(
+      {.messages = {MakeBatch("a", "", 0, 1), MakeBatch("b", "", 0, 2)},
+       .hang = true});
+  WatchOptions options = Quick();
+  options.namespaces = {"a", "b"};
+  options.resume_tokens = {{"a", "a@10"}, {"b", "b@11"}};
+  Watcher watcher(client_, options);
+  for (int i = 0; i < 2; ++i) {
+    const auto batch = watcher.Next();
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_TRUE(batch->log_changed);
+    EXPECT_FALSE(batch->reconnected);
+    EXPECT_EQ(batch->missed_after, absl::InfinitePast());
+  }
+  EXPECT_THAT(service_.watch_requests().at(2).resume_tokens(), IsEmpty());
+}
+
+TEST_F(WatcherTest, LogThatChangedWithoutATokenEndsIt) {
+  service_.AddWatch({.end = LogChanged("default")});
+  Watcher watcher(client_, Quick());
+  EXPECT_EQ(ErrorReason(watcher.Next().status()), "LOG_CHANGED");
+  EXPECT_EQ(service_.watch_requests().size(), 1u);
+}
+
+TEST_F(WatcherTest, FailOnLossEndsItWhereSomethingIsMissing) {
+  WatchOptions options = Quick();
+  options.fail_on_loss = true;
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "", 0, 10)}, .end = Unavailable()});
+  service_.AddWatch({.end = LogChanged("default", "RESUME_POINT_TRIMMED")});
+  Watcher trimmed(client_, options);
+  ASSERT_TRUE(trimmed.Next().ok());
+  EXPECT_TRUE(absl::IsOutOfRange(trimmed.Next().status()));
+  EXPECT_TRUE(service_.watch_requests().at(1).fail_on_loss());
+
+  service_.AddWatch({.end = LogChanged("default")});
+  options.resume_tokens = {{"default", "default@10"}};
+  Watcher changed(client_, options);
+  EXPECT_TRUE(absl::IsFailedPrecondition(changed.Next().status()));
+}
+
+TEST_F(WatcherTest, LeadTimeTellsWhatIsGoingToDie) {
+  auto message = MakeBatch("default", "key", 40, 10);
+  message.mutable_events(0)->set_cause(v1::EXPIRY_CAUSE_EXPIRING);
+  message.clear_resume_token();
+  service_.AddWatch({.messages = {message}, .end = Unavailable()});
+  service_.AddWatch({.messages = {message}, .hang = true});
+  WatchOptions options = Quick();
+  options.lead_time = absl::Minutes(1);
+  Watcher watcher(client_, options);
+  EXPECT_EQ(watcher.Next()->events.at(0).cause, ExpiryCause::kExpiring);
+  EXPECT_TRUE(watcher.Next()->reconnected);
+  for (const auto& request : service_.watch_requests()) {
+    EXPECT_EQ(request.lead_time().seconds(), 60);
+    EXPECT_EQ(request.start(), v1::WATCH_START_UNSPECIFIED);
+    EXPECT_THAT(request.resume_tokens(), IsEmpty());
+  }
+}
+
+TEST_F(WatcherTest, MemberOfAGroupIsToldWhatToSettle) {
+  service_.AddWatch({.messages = {MakeDelivery("default", "key", 17, 3)},
+                     .end = Unavailable()});
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "key", 17, 4)}, .hang = true});
+  WatchOptions options = Quick();
+  options.group = "billing";
+  options.max_in_flight = 5;
+  Watcher watcher(client_, options);
+  auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->events.at(0).event_id, 17u);
+  EXPECT_EQ(batch->events.at(0).attempt, 3u);
+  EXPECT_EQ(watcher.Next()->events.at(0).attempt, 4u);
+  const auto requests = service_.watch_requests();
+  EXPECT_EQ(requests.at(0).group(), "billing");
+  EXPECT_EQ(requests.at(0).max_in_flight(), 5u);
+  EXPECT_EQ(requests.at(0).start(), v1::WATCH_START_UNSPECIFIED);
+  // If it has to be made again, nothing that has died meanwhile is left out.
+  EXPECT_EQ(requests.at(1).start(), v1::WATCH_START_EARLIEST);
 }
 
 TEST_F(WatcherTest, StreamThatTheServerClosesIsReopened) {
@@ -127,39 +295,6 @@ TEST_F(WatcherTest, StreamThatTheServerClosesIsReopened) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->reconnected);
   EXPECT_EQ(service_.watch_requests().size(), 3u);
-}
-
-TEST_F(WatcherTest, RestartAtEarliestDropsWhatCameBefore) {
-  service_.AddWatch(
-      {.messages = {MakeBatch("default", "one", 8, 10)}, .end = Unavailable()});
-  service_.AddWatch({.messages = {MakeBatch("default", "one", 8, 10),
-                                  MakeBatch("default", "two", 10, 12),
-                                  MakeBatch("default", "three", 13, 14)},
-                     .hang = true});
-  WatchOptions options = Quick();
-  options.restart = WatchStart::kEarliest;
-  Watcher watcher(client_, options);
-  EXPECT_EQ(watcher.Next()->events.size(), 1u);
-  auto batch = watcher.Next();
-  EXPECT_TRUE(batch->reconnected);
-  EXPECT_TRUE(batch->events.empty());
-  EXPECT_EQ(watcher.Next()->events.at(0).key, "two");
-  EXPECT_EQ(watcher.Next()->events.at(0).key, "three");
-  EXPECT_EQ(service_.watch_requests().at(1).start(), v1::WATCH_START_EARLIEST);
-}
-
-TEST_F(WatcherTest, RestartOfAServerWhoseClockBeganAnewDropsNothing) {
-  service_.AddWatch({.messages = {MakeBatch("default", "old", 100, 100)},
-                     .end = Unavailable()});
-  service_.AddWatch({.messages = {MakeBatch("default", "new", 8, 9),
-                                  MakeBatch("default", "newer", 99, 101)},
-                     .hang = true});
-  WatchOptions options = Quick();
-  options.restart = WatchStart::kEarliest;
-  Watcher watcher(client_, options);
-  EXPECT_EQ(watcher.Next()->events.at(0).key, "old");
-  EXPECT_EQ(watcher.Next()->events.at(0).key, "new");
-  EXPECT_EQ(watcher.Next()->events.at(0).key, "newer");
 }
 
 TEST_F(WatcherTest, DeletedNamespaceEndsIt) {

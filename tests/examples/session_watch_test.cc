@@ -27,7 +27,7 @@ v1::WatchExpiredResponse Batch(const std::string& visitor, int death_unix_s) {
 // read once it is gone, or at a watermark that it was awaited at.
 class SessionWatchTest : public ::testing::Test {
  protected:
-  SessionWatch Watch() {
+  SessionWatch Watch(absl::Duration patience = absl::Hours(1)) {
     return SessionWatch(
         service_.MakeClient(), WatchStart::kNow,
         {.on_end =
@@ -37,7 +37,8 @@ class SessionWatchTest : public ::testing::Test {
              },
          .on_pause = [] { return absl::OkStatus(); },
          .on_warning =
-             [this](const std::string& what) { warnings_.push_back(what); }});
+             [this](const std::string& what) { warnings_.push_back(what); }},
+        patience);
   }
 
   FakeService service_;
@@ -92,10 +93,33 @@ TEST_F(SessionWatchTest, LostEventsFailIt) {
   EXPECT_EQ(watch.status(), status);
 }
 
-TEST_F(SessionWatchTest, BrokenConnectionFailsIt) {
+TEST_F(SessionWatchTest, GoesOnAfterABreak) {
   service_.AddWatch({.messages = {Batch("a", 10)},
                      .end = {grpc::StatusCode::UNAVAILABLE, "gone"}});
+  service_.AddWatch({.messages = {Batch("b", 20)}, .hang = true});
   SessionWatch watch = Watch();
+  EXPECT_TRUE(watch.Await(kBegin + absl::Seconds(20)).ok());
+  EXPECT_THAT(told_, ElementsAre("a", "b"));
+  EXPECT_EQ(service_.watch_requests().at(1).resume_tokens_size(), 1);
+}
+
+TEST_F(SessionWatchTest, RestartedServerFailsIt) {
+  service_.AddWatch({.messages = {Batch("a", 10)},
+                     .end = {grpc::StatusCode::UNAVAILABLE, "gone"}});
+  service_.AddWatch(
+      {.end = MakeError(grpc::StatusCode::FAILED_PRECONDITION, "another log",
+                        "LOG_CHANGED", {{"namespace", "default"}})});
+  service_.AddWatch({.messages = {Batch("b", 20)}, .hang = true});
+  SessionWatch watch = Watch();
+  EXPECT_EQ(watch.Await(absl::InfiniteFuture()).code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_THAT(told_, ElementsAre("a"));
+}
+
+TEST_F(SessionWatchTest, BreakThatLastsTooLongFailsIt) {
+  service_.AddWatch({.messages = {Batch("a", 10)},
+                     .end = {grpc::StatusCode::UNAVAILABLE, "gone"}});
+  SessionWatch watch = Watch(absl::ZeroDuration());
   const absl::Status status = watch.Await(absl::InfiniteFuture());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("broke"));

@@ -134,6 +134,16 @@ TEST_F(CliEndToEndTest, LoadsManyEntries) {
   EXPECT_EQ(std::count(scanned.out.begin(), scanned.out.end(), '\n'), kEntries);
 }
 
+TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {
+  ASSERT_EQ(Run({"ns", "create", "saved", "--ttl", "1h"}).code, 0);
+  ASSERT_EQ(Run({"put", "a", "one", "-n", "saved"}).code, 0);
+  const json event =
+      RunJson({"watch", "saved", "--lead-time", "2h", "--count", "1"});
+  EXPECT_EQ(event["type"], "expiring");
+  EXPECT_EQ(event["key"], "a");
+  EXPECT_GT(event["left_ms"], 3'000'000);
+}
+
 TEST_F(CliEndToEndTest, WithoutAServerItSaysHowToStartOne) {
   server_.process().Signal(SIGTERM);
   EXPECT_EQ(server_.process().Wait().code, 0);

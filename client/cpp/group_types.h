@@ -1,0 +1,54 @@
+// Consumer groups as the client describes them: plain structs. Ranges and
+// defaults are those of proto/timecache/v1/namespace.proto.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace timecache::inline client {
+
+// How a consumer group behaves. Unset: the default where a group is made, no
+// change where it is updated; in an answer all are set.
+struct GroupOptions {
+  // How long a member has to settle an event before it is given to another.
+  // 10 ms to 7 days. Default 30 s.
+  std::optional<absl::Duration> ack_timeout = {};
+  // How often an event is given out before it goes to the namespace's
+  // dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+  std::optional<uint32_t> max_attempts = {};
+  // Memory for unsettled events; beyond it the oldest that no member holds are
+  // dropped and counted as lost. 1 MiB to 64 GiB. Default 256 MiB.
+  std::optional<uint64_t> max_backlog_bytes = {};
+};
+
+// What a consumer group holds and has done since it was made.
+struct GroupStatistics {
+  uint64_t members = 0;        // Streams that take part.
+  uint64_t backlog = 0;        // Unsettled events that no member holds.
+  uint64_t backlog_bytes = 0;  // Memory of all unsettled events.
+  uint64_t in_flight = 0;      // Events that members hold.
+  // When the oldest unsettled event died, on the server's clock. Unset: all is
+  // settled.
+  std::optional<absl::Time> oldest_unsettled = {};
+  uint64_t delivered = 0;      // Times that an event was given to a member.
+  uint64_t redelivered = 0;    // Of these, second and later attempts.
+  uint64_t acked = 0;          // Events settled by kAck.
+  uint64_t nacked = 0;         // kNacks.
+  uint64_t put_back = 0;       // Events settled by kPutBack, put or let go.
+  uint64_t timed_out = 0;      // Times that a member did not settle in time.
+  uint64_t dead_lettered = 0;  // Events that went to the dead letters.
+  uint64_t dead_letter_failures = 0;  // Times that one could not be put there.
+  uint64_t lost = 0;                  // Events that were dropped unsettled.
+};
+
+struct Group {
+  std::string name;
+  std::string ns;  // The namespace whose events it shares out.
+  GroupOptions options;
+  GroupStatistics statistics;
+};
+
+}  // namespace timecache::inline client

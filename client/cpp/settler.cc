@@ -1,0 +1,122 @@
+#include "client/cpp/settler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/cpp/backoff.h"
+#include "client/cpp/call.h"
+#include "client/cpp/status.h"
+
+namespace timecache::inline client {
+
+Settler::Settler(const Client& client, SettlerOptions options,
+                 Callbacks callbacks)
+    : client_(client),
+      options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      thread_([this] { Run(); }) {}
+
+Settler::~Settler() {
+  Finish(absl::ZeroDuration()).IgnoreError();
+  thread_.join();
+}
+
+void Settler::Add(const Settlement& settlement) {
+  const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return pending_.size() < options_.pending_max;
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&has_room));
+  if (pending_.empty()) due_at_ = absl::Now() + options_.linger;
+  pending_.push_back(settlement);
+}
+
+void Settler::Hurry() {
+  absl::MutexLock lock(&mu_);
+  hurry_ = !pending_.empty();
+}
+
+absl::Status Settler::Finish(absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  finishing_ = true;
+  if (!mu_.AwaitWithTimeout(absl::Condition(&finished_), timeout)) {
+    giving_up_ = true;
+    mu_.Await(absl::Condition(&finished_));
+  }
+  return given_up_;
+}
+
+void Settler::Run() {
+  while (true) {
+    const std::vector<Settlement> batch = Next();
+    if (batch.empty()) break;
+    Send(batch);
+  }
+  absl::MutexLock lock(&mu_);
+  finished_ = true;
+}
+
+// None: there will be no more.
+std::vector<Settlement> Settler::Next() {
+  const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return finishing_ || !pending_.empty();
+  };
+  const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return finishing_ || hurry_ || pending_.size() >= options_.batch_max;
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&is_woken));
+  if (!pending_.empty()) {
+    mu_.AwaitWithDeadline(absl::Condition(&is_due), due_at_);
+  }
+  const auto end =
+      pending_.begin() + std::min(pending_.size(), options_.batch_max);
+  std::vector<Settlement> batch(pending_.begin(), end);
+  pending_.erase(pending_.begin(), end);
+  // What is left has waited already.
+  hurry_ = !pending_.empty();
+  return batch;
+}
+
+void Settler::Send(const std::vector<Settlement>& batch) {
+  Backoff backoff(options_.min_pause, options_.max_pause);
+  for (bool is_repeated = false;; is_repeated = true) {
+    const auto results = client_.Settle(options_.group, batch);
+    if (results.ok()) return Tell(batch, *results, is_repeated);
+    callbacks_.on_error(results.status());
+    const bool may_pass = IsConnectionLost(results.status()) ||
+                          absl::IsDeadlineExceeded(results.status());
+    if (may_pass && Pause(backoff.Next())) continue;
+    for (const Settlement& settlement : batch) {
+      callbacks_.on_dropped(settlement);
+    }
+    absl::MutexLock lock(&mu_);
+    if (giving_up_) given_up_ = results.status();
+    return;
+  }
+}
+
+void Settler::Tell(const std::vector<Settlement>& batch,
+                   const std::vector<SettleResult>& results, bool is_repeated) {
+  std::vector<Settlement> instead;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    absl::Status status = results[i].status;
+    // An attempt that was not answered may have settled it.
+    if (is_repeated && ErrorReason(status) == "EVENT_NOT_UNSETTLED") {
+      status = absl::OkStatus();
+    }
+    const auto other = callbacks_.on_result(batch[i], status);
+    if (other) instead.push_back(*other);
+  }
+  if (instead.empty()) return;
+  absl::MutexLock lock(&mu_);
+  pending_.insert(pending_.begin(), instead.begin(), instead.end());
+  hurry_ = true;
+}
+
+// False if there is no time left for another attempt.
+bool Settler::Pause(absl::Duration pause) {
+  absl::MutexLock lock(&mu_);
+  return !mu_.AwaitWithTimeout(absl::Condition(&giving_up_), pause);
+}
+
+}  // namespace timecache::inline client

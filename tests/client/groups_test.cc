@@ -1,0 +1,161 @@
+// The calls of timecache::Client about consumer groups, against a stand-in for
+// the server.
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/status.h"
+#include "gtest/gtest.h"
+#include "tests/client/fake_service.h"
+
+namespace timecache {
+namespace {
+
+class GroupsTest : public ::testing::Test {
+ protected:
+  FakeService service_;
+  Client client_ = service_.MakeClient();
+};
+
+TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
+  auto group = client_.CreateGroup("billing");
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->name, "billing");
+  EXPECT_EQ(group->ns, "default");
+  EXPECT_EQ(group->options.ack_timeout, absl::Seconds(30));
+  EXPECT_EQ(group->options.max_attempts, 5u);
+  EXPECT_EQ(group->options.max_backlog_bytes, 256u << 20);
+  EXPECT_EQ(group->statistics.backlog, 0u);
+  EXPECT_EQ(ErrorReason(client_.CreateGroup("billing").status()),
+            "GROUP_EXISTS");
+
+  group = client_.UpdateGroup("billing", {.max_attempts = 7});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->options.ack_timeout, absl::Seconds(30));
+  EXPECT_EQ(group->options.max_attempts, 7u);
+
+  EXPECT_TRUE(client_.DeleteGroup("billing").ok());
+  EXPECT_EQ(ErrorReason(client_.DeleteGroup("billing")), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ErrorReason(client_.UpdateGroup("billing", {}).status()),
+            "GROUP_NOT_FOUND");
+}
+
+TEST_F(GroupsTest, CreatedWithOptionsFromEarliestInAnotherNamespace) {
+  ASSERT_TRUE(client_.CreateNamespace("orders").ok());
+  const auto group =
+      client_.In("orders").CreateGroup("g",
+                                       {.ack_timeout = absl::Milliseconds(1500),
+                                        .max_attempts = 2,
+                                        .max_backlog_bytes = 3 << 20},
+                                       WatchStart::kEarliest);
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->ns, "orders");
+  EXPECT_EQ(group->options.ack_timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(group->options.max_attempts, 2u);
+  EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
+  EXPECT_EQ(group->statistics.backlog, 1u);  // The stand-in's sign for it.
+  EXPECT_TRUE(client_.ListGroups()->empty());
+}
+
+TEST_F(GroupsTest, ListTellsAllStatistics) {
+  v1::Group idle;
+  idle.set_namespace_("default");
+  idle.set_name("idle");
+  service_.SetGroup(idle);
+  v1::Group busy = idle;
+  busy.set_name("busy");
+  auto& proto = *busy.mutable_statistics();
+  proto.set_members(1);
+  proto.set_backlog(2);
+  proto.set_backlog_bytes(3);
+  proto.set_in_flight(4);
+  proto.mutable_oldest_unsettled()->set_seconds(5);
+  proto.set_delivered(6);
+  proto.set_redelivered(7);
+  proto.set_acked(8);
+  proto.set_nacked(9);
+  proto.set_put_back(10);
+  proto.set_timed_out(11);
+  proto.set_dead_lettered(12);
+  proto.set_dead_letter_failures(13);
+  proto.set_lost(14);
+  service_.SetGroup(busy);
+  const auto groups = client_.ListGroups();
+  ASSERT_TRUE(groups.ok()) << groups.status();
+  ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ(groups->at(1).name, "idle");
+  EXPECT_FALSE(groups->at(1).statistics.oldest_unsettled.has_value());
+  const GroupStatistics& statistics = groups->at(0).statistics;
+  EXPECT_EQ(statistics.oldest_unsettled, absl::FromUnixSeconds(5));
+  const std::vector<uint64_t> counts = {
+      statistics.members,       statistics.backlog,
+      statistics.backlog_bytes, statistics.in_flight,
+      statistics.delivered,     statistics.redelivered,
+      statistics.acked,         statistics.nacked,
+      statistics.put_back,      statistics.timed_out,
+      statistics.dead_lettered, statistics.dead_letter_failures,
+      statistics.lost};
+  EXPECT_EQ(counts, (std::vector<uint64_t>{1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
+                                           13, 14}));
+}
+
+TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
+  const auto results = client_.Settle(
+      "billing", {{.event_id = 1, .attempt = 2, .how = Settle::Ack()},
+                  {3, 4, Settle::Nack(absl::Milliseconds(1500))},
+                  {5, 6, Settle::PutBack()},
+                  {7, 8, Settle::PutBack(absl::Minutes(1))}});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->size(), 4u);
+  const auto request = service_.settle_requests().at(0);
+  EXPECT_EQ(request.namespace_(), "default");
+  EXPECT_EQ(request.group(), "billing");
+  EXPECT_EQ(request.settlements(0).event_id(), 1u);
+  EXPECT_EQ(request.settlements(0).attempt(), 2u);
+  EXPECT_EQ(request.settlements(0).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_FALSE(request.settlements(0).has_delay());
+  EXPECT_EQ(request.settlements(1).action(), v1::SETTLE_ACTION_NACK);
+  EXPECT_EQ(request.settlements(1).delay().seconds(), 1);
+  EXPECT_EQ(request.settlements(1).delay().nanos(), 500'000'000);
+  EXPECT_EQ(request.settlements(2).action(), v1::SETTLE_ACTION_PUT_BACK);
+  EXPECT_FALSE(request.settlements(2).has_ttl());
+  EXPECT_EQ(request.settlements(3).ttl().seconds(), 60);
+}
+
+TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {
+  service_.OnSettle([](const v1::SettleExpiredRequest&,
+                       v1::SettleExpiredResponse* response) {
+    const grpc::Status stale = MakeError(grpc::StatusCode::FAILED_PRECONDITION,
+                                         "given out again", "STALE_ATTEMPT");
+    auto& error = *response->mutable_results(0)->mutable_error();
+    error.ParseFromString(stale.error_details());
+    response->mutable_results(1)->set_version(9);
+    return grpc::Status::OK;
+  });
+  const auto results = client_.Settle(
+      "billing", {{1, 1, Settle::Nack()}, {2, 1, Settle::PutBack()}});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(results->at(0).status));
+  EXPECT_EQ(ErrorReason(results->at(0).status), "STALE_ATTEMPT");
+  EXPECT_TRUE(results->at(1).status.ok());
+  EXPECT_EQ(results->at(1).version, 9u);
+}
+
+TEST_F(GroupsTest, NothingToSettleIsNoCall) {
+  EXPECT_TRUE(client_.Settle("billing", {})->empty());
+  EXPECT_TRUE(service_.settle_requests().empty());
+}
+
+TEST_F(GroupsTest, AnswerOfAnotherLengthIsAnError) {
+  service_.OnSettle(
+      [](const v1::SettleExpiredRequest&, v1::SettleExpiredResponse* response) {
+        response->mutable_results()->RemoveLast();
+        return grpc::Status::OK;
+      });
+  EXPECT_TRUE(absl::IsInternal(
+      client_.Settle("billing", {{1, 1, Settle::Ack()}}).status()));
+}
+
+}  // namespace
+}  // namespace timecache
