@@ -34,11 +34,9 @@ v1::ExecuteRequest Puts(const std::string& name, uint64_t first,
                         uint64_t count) {
   v1::ExecuteRequest request;
   request.set_namespace_(name);
-  for (uint64_t i = first; i < first + count; ++i) {
-    v1::PutRequest* const put = request.add_operations()->mutable_put();
-    put->set_key(absl::StrFormat("key-%012d", i));
-    put->set_value(std::string(kStormValueBytes, 'v'));
-    put->mutable_ttl()->set_nanos(kTtlNanos);
+  AppendPuts(first, count, &request);
+  for (v1::Operation& operation : *request.mutable_operations()) {
+    operation.mutable_put()->mutable_ttl()->set_nanos(kTtlNanos);
   }
   return request;
 }
@@ -59,6 +57,14 @@ void Fail(const std::string& what) {
   std::fflush(stderr);
   // Other threads are at work on what destructors would take away.
   std::_Exit(EXIT_FAILURE);
+}
+
+void AppendPuts(uint64_t first, uint64_t count, v1::ExecuteRequest* request) {
+  for (uint64_t i = first; i < first + count; ++i) {
+    v1::PutRequest* const put = request->add_operations()->mutable_put();
+    put->set_key(absl::StrFormat("key-%012d", i));
+    put->set_value(std::string(kStormValueBytes, 'v'));
+  }
 }
 
 Storm::Storm(std::shared_ptr<grpc::Channel> channel, uint64_t entries,

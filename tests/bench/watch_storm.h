@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "timecache/v1/timecache.pb.h"
 
 namespace timecache::bench {
 
@@ -17,6 +18,10 @@ inline constexpr uint64_t kStormValueBytes = 64;
 // A benchmark that failed measures nothing: says what, and ends the program
 // with exit code 1. From any thread.
 [[noreturn]] void Fail(const std::string& what);
+
+// Adds `count` puts of keys with the numbers from `first` on; the caller may
+// give each a time to live.
+void AppendPuts(uint64_t first, uint64_t count, v1::ExecuteRequest* request);
 
 // A namespace of its own with one bucket that is as wide as needed. The
 // boundaries of buckets are the multiples of the width, so a width that divides

@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 import re
+import statistics
 import sys
 import time
 
@@ -10,9 +11,10 @@ from . import processes
 
 QUICK_REPEATS = 2
 DEFAULT_REPEATS = 5
+TUNING_REPEATS = 3
 
 # Ports, directories and moments in a command line.
-OF_ONE_RUN = re.compile(r"(?<=port )\d+|(?<=-p )\d+|(?<=127\.0\.0\.1:)\d+"
+OF_ONE_RUN = re.compile(r"(?<=port )\d+|(?<=-p )\d+|(?<=-pid )\d+|(?<=127\.0\.0\.1:)\d+"
                         r"|timecached-bench-\w+|(?<=-unix-ms )\d+|(?<=ttl: )\S+s\b")
 
 
@@ -84,3 +86,13 @@ class Bench:
                 results[name].append(function())
         return results
 
+    def best(self, what, choices, rate, repeats=TUNING_REPEATS):
+        """The one of `choices` for which `rate` returns most: so that each server is
+        used as it likes best. With --quick it is the first, untried."""
+        if self.quick:
+            return choices[0]
+        rates = self.turns(what, {
+            choice: lambda choice=choice: rate(choice) for choice in choices}, repeats)
+        best = max(choices, key=lambda choice: statistics.median(rates[choice]))
+        self.progress(f"{what}: best with {best}")
+        return best

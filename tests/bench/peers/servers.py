@@ -69,15 +69,21 @@ class Server:
     def address(self):
         return f"{HOST}:{self.port}"
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def resident_bytes(self):
-        return processes.resident_bytes(self._process.pid)
+        return processes.resident_bytes(self.pid)
 
     def cpu_seconds(self):
-        return processes.cpu_seconds(self._process.pid)
+        return processes.cpu_seconds(self.pid)
 
 
 class Redis(Server):
     name = "Redis"
+    # It would else cut off a subscriber for whom much waits.
+    PATIENT = ("--client-output-buffer-limit", "pubsub 0 0 0")
 
     def __init__(self, bench, *settings):
         super().__init__(bench)

@@ -16,5 +16,7 @@ class Outcome:
 
 def all_experiments():
     # Not at the top: they import Outcome from here.
-    from . import batch, death, echo, etcd, memory, scale, storm, twitter, watchers
-    return batch, echo, memory, storm, death, scale, watchers, twitter, etcd
+    from . import (batch, death, echo, etcd, fanout, groups, memory, scale, stalled, storm,
+                   twitter, watchers)
+    return (batch, echo, memory, storm, death, scale, watchers, fanout, groups, stalled,
+            twitter, etcd)

@@ -9,9 +9,7 @@ NAME = "storm"
 TITLE = "Entries with one deadline: from death to the event"
 LATEST_MS = 500
 LEAST_OF_REDIS = 15
-REDIS_SETTINGS = ("--notify-keyspace-events", "Ex",
-                  # A million messages may wait: it would else cut its subscriber off.
-                  "--client-output-buffer-limit", "pubsub 0 0 0")
+REDIS_SETTINGS = ("--notify-keyspace-events", "Ex", *servers.Redis.PATIENT)
 # The most that its configuration lets it spend on expiry.
 REDIS_EFFORT = ("--hz", "500", "--active-expire-effort", "10")
 REDIS, REDIS_HARD = "Redis", "Redis, hz 500, effort 10"

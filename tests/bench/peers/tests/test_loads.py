@@ -34,8 +34,8 @@ class LoadTest(unittest.TestCase):
 
 
 class BenchTest(unittest.TestCase):
-    def make(self, repeats):
-        run = bench.Bench(bench.Programs(pathlib.Path("build")), True, repeats)
+    def make(self, repeats, quick=True):
+        run = bench.Bench(bench.Programs(pathlib.Path("build")), quick, repeats)
         run.progress = lambda what: None
         return run
 
@@ -47,6 +47,15 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(order, ["a", "b"] * 3)
         self.assertEqual(results, {"a": [1, 3, 5], "b": [2, 4, 6]})
 
+    def test_a_server_is_used_as_it_likes_best(self):
+        rates = {100: [1, 9, 1], 1_000: [3, 3, 3], 4_000: [2, 2, 8]}
+        best = self.make(1, quick=False).best(
+            "test", list(rates), lambda choice: rates[choice].pop())
+        self.assertEqual(best, 1_000)
+
+    def test_a_quick_run_tries_nothing_first(self):
+        self.assertEqual(self.make(1).best("test", [7, 8], None), 7)
+
     def test_commands_that_differ_in_their_port_are_kept_once(self):
         run = self.make(1)
         run.record(["redis-benchmark", "-p", 1234, "-n", 10])
@@ -54,6 +63,13 @@ class BenchTest(unittest.TestCase):
         run.record(["redis-benchmark", "-p", 4321, "-n", 20])
         self.assertEqual(list(run.commands.values()),
                          ["redis-benchmark -p 1234 -n 10", "redis-benchmark -p 4321 -n 20"])
+
+    def test_commands_that_differ_in_their_servers_pid_are_kept_once(self):
+        run = self.make(1)
+        run.record(["redis_group", "--port", 1234, "--server-pid", 77, "--count", 10])
+        run.record(["redis_group", "--port", 4321, "--server-pid", 78, "--count", 10])
+        self.assertEqual(list(run.commands.values()),
+                         ["redis_group --port 1234 --server-pid 77 --count 10"])
 
 
 if __name__ == "__main__":

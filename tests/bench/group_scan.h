@@ -1,0 +1,35 @@
+// Messages of a consumer group, read and written without making objects of
+// them, as watch_scan.h does with others.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace timecache::bench {
+
+// What a member needs of an event to settle it.
+struct Given {
+  uint64_t event_id = 0;
+  uint32_t attempt = 0;
+};
+
+struct GroupScan {
+  std::vector<Given> events;
+  uint64_t value_bytes = 0;  // of all events
+  uint64_t lost = 0;
+};
+
+// Of a WatchExpiredResponse. False if the message is not one. Adds to `*scan`.
+bool ScanGroupMessage(const grpc::ByteBuffer& message, GroupScan* scan);
+
+// A SettleExpiredRequest that acknowledges `count` events from `events` on.
+grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
+                               const Given* events, size_t count);
+
+// Whether a SettleExpiredResponse says that `count` events were acknowledged.
+bool AllSettled(const grpc::ByteBuffer& response, size_t count);
+
+}  // namespace timecache::bench
