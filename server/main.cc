@@ -13,7 +13,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
-#include "server/engine/error.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/ops/config.h"
@@ -49,14 +48,10 @@ void LogNamespace(absl::string_view event, const std::string& name,
 
 absl::Status CheckNamespaces(const v1::ServerConfig& config) {
   for (const v1::NamespaceConfig& from : config.namespaces()) {
-    absl::Status status = ValidateNamespaceName(from.name());
     const absl::StatusOr<MapOptions> options = NewOptions(from.options());
-    if (status.ok())
-      status = options.ok() ? Validate(*options) : options.status();
-    if (status.ok() && options->dead_letter_map == from.name()) {
-      status =
-          InvalidField("dead_letter_namespace", "must be another namespace");
-    }
+    const absl::Status status = options.ok()
+                                    ? ValidateNamespace(from.name(), *options)
+                                    : options.status();
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("namespace \"", from.name(), "\": ", status.message()));

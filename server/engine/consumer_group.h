@@ -40,8 +40,8 @@ namespace timecache {
 // is, and somebody calls Advance. OnAppend is O(1); giving out and settling an
 // event cost O(log of what is unsettled). Memory: what the log shares with it,
 // held to max_backlog_bytes by Advance, but for what members hold and for the
-// newest batch, which stays however large it is; and about 200 B for each event
-// that has been given out, or passed over, and is unsettled.
+// newest batch, which stays however large it is; and some 200 B, by estimate,
+// for each event that has been given out, or passed over, and is unsettled.
 class ConsumerGroup final : public ExpiryLog::Follower {
  public:
   // `schedule(due_us)` is called when something becomes due: never under the

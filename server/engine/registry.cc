@@ -12,14 +12,6 @@ namespace timecache {
 
 namespace {
 
-absl::Status Check(absl::string_view name, const MapOptions& options) {
-  if (absl::Status status = Validate(options); !status.ok()) return status;
-  if (options.dead_letter_map != name) return absl::OkStatus();
-  return InvalidField("dead_letter_namespace",
-                      "must be another namespace: dead letters of dead letters "
-                      "would never end");
-}
-
 // Two logs of one name, before and after a restart, should have no number in
 // common, whatever the clock says: each begins a range of 2^32 of its own.
 // Below 2^53, for readers of JSON.
@@ -31,6 +23,17 @@ uint64_t RandomFirstEvent() {
 }
 
 }  // namespace
+
+absl::Status ValidateNamespace(absl::string_view name,
+                               const MapOptions& options) {
+  if (absl::Status status = ValidateNamespaceName(name); !status.ok())
+    return status;
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  if (options.dead_letter_map != name) return absl::OkStatus();
+  return InvalidField("dead_letter_namespace",
+                      "must be another namespace: dead letters of dead letters "
+                      "would never end");
+}
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
                    const RegistryLimits& limits, const EventFormat* format)
@@ -49,9 +52,8 @@ Registry::~Registry() {
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const MapOptions& options) {
-  if (absl::Status status = ValidateNamespaceName(name); !status.ok())
+  if (absl::Status status = ValidateNamespace(name, options); !status.ok())
     return status;
-  if (absl::Status status = Check(name, options); !status.ok()) return status;
   Usage* const server_usage =
       limits_.max_entries > 0 || limits_.max_bytes > 0 ? &usage_ : nullptr;
   auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
@@ -120,7 +122,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   if (!map.ok()) return map;
   MapOptions options = (*map)->options();
   if (absl::Status status = change(&options); !status.ok()) return status;
-  if (absl::Status status = Check(name, options); !status.ok()) return status;
+  if (absl::Status status = ValidateNamespace(name, options); !status.ok())
+    return status;
   (*map)->Update(options, clock_->NowUs());
   return map;
 }

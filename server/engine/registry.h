@@ -18,6 +18,11 @@
 
 namespace timecache {
 
+// INVALID_ARGUMENT, about the first of them that is wrong, unless a map may
+// have this name and these options.
+absl::Status ValidateNamespace(absl::string_view name,
+                               const MapOptions& options);
+
 // Limits of all maps together; 0 is no limit.
 struct RegistryLimits {
   int max_namespaces = 1024;

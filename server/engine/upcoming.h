@@ -60,8 +60,8 @@ class Upcoming {
   // round. What dies, is killed or removed before its turn is not told.
   //
   // Used by one thread at a time; must not outlive its map, nor be destroyed
-  // from its own `wake`. Memory: about 100 B for each live bucket and shard
-  // within the lead time. A bucket with nothing new costs O(1) a round.
+  // from its own `wake`. Memory, by estimate: 100 B for each live bucket and
+  // shard within the lead time. A bucket with nothing new costs O(1) a round.
   class Cursor {
    public:
     ~Cursor();

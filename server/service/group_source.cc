@@ -53,11 +53,7 @@ void GroupSource::RefreshWatermark(int64_t now_us) {
 // own.
 absl::Status GroupSource::WhyClosed() const {
   const auto found = map_->groups().Find(group_->name());
-  if (found.ok() && *found == group_) {
-    return ErrorWithReason(
-        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
-        absl::StrCat("namespace ", map_->name(), " was deleted"));
-  }
+  if (found.ok() && *found == group_) return NamespaceDeleted(map_->name());
   return ErrorWithReason(
       absl::StatusCode::kNotFound, "GROUP_NOT_FOUND",
       absl::StrCat("group ", group_->name(), " of namespace ", map_->name(),

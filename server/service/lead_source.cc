@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "server/engine/error.h"
 #include "server/service/event_codec.h"
 
 namespace timecache {
@@ -30,11 +28,7 @@ WatchSource::Reading LeadSource::Read(int64_t now_us, WatchMessage* message) {
   message->watermark_us = chunk.watermark_us;
   Reading reading;
   reading.more = chunk.more;
-  if (chunk.closed) {
-    reading.end = ErrorWithReason(
-        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
-        absl::StrCat("namespace ", map_->name(), " was deleted"));
-  }
+  if (chunk.closed) reading.end = NamespaceDeleted(map_->name());
   return reading;
 }
 

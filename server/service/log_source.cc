@@ -60,11 +60,7 @@ WatchSource::Reading LogSource::Read(int64_t /*now_us*/,
   message->resume_token = EncodeResumeToken(map_->name(), chunk.point);
   Reading reading;
   reading.more = chunk.more;
-  if (chunk.closed) {
-    reading.end = ErrorWithReason(
-        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
-        absl::StrCat("namespace ", map_->name(), " was deleted"));
-  }
+  if (chunk.closed) reading.end = NamespaceDeleted(map_->name());
   return reading;
 }
 

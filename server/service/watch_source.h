@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
 #include "server/engine/event_batch.h"
 #include "server/service/watch_message.h"
@@ -56,6 +57,10 @@ class WatchSource {
 
   // When there may be something to Read without a `wake`; kNeverUs if never.
   virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }
+
+ protected:
+  // How the streams of a namespace end that is deleted.
+  static absl::Status NamespaceDeleted(absl::string_view map);
 };
 
 }  // namespace timecache

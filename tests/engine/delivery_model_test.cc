@@ -5,33 +5,22 @@
 // TIMECACHED_MODEL_STEPS=n takes n steps over all worlds together.
 
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/support/delivery_world.h"
 #include "tests/support/map_harness.h"
+#include "tests/support/model_run.h"
 
 namespace timecache {
 namespace {
 
-constexpr uint64_t kDefaultSeed = 20111204;
 constexpr uint64_t kDefaultSteps = 2'000'000;
 // Steps between two comparisons of everything.
 constexpr uint64_t kRestEvery = 1'000;
-
-uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t number = otherwise;
-  if (text != nullptr && !absl::SimpleAtoi(text, &number)) {
-    ADD_FAILURE() << name << " must be a number, not " << text;
-  }
-  return number;
-}
 
 DeliveryWorldOptions World(const std::string& name, int num_buckets,
                            int num_shards) {
@@ -119,22 +108,13 @@ std::vector<DeliveryWorldOptions> AllWorlds() {
   return worlds;
 }
 
-uint64_t StepsFor(const DeliveryWorldOptions& world) {
-  double weights = 0;
-  for (const DeliveryWorldOptions& each : AllWorlds()) weights += each.weight;
-  const auto steps = static_cast<double>(
-      NumberFromEnvironment("TIMECACHED_MODEL_STEPS", kDefaultSteps));
-  return static_cast<uint64_t>(steps * world.weight / weights) + 1;
-}
-
 class DeliveryModelTest : public testing::TestWithParam<DeliveryWorldOptions> {
 };
 
 TEST_P(DeliveryModelTest, EngineAndReferenceAgree) {
   const DeliveryWorldOptions& options = GetParam();
-  const uint64_t seed =
-      NumberFromEnvironment("TIMECACHED_MODEL_SEED", kDefaultSeed);
-  const uint64_t steps = StepsFor(options);
+  const uint64_t seed = ModelSeed();
+  const uint64_t steps = ModelSteps(options, AllWorlds(), kDefaultSteps);
   std::cout << options.name << ": seed " << seed << ", " << steps << " steps\n";
   ASSERT_TRUE(Validate(options.map).ok()) << Validate(options.map);
   ASSERT_TRUE(Validate(options.group.group).ok());

@@ -25,12 +25,6 @@ using ::testing::UnorderedElementsAre;
 constexpr int64_t kAckTimeoutUs = 30 * kMicrosPerSecond;
 constexpr int64_t kKillUs = kMicrosPerSecond;
 
-std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
-  std::vector<std::string> keys;
-  for (const auto& event : events) keys.push_back(event.key());
-  return keys;
-}
-
 class GroupTest : public ::testing::Test {
  protected:
   // Entries are put and die, long before anything times out.

@@ -23,12 +23,6 @@ using ::testing::UnorderedElementsAre;
 constexpr int64_t kLeadUs = 5 * kMicrosPerSecond;
 constexpr char kLead[] = "namespaces: 'default' lead_time { seconds: 5 } ";
 
-std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
-  std::vector<std::string> keys;
-  for (const auto& event : events) keys.push_back(event.key());
-  return keys;
-}
-
 class LeadTimeTest : public ::testing::Test {
  protected:
   // Starts a watch and reads its first message.

@@ -16,12 +16,6 @@ using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
-  std::vector<std::string> keys;
-  for (const auto& event : events) keys.push_back(event.key());
-  return keys;
-}
-
 class ResumeTest : public ::testing::Test {
  protected:
   std::unique_ptr<WatchReader> Watch(const std::vector<std::string>& tokens,

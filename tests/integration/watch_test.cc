@@ -20,12 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
-  std::vector<std::string> keys;
-  for (const auto& event : events) keys.push_back(event.key());
-  return keys;
-}
-
 class WatchTest : public ::testing::Test {
  protected:
   // Starts a watch and reads its first message.

@@ -26,6 +26,12 @@ int64_t ToUs(const google::protobuf::Duration& duration) {
   return duration.seconds() * 1'000'000 + duration.nanos() / 1000;
 }
 
+std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
+  std::vector<std::string> keys;
+  for (const auto& event : events) keys.push_back(event.key());
+  return keys;
+}
+
 WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
                          const v1::WatchExpiredRequest& request) {
   SetDeadline(&context_);

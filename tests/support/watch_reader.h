@@ -16,6 +16,9 @@ namespace timecache::test {
 int64_t ToUs(const google::protobuf::Timestamp& time);
 int64_t ToUs(const google::protobuf::Duration& duration);
 
+// In their order.
+std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events);
+
 // Reads a watch as a client does, and checks on every message what the API
 // promises of all: watermarks that do not go back, events in order of death
 // and after the watermark before. Every wait ends after rpc.h's kCallTimeout.
