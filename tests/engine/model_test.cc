@@ -7,13 +7,12 @@
 #include <cstdint>
 #include <iostream>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/support/map_harness.h"
 #include "tests/support/model_run.h"
 #include "tests/support/model_world.h"
+#include "tests/support/model_worlds.h"
 
 namespace timecache {
 namespace {
@@ -22,100 +21,15 @@ constexpr uint64_t kDefaultSteps = 4'000'000;
 // Steps between two comparisons of everything.
 constexpr uint64_t kRestEvery = 5'000;
 
-WorldOptions World(const std::string& name, int num_buckets, int num_shards) {
-  WorldOptions world;
-  world.name = name;
-  world.map = WithBuckets(2 * kSecond, num_buckets);
-  world.map.num_shards = num_shards;
-  world.map.retention_bytes = int64_t{1} << 30;
-  return world;
-}
-
-WorldOptions Limited(WorldOptions world, int64_t max_entries, int64_t max_bytes,
-                     LimitPolicy policy) {
-  world.map.max_entries = max_entries;
-  world.map.max_bytes = max_bytes;
-  world.map.limit_policy = policy;
-  return world;
-}
-
-// One for each number of buckets, with what else there is spread over them.
-std::vector<WorldOptions> PlainWorlds() {
-  std::vector<WorldOptions> worlds;
-  worlds.push_back(World("TwoBuckets", 2, 1));
-  worlds.push_back(World("StormsThreeBuckets", 3, 4));
-  worlds.push_back(World("SevenBucketsSliding", 7, 16));
-  worlds.back().map.sliding = true;
-  worlds.push_back(World("WidthDoesNotDivideTtl", 7, 1));
-  worlds.back().map.ttl_us = 1'999'999;
-  worlds.push_back(World("DefaultBuckets", 101, 16));
-  worlds.back().keys = 1'000;
-  worlds.push_back(World("ThousandBuckets", 1000, 4));
-  worlds.back().keys = 300;
-  worlds.back().clock_per_mille = 300;
-  worlds.push_back(World("HotDyingKeys", 3, 1));
-  worlds.back().keys = 4;
-  worlds.back().clock_per_mille = 300;
-  worlds.push_back(World("ManyKeys", 101, 16));
-  worlds.back().keys = 50'000;
-  worlds.back().clock_per_mille = 5;
-  worlds.back().weight = 2;
-  worlds.push_back(World("OwnTtls", 101, 4));
-  worlds.back().own_ttl_per_mille = 800;
-  worlds.push_back(World("NarrowestWidthLongestTtl", 11, 4));
-  worlds.back().map.ttl_us = kMinTtlUs;
-  worlds.back().map.max_ttl_us = kMaxTtlUs;
-  worlds.back().own_ttl_per_mille = 500;
-  worlds.push_back(World("LargeValues", 7, 4));
-  worlds.back().max_value_bytes = 8 << 10;
-  worlds.back().huge_values_per_mille = 3;
-  worlds.back().map.retention_bytes = int64_t{4} << 30;
-  worlds.back().weight = 0.5;
-  return worlds;
-}
-
-std::vector<WorldOptions> SpecialWorlds() {
-  std::vector<WorldOptions> worlds;
-  worlds.push_back(
-      Limited(World("RejectsEntries", 3, 4), 60, 0, LimitPolicy::kReject));
-  worlds.push_back(
-      Limited(World("RejectsBytes", 101, 1), 0, 3'000, LimitPolicy::kReject));
-  worlds.push_back(Limited(World("EvictsForEntries", 7, 16), 40, 0,
-                           LimitPolicy::kEvictOldest));
-  worlds.push_back(Limited(World("EvictsForBytes", 101, 4), 0, 3'000,
-                           LimitPolicy::kEvictOldest));
-  worlds.back().max_value_bytes = 500;
-  worlds.push_back(Limited(World("EvictsForBothWithManyBuckets", 1000, 1), 50,
-                           2'500, LimitPolicy::kEvictOldest));
-  worlds.push_back(World("LiveChanges", 7, 4));
-  worlds.back().updates = true;
-  worlds.push_back(Limited(World("LiveChangesOfLimits", 101, 16), 50, 4'000,
-                           LimitPolicy::kEvictOldest));
-  worlds.back().updates = true;
-  worlds.push_back(World("SlowWatcher", 7, 4));
-  worlds.back().slow_watcher = true;
-  worlds.back().max_value_bytes = 8 << 10;
-  worlds.back().map.retention_bytes = kMinRetentionBytes;
-  worlds.push_back(World("NoRetention", 3, 4));
-  worlds.back().map.retention_us = 0;
-  return worlds;
-}
-
-std::vector<WorldOptions> AllWorlds() {
-  std::vector<WorldOptions> worlds = PlainWorlds();
-  for (WorldOptions& world : SpecialWorlds()) worlds.push_back(world);
-  return worlds;
-}
-
 class ModelTest : public testing::TestWithParam<WorldOptions> {};
 
 TEST_P(ModelTest, EngineAndModelAgree) {
   const WorldOptions& options = GetParam();
   const uint64_t seed = ModelSeed();
-  const uint64_t steps = ModelSteps(options, AllWorlds(), kDefaultSteps);
+  const uint64_t steps = ModelSteps(options, ModelWorlds(), kDefaultSteps);
   std::cout << options.name << ": seed " << seed << ", " << steps << " steps\n";
   ASSERT_TRUE(Validate(options.map).ok()) << Validate(options.map);
-  ModelWorld world(options, seed);
+  ModelWorld world(options, Dice(seed));
   for (uint64_t step = 1; step <= steps; ++step) {
     SCOPED_TRACE(absl::StrCat(options.name, ", seed ", seed, ", step ", step));
     world.Step();
@@ -124,7 +38,7 @@ TEST_P(ModelTest, EngineAndModelAgree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, ModelTest, testing::ValuesIn(AllWorlds()),
+INSTANTIATE_TEST_SUITE_P(Worlds, ModelTest, testing::ValuesIn(ModelWorlds()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -21,9 +21,9 @@ constexpr int kMaxSweepRecords = 60;
 
 }  // namespace
 
-DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, uint64_t seed)
+DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, Dice dice)
     : options_(options),
-      dice_(seed),
+      dice_(std::move(dice)),
       now_us_(kStartUs + dice_.Draw(0, kSecond)),
       model_(options.map),
       log_(options.map.retention_us, options.map.retention_bytes),
@@ -37,8 +37,6 @@ DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, uint64_t seed)
     return PutDeadLetter(to_map, key, value);
   });
   due_us_ = map_.NextDueUs(now_us_);
-  noise_.resize(kNoiseBytes + static_cast<size_t>(options.max_value_bytes));
-  for (char& c : noise_) c = static_cast<char>(dice_.Draw(0, 255));
   if (options.recorded) {
     recorder_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
   }
@@ -131,8 +129,8 @@ void DeliveryWorld::StepOperation() {
 
 absl::string_view DeliveryWorld::RandomValue() {
   const int64_t bytes = dice_.Draw(0, options_.max_value_bytes);
-  return absl::string_view(noise_).substr(dice_.Index(kNoiseBytes),
-                                          static_cast<size_t>(bytes));
+  return absl::string_view(Noise()).substr(dice_.Index(kNoiseBytes),
+                                           static_cast<size_t>(bytes));
 }
 
 Result DeliveryWorld::ApplyToModel(const Operation& op, uint64_t version) {

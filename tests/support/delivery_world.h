@@ -48,7 +48,7 @@ inline void PrintTo(const DeliveryWorldOptions& options, std::ostream* out) {
 // Not thread-safe.
 class DeliveryWorld {
  public:
-  DeliveryWorld(const DeliveryWorldOptions& options, uint64_t seed);
+  DeliveryWorld(const DeliveryWorldOptions& options, Dice dice);
 
   // One random operation, clock step, act of a watcher, of a group, or of
   // whoever drives the map.
@@ -103,7 +103,6 @@ class DeliveryWorld {
 
   // What the views of operations point into.
   std::string key_;
-  std::string noise_;
   Result result_;
 
   uint64_t resumes_ = 0;

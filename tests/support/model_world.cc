@@ -1,6 +1,7 @@
 #include "tests/support/model_world.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,9 +25,9 @@ constexpr int kLineEntries = 64;
 
 }  // namespace
 
-ModelWorld::ModelWorld(const WorldOptions& options, uint64_t seed)
+ModelWorld::ModelWorld(const WorldOptions& options, Dice dice)
     : options_(options),
-      random_(seed),
+      dice_(std::move(dice)),
       now_us_(kStartUs + Draw(0, kSecond)),
       model_(options.map),
       map_("model", options.map, nullptr, now_us_),
@@ -35,8 +36,6 @@ ModelWorld::ModelWorld(const WorldOptions& options, uint64_t seed)
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
   due_us_ = map_.NextDueUs(now_us_);
   cursor_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
-  noise_.resize(2 * kHugeValueBytes);
-  for (char& c : noise_) c = static_cast<char>(random_());
 }
 
 void ModelWorld::Step() {
@@ -197,7 +196,7 @@ void ModelWorld::Spoil(Operation* op) {
   if (way == 0) {
     op->key = "";
   } else if (way == 1) {
-    op->key = absl::string_view(noise_).substr(0, kMaxKeyBytes + 1);
+    op->key = absl::string_view(Noise()).substr(0, kMaxKeyBytes + 1);
   } else if (op->kind != OpKind::kPut && op->kind != OpKind::kTouch) {
     return;
   } else if (way == 2 && op->kind == OpKind::kPut) {
@@ -227,7 +226,7 @@ absl::string_view ModelWorld::RandomValue() {
   } else if (!Chance(300)) {
     bytes = Draw(0, options_.max_value_bytes);
   }
-  return absl::string_view(noise_).substr(Draw(0, kHugeValueBytes - 1), bytes);
+  return absl::string_view(Noise()).substr(Draw(0, kHugeValueBytes - 1), bytes);
 }
 
 int64_t ModelWorld::RandomTtlUs() {

@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <ostream>
-#include <random>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/time_cache_map.h"
+#include "tests/support/dice.h"
 #include "tests/support/event_auditor.h"
 #include "tests/support/reference_model.h"
 
@@ -51,7 +51,7 @@ inline void PrintTo(const WorldOptions& options, std::ostream* out) {
 // Not thread-safe.
 class ModelWorld {
  public:
-  ModelWorld(const WorldOptions& options, uint64_t seed);
+  ModelWorld(const WorldOptions& options, Dice dice);
 
   // One random operation, clock step or act of whoever drives the map.
   void Step();
@@ -60,10 +60,8 @@ class ModelWorld {
   void CheckAtRest();
 
  private:
-  int64_t Draw(int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random_);
-  }
-  bool Chance(int per_mille) { return Draw(0, 999) < per_mille; }
+  int64_t Draw(int64_t least, int64_t most) { return dice_.Draw(least, most); }
+  bool Chance(int per_mille) { return dice_.Chance(per_mille); }
 
   void StepClock();
   void StepOperation();
@@ -90,7 +88,7 @@ class ModelWorld {
   void CollectDeaths();
 
   const WorldOptions options_;
-  std::mt19937_64 random_;
+  Dice dice_;
   int64_t now_us_;
   ReferenceModel model_;
   TimeCacheMap map_;
@@ -107,7 +105,6 @@ class ModelWorld {
   // What the views of operations point into.
   std::deque<std::string> keys_;
   std::string value_;
-  std::string noise_;
   // Used again, as those who serve requests do.
   Result result_;
 
