@@ -11,125 +11,17 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/service/convert.h"
+#include "tests/support/batch_reference.h"
 
 namespace timecache {
 namespace {
 
 using ::testing::HasSubstr;
 
-grpc::ByteBuffer Message(const std::string& bytes) {
-  grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
-}
-
 v1::ExecuteRequest Proto(const std::string& text) {
   v1::ExecuteRequest request;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request));
   return request;
-}
-
-// A decoded operation as text, or its error.
-std::string Text(const Operation& op) {
-  return absl::StrCat("kind=", static_cast<int>(op.kind),
-                      " condition=", static_cast<int>(op.condition),
-                      " touch=", op.touch, " previous=", op.return_previous,
-                      " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
-                      " if=", op.if_version, " key=", op.key,
-                      " value=", op.value);
-}
-
-std::string Text(const absl::Status& error) {
-  return absl::StrCat(absl::StatusCodeToString(error.code()), " ",
-                      error.message(), " ", FieldOf(error).value_or(""));
-}
-
-struct Decoded {
-  std::string status;
-  std::string name;
-  std::vector<std::string> operations;
-
-  bool operator==(const Decoded&) const = default;
-};
-
-std::ostream& operator<<(std::ostream& out, const Decoded& decoded) {
-  out << decoded.status << " " << decoded.name;
-  for (const std::string& operation : decoded.operations)
-    out << "\n  " << operation;
-  return out;
-}
-
-Decoded Decode(const grpc::ByteBuffer& message) {
-  BatchRequest request;
-  const absl::Status status = request.Decode(message);
-  if (!status.ok()) return {Text(status), "", {}};
-  Decoded decoded{"OK", std::string(request.name()), {}};
-  auto refused = request.refused();
-  for (const Operation& op : request.operations()) {
-    while (!refused.empty() &&
-           refused.front().index == decoded.operations.size()) {
-      decoded.operations.push_back(Text(refused.front().status));
-      refused.remove_prefix(1);
-    }
-    decoded.operations.push_back(Text(op));
-  }
-  for (const auto& each : refused) {
-    EXPECT_EQ(each.index, decoded.operations.size());
-    decoded.operations.push_back(Text(each.status));
-  }
-  return decoded;
-}
-
-// What must come of these bytes, by the generated parser and the conversions of
-// the unary calls.
-Decoded Expected(const std::string& bytes) {
-  v1::ExecuteRequest request;
-  if (!request.ParseFromString(bytes)) {
-    return {Text(absl::InvalidArgumentError(
-                "the message is not a timecache.v1.ExecuteRequest")),
-            "",
-            {}};
-  }
-  const int count = request.operations_size();
-  if (count == 0 || count > 4096) {
-    return {Text(InvalidField(
-                "operations",
-                absl::StrCat("must be 1 to 4096 operations, not ", count))),
-            "",
-            {}};
-  }
-  Decoded decoded{"OK", request.namespace_(), {}};
-  const auto convert = [&](const auto& one) -> std::string {
-    if (!one.namespace_().empty() && one.namespace_() != request.namespace_())
-      return Text(InvalidField("namespace", "must be empty or the batch's"));
-    const auto op = ToOperation(one);
-    return op.ok() ? Text(*op) : Text(op.status());
-  };
-  for (const v1::Operation& operation : request.operations()) {
-    switch (operation.request_case()) {
-      case v1::Operation::kPut:
-        decoded.operations.push_back(convert(operation.put()));
-        break;
-      case v1::Operation::kGet:
-        decoded.operations.push_back(convert(operation.get()));
-        break;
-      case v1::Operation::kRemove:
-        decoded.operations.push_back(convert(operation.remove()));
-        break;
-      case v1::Operation::kContains:
-        decoded.operations.push_back(convert(operation.contains()));
-        break;
-      case v1::Operation::kTouch:
-        decoded.operations.push_back(convert(operation.touch()));
-        break;
-      case v1::Operation::REQUEST_NOT_SET:
-        decoded.operations.push_back(Text(InvalidField(
-            "request",
-            "must be set to one of put, get, remove, contains, touch")));
-        break;
-    }
-  }
-  return decoded;
 }
 
 // Requests with every field, good and bad values of each.
@@ -221,7 +113,8 @@ TEST(BatchRequestTest, ReadsWhatTheGeneratedParserReads) {
   RandomRequests requests(seed);
   for (int i = 0; i < Rounds(); ++i) {
     const std::string bytes = requests.Next().SerializeAsString();
-    ASSERT_EQ(Decode(Message(bytes)), Expected(bytes)) << "round " << i;
+    ASSERT_EQ(DecodeBatch(Message(bytes)), ExpectedBatch(bytes))
+        << "round " << i;
   }
 }
 
@@ -255,9 +148,9 @@ TEST(BatchRequestTest, ReadsMutilatedBytesAsTheGeneratedParserDoes) {
           bytes += requests.Next().SerializeAsString();
       }
     }
-    const Decoded expected = Expected(bytes);
+    const DecodedBatch expected = ExpectedBatch(bytes);
     refused += expected.status != "OK";
-    ASSERT_EQ(Decode(Message(bytes)), expected) << "round " << i;
+    ASSERT_EQ(DecodeBatch(Message(bytes)), expected) << "round " << i;
   }
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, Rounds());

@@ -1,0 +1,114 @@
+#include "tests/support/batch_reference.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/service/batch_request.h"
+#include "server/service/convert.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+namespace {
+
+// A decoded operation as text, or its error.
+std::string Text(const Operation& op) {
+  return absl::StrCat("kind=", static_cast<int>(op.kind),
+                      " condition=", static_cast<int>(op.condition),
+                      " touch=", op.touch, " previous=", op.return_previous,
+                      " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
+                      " if=", op.if_version, " key=", op.key,
+                      " value=", op.value);
+}
+
+std::string Text(const absl::Status& error) {
+  return absl::StrCat(absl::StatusCodeToString(error.code()), " ",
+                      error.message(), " ", FieldOf(error).value_or(""));
+}
+
+}  // namespace
+
+grpc::ByteBuffer Message(const std::string& bytes) {
+  grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::ostream& operator<<(std::ostream& out, const DecodedBatch& decoded) {
+  out << decoded.status << " " << decoded.name;
+  for (const std::string& operation : decoded.operations)
+    out << "\n  " << operation;
+  return out;
+}
+
+DecodedBatch DecodeBatch(const grpc::ByteBuffer& message) {
+  BatchRequest request;
+  const absl::Status status = request.Decode(message);
+  if (!status.ok()) return {Text(status), "", {}};
+  DecodedBatch decoded{"OK", std::string(request.name()), {}};
+  auto refused = request.refused();
+  for (const Operation& op : request.operations()) {
+    while (!refused.empty() &&
+           refused.front().index == decoded.operations.size()) {
+      decoded.operations.push_back(Text(refused.front().status));
+      refused.remove_prefix(1);
+    }
+    decoded.operations.push_back(Text(op));
+  }
+  for (const auto& each : refused) {
+    // In order, each at its place.
+    if (each.index != decoded.operations.size()) decoded.status = "BAD INDEX";
+    decoded.operations.push_back(Text(each.status));
+  }
+  return decoded;
+}
+
+DecodedBatch ExpectedBatch(const std::string& bytes) {
+  v1::ExecuteRequest request;
+  if (!request.ParseFromString(bytes)) {
+    return {Text(absl::InvalidArgumentError(
+                "the message is not a timecache.v1.ExecuteRequest")),
+            "",
+            {}};
+  }
+  const int count = request.operations_size();
+  if (count == 0 || count > 4096) {
+    return {Text(InvalidField(
+                "operations",
+                absl::StrCat("must be 1 to 4096 operations, not ", count))),
+            "",
+            {}};
+  }
+  DecodedBatch decoded{"OK", request.namespace_(), {}};
+  const auto convert = [&](const auto& one) -> std::string {
+    if (!one.namespace_().empty() && one.namespace_() != request.namespace_())
+      return Text(InvalidField("namespace", "must be empty or the batch's"));
+    const auto op = ToOperation(one);
+    return op.ok() ? Text(*op) : Text(op.status());
+  };
+  for (const v1::Operation& operation : request.operations()) {
+    switch (operation.request_case()) {
+      case v1::Operation::kPut:
+        decoded.operations.push_back(convert(operation.put()));
+        break;
+      case v1::Operation::kGet:
+        decoded.operations.push_back(convert(operation.get()));
+        break;
+      case v1::Operation::kRemove:
+        decoded.operations.push_back(convert(operation.remove()));
+        break;
+      case v1::Operation::kContains:
+        decoded.operations.push_back(convert(operation.contains()));
+        break;
+      case v1::Operation::kTouch:
+        decoded.operations.push_back(convert(operation.touch()));
+        break;
+      case v1::Operation::REQUEST_NOT_SET:
+        decoded.operations.push_back(Text(InvalidField(
+            "request",
+            "must be set to one of put, get, remove, contains, touch")));
+        break;
+    }
+  }
+  return decoded;
+}
+
+}  // namespace timecache
