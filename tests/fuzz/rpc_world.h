@@ -1,0 +1,71 @@
+// A whole server for the fuzzer: every method of every service, without
+// sockets.
+
+#ifndef TIMECACHED_TESTS_FUZZ_RPC_WORLD_H_
+#define TIMECACHED_TESTS_FUZZ_RPC_WORLD_H_
+
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/clock.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+#include "server/service/server.h"
+
+namespace timecache::fuzz {
+
+// Makes calls of bytes that need not be messages, and ends the process where an
+// answer breaks a promise: a code that the protos do not name, an error without
+// its reason, a response that is no message, a call that does not end.
+//
+// Not thread-safe. Some hundred microseconds a call.
+class RpcWorld {
+ public:
+  static constexpr int kMaxNamespaces = 4;
+
+  RpcWorld();
+
+  // The namespace "default", of two buckets, and its group "g", and nothing
+  // else. The clock goes on from where it is.
+  void Reset();
+
+  // Calls the method, modulo the number of methods, with these messages: with
+  // the first of them, where it takes only one.
+  void Call(size_t method, const std::vector<std::string>& messages);
+  bool IsClientStreaming(size_t method) const;
+
+  // Lets time pass, and what is due happen.
+  void Pass(int64_t step_us);
+
+  // What holds between any two calls.
+  void Check();
+
+ private:
+  using Method = google::protobuf::MethodDescriptor;
+
+  const Method& At(size_t method) const {
+    return *methods_[method % methods_.size()];
+  }
+  grpc::Status CallUnary(const Method& method, grpc::ClientContext* context,
+                         const std::string& message);
+  grpc::Status CallServerStream(const Method& method,
+                                grpc::ClientContext* context,
+                                const std::string& message);
+  grpc::Status CallBidi(const Method& method, grpc::ClientContext* context,
+                        const std::vector<std::string>& messages);
+
+  std::vector<const Method*> methods_;
+  ManualClock clock_;
+  Reaper reaper_;
+  Registry registry_;
+  Server server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace timecache::fuzz
+
+#endif  // TIMECACHED_TESTS_FUZZ_RPC_WORLD_H_

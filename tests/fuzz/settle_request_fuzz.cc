@@ -1,0 +1,123 @@
+// SettleExpired on a group with events in flight: each settlement has its
+// result, and no event is settled twice or lost.
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/engine/reaper.h"
+#include "server/service/event_codec.h"
+#include "server/service/settle.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/support/group_harness.h"
+
+namespace timecache {
+namespace {
+
+using fuzz::Require;
+
+constexpr int64_t kFuzzStartUs = 1'000 * kMicrosPerSecond;
+constexpr uint64_t kEvents = 8;
+constexpr int kInFlight = 4;
+
+// A namespace "n" of whose group "g" a member has been given kInFlight of
+// kEvents events. Another one each time.
+class World {
+ public:
+  World()
+      : clock_(kFuzzStartUs),
+        reaper_(&clock_),
+        registry_(&clock_, &reaper_, {}, WireFormat()) {}
+
+  void Renew() {
+    member_.reset();
+    if (group_ != nullptr) (void)registry_.Delete("n");
+    MapOptions options;
+    options.num_buckets = 2;
+    options.num_shards = 1;
+    const std::shared_ptr<TimeCacheMap> map =
+        registry_.Create("n", options).value();
+    group_ =
+        map->groups().Create("g", {}, ExpiryLog::Start::kNow, now_us()).value();
+    for (uint64_t i = 0; i < kEvents; ++i) {
+      const std::string key = absl::StrCat("k", i);
+      (void)map->Apply(Operation::Put(key, "v"), now_us());
+    }
+    map->Rotate(now_us());
+    while (map->Sweep(now_us(), Reaper::kMaxSweepStep)) {
+    }
+    reaper_.Flush();
+    member_ = group_->Join(kInFlight, [] {});
+    const GroupChunk chunk =
+        member_->Take(now_us(), kInFlight, int64_t{1} << 20);
+    Require(chunk.deliveries.size() == kInFlight, "events are given out");
+  }
+
+  const Registry& registry() const { return registry_; }
+  GroupStatistics statistics() const { return group_->GetStatistics(); }
+  int64_t now_us() const { return clock_.NowUs(); }
+
+ private:
+  ManualClock clock_;
+  Reaper reaper_;
+  Registry registry_;
+  std::shared_ptr<ConsumerGroup> group_;
+  std::unique_ptr<ConsumerGroup::Member> member_;
+};
+
+void CheckResult(const v1::Settlement& settlement,
+                 const v1::SettleResult& result) {
+  if (!result.has_error()) {
+    Require(settlement.event_id() >= 1 && settlement.event_id() <= kInFlight,
+            "an event that was not given out is settled");
+    Require(settlement.action() == v1::SETTLE_ACTION_PUT_BACK ||
+                result.version() == 0,
+            "a version without a put");
+    return;
+  }
+  switch (static_cast<absl::StatusCode>(result.error().code())) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kFailedPrecondition:
+      return;
+    default:
+      Require(false, result.DebugString());
+  }
+}
+
+}  // namespace
+}  // namespace timecache
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace timecache;
+  static World& world = *new World;
+  v1::SettleExpiredRequest request;
+  if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;
+  world.Renew();
+  // Twice: as they came, and to the group that is there.
+  v1::SettleExpiredResponse response;
+  (void)Settle(request, world.registry(), world.now_us(), &response);
+  response.Clear();
+  request.set_namespace_("n");
+  request.set_group("g");
+  const uint64_t settled_before =
+      world.statistics().acked + world.statistics().put_back;
+  const absl::Status status =
+      Settle(request, world.registry(), world.now_us(), &response);
+  if (!status.ok()) {
+    Require(FieldOf(status) == "settlements", status.ToString());
+    return 0;
+  }
+  Require(response.results_size() == request.settlements_size(),
+          "a result for each settlement");
+  for (int i = 0; i < request.settlements_size(); ++i) {
+    CheckResult(request.settlements(i), response.results(i));
+  }
+  const GroupStatistics statistics = world.statistics();
+  Require(Sum(statistics) == kEvents, "every event is in one place");
+  Require(statistics.acked + statistics.put_back >= settled_before &&
+              statistics.acked + statistics.put_back <= kInFlight,
+          "each event is settled once");
+  return 0;
+}
