@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/ops/config_limits.h"
 #include "server/ops/log.h"
 #include "server/ops/yaml_to_proto.h"
 
@@ -23,25 +23,15 @@ namespace {
 
 constexpr char kDefaultAddress[] = "127.0.0.1:7171";
 constexpr char kDefaultNamespace[] = "default";
-constexpr uint32_t kDefaultMaxNamespaces = 1024;
-constexpr uint32_t kMaxMaxNamespaces = 100'000;
-constexpr uint32_t kDefaultMaxWatchers = 10'000;
-constexpr uint32_t kMaxMaxWatchers = 1'000'000;
-// Sizes are counted in signed 64 bits.
-constexpr uint64_t kMaxSizeLimit = std::numeric_limits<int64_t>::max();
 constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr int64_t kMaxGracePeriodSeconds = 3600;
+constexpr int64_t kMaxDrainDelaySeconds = 300;
 
 // Sets every field of config.proto that is unset.
 void FillDefaults(v1::ServerConfig* config) {
   if (config->listeners().empty())
     config->add_listeners()->set_address(kDefaultAddress);
-  v1::ServerLimits& limits = *config->mutable_limits();
-  if (!limits.has_max_namespaces())
-    limits.set_max_namespaces(kDefaultMaxNamespaces);
-  if (!limits.has_max_entries()) limits.set_max_entries(0);
-  if (!limits.has_max_bytes()) limits.set_max_bytes(0);
-  if (!limits.has_max_watchers()) limits.set_max_watchers(kDefaultMaxWatchers);
+  FillLimitDefaults(config->mutable_limits());
   if (config->namespaces().empty())
     config->add_namespaces()->set_name(kDefaultNamespace);
   v1::LogConfig& log = *config->mutable_log();
@@ -52,6 +42,7 @@ void FillDefaults(v1::ServerConfig* config) {
   if (!config->has_grace_period()) {
     config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
   }
+  config->mutable_drain_delay();
 }
 
 // Checks a configuration whose defaults are filled in against config.proto's
@@ -65,7 +56,14 @@ class Validator {
     absl::Status status = ValidateListeners(config);
     if (status.ok()) status = ValidateLimits(config.limits());
     if (status.ok()) status = ValidateNamespaces(config);
-    if (status.ok()) status = ValidateGracePeriod(config);
+    if (status.ok()) {
+      status = ValidateUpTo("grace_period", config.grace_period(),
+                            kMaxGracePeriodSeconds, "1h");
+    }
+    if (status.ok()) {
+      status = ValidateUpTo("drain_delay", config.drain_delay(),
+                            kMaxDrainDelaySeconds, "5m");
+    }
     return status;
   }
 
@@ -102,28 +100,9 @@ class Validator {
   }
 
   absl::Status ValidateLimits(const v1::ServerLimits& limits) const {
-    absl::Status status = ValidateRange(
-        "limits.max_namespaces", limits.max_namespaces(), 1, kMaxMaxNamespaces);
-    if (status.ok()) {
-      status = ValidateRange("limits.max_watchers", limits.max_watchers(), 1,
-                             kMaxMaxWatchers);
-    }
-    if (status.ok()) {
-      status = ValidateRange("limits.max_entries", limits.max_entries(), 0,
-                             kMaxSizeLimit);
-    }
-    if (status.ok()) {
-      status = ValidateRange("limits.max_bytes", limits.max_bytes(), 0,
-                             kMaxSizeLimit);
-    }
-    return status;
-  }
-
-  absl::Status ValidateRange(const std::string& path, uint64_t value,
-                             uint64_t min, uint64_t max) const {
-    if (value >= min && value <= max) return absl::OkStatus();
-    return Error(
-        path, absl::StrCat("must be from ", min, " to ", max, ", got ", value));
+    const auto problem = FindLimitProblem(limits);
+    if (!problem.has_value()) return absl::OkStatus();
+    return Error(absl::StrCat("limits.", problem->field), problem->what);
   }
 
   absl::Status ValidateNamespaces(const v1::ServerConfig& config) const {
@@ -149,13 +128,16 @@ class Validator {
     return absl::OkStatus();
   }
 
-  absl::Status ValidateGracePeriod(const v1::ServerConfig& config) const {
-    const google::protobuf::Duration& period = config.grace_period();
-    if (period.seconds() < kMaxGracePeriodSeconds ||
-        (period.seconds() == kMaxGracePeriodSeconds && period.nanos() == 0)) {
+  // YAML has no negative durations.
+  absl::Status ValidateUpTo(const std::string& path,
+                            const google::protobuf::Duration& duration,
+                            int64_t max_seconds,
+                            absl::string_view max_text) const {
+    if (duration.seconds() < max_seconds ||
+        (duration.seconds() == max_seconds && duration.nanos() == 0)) {
       return absl::OkStatus();
     }
-    return Error("grace_period", "must be from 0s to 1h");
+    return Error(path, absl::StrCat("must be from 0s to ", max_text));
   }
 
   const absl::string_view source_name_;
