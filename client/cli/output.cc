@@ -47,7 +47,11 @@ Json StatisticsToJson(const v1::NamespaceStatistics& statistics) {
           {"lateness_p50_ms", Milliseconds(statistics.lateness_p50())},
           {"lateness_p99_ms", Milliseconds(statistics.lateness_p99())},
           {"lateness_max_ms", Milliseconds(statistics.lateness_max())},
-          {"bound_violations", statistics.bound_violations()}};
+          {"bound_violations", statistics.bound_violations()},
+          {"puts", statistics.puts()},
+          {"hits", statistics.hits()},
+          {"misses", statistics.misses()},
+          {"rate_limited", statistics.rate_limited()}};
 }
 
 Json StatisticsToJson(const GroupStatistics& statistics) {
@@ -185,6 +189,9 @@ std::string Describe(const v1::Namespace& ns) {
        {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
                                 s.live_buckets(), " buckets")},
        {"memory", SizeText(s.memory_bytes())},
+       {"operations",
+        absl::StrCat(s.puts(), " puts, ", s.hits(), " hits, ", s.misses(),
+                     " misses, ", s.rate_limited(), " rate limited")},
        {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
                              " evicted, ", s.rotated(), " rotated")},
        {"events retained", absl::StrCat(s.events_retained(), ", ",

@@ -145,6 +145,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
       retained_.empty() ? next_seq_ : retained_.front().first_seq;
   if (cursor->next_seq_ < oldest) {
     chunk.lost = oldest - cursor->next_seq_;
+    lost_ += chunk.lost;
     cursor->next_seq_ = oldest;
   }
   // The first retained batch that the cursor has not read.
@@ -247,8 +248,11 @@ ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
   Statistics statistics;
   statistics.bytes = bytes_;
   statistics.cursors = static_cast<int64_t>(cursors_.size());
-  if (!retained_.empty())
+  statistics.lost = lost_;
+  if (!retained_.empty()) {
     statistics.events = next_seq_ - retained_.front().first_seq;
+    statistics.oldest_us = retained_.front().appended_us;
+  }
   return statistics;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/engine/clock.h"
 #include "server/engine/event_batch.h"
 
 namespace timecache {
@@ -155,7 +156,11 @@ class ExpiryLog {
   struct Statistics {
     uint64_t events = 0;
     int64_t bytes = 0;
+    // When the oldest was appended; kNeverUs if there is none.
+    int64_t oldest_us = kNeverUs;
     int64_t cursors = 0;
+    // In all Reads.
+    uint64_t lost = 0;
   };
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -189,6 +194,7 @@ class ExpiryLog {
   // The next event's number: one for each that was appended or skipped.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);

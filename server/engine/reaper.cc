@@ -127,10 +127,16 @@ bool Reaper::Turn(TimeCacheMap* map) {
       driven.busy = false;
       SetDue(&driven, std::min(driven.due_us, due_us));
       took_us = now_us - std::exchange(driven.sweep_began_us, kNeverUs);
+      sweeps_.Add(took_us, 1);
     }
   }
   if (took_us >= kSlowSweepUs && slow_sweep_) slow_sweep_(map->name(), took_us);
   return false;
+}
+
+DurationHistogram Reaper::sweeps() const {
+  absl::MutexLock lock(&mu_);
+  return sweeps_;
 }
 
 void Reaper::Flush() {

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
+#include "server/engine/statistics.h"
 #include "server/engine/time_cache_map.h"
 
 namespace timecache {
@@ -71,6 +72,9 @@ class Reaper {
   // call. Must not run on the reaper's thread.
   void Flush() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // How long the sweeps took that are through, as SlowSweep is told.
+  DurationHistogram sweeps() const ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   struct Driven {
     std::shared_ptr<TimeCacheMap> map;
@@ -94,7 +98,8 @@ class Reaper {
   const Clock* const clock_;
   const SlowSweep slow_sweep_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
+  DurationHistogram sweeps_ ABSL_GUARDED_BY(mu_);
   absl::CondVar wake_;
   absl::CondVar flushed_;
   absl::flat_hash_map<const TimeCacheMap*, Driven> driven_ ABSL_GUARDED_BY(mu_);

@@ -154,8 +154,10 @@ Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
   result->found = old.slot != nullptr;
   switch (op.kind) {
     case OpKind::kContains:
+      CountLookup(result->found);
       return outcome;
     case OpKind::kGet:
+      CountLookup(result->found);
       if (!result->found || !Answer(old.record, room, result)) return outcome;
       if (!op.touch && !sliding_) return outcome;
       Renew(op, tag, old, result, &outcome);
@@ -177,6 +179,7 @@ Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
       Charge(-1, -PayloadBytes(old.record));
       Forget(old);
       slots_.Erase(old.slot);
+      ++operations_.removals;
       break;
   }
   CompactStep();
@@ -246,6 +249,7 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   }
   result->version = VersionOf(count_++);
   Store(record, tag, old, outcome);
+  ++operations_.puts;
 }
 
 void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
@@ -550,6 +554,11 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
       *bytes_left -= PayloadBytes(record);
     });
   }
+}
+
+OperationCounts Shard::operations() const {
+  absl::MutexLock lock(&mu_);
+  return operations_;
 }
 
 int64_t Shard::memory_bytes() const {

@@ -24,6 +24,7 @@
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
 #include "server/engine/segment.h"
+#include "server/engine/statistics.h"
 #include "server/engine/usage.h"
 
 namespace timecache {
@@ -189,6 +190,7 @@ class Shard {
   const KeyHash& key_hash() const { return key_hash_; }
   uint64_t VersionOf(uint64_t count) const { return count * shards_ + index_; }
   int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
+  OperationCounts operations() const ABSL_LOCKS_EXCLUDED(mu_);
   // Appends the deaths of the generations with an entry.
   void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -215,6 +217,9 @@ class Shard {
   Outcome ApplyLocked(const Operation& op, uint64_t hash, AnswerRoom* room,
                       Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    ++(found ? operations_.hits : operations_.misses);
+  }
   Found FindLive(uint32_t tag, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Put(const Operation& op, uint32_t tag, const Found& old,
@@ -274,6 +279,7 @@ class Shard {
   // The generation that was last put into: where the next put goes, too, unless
   // the bucket has changed or it brings its own TTL.
   Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
+  OperationCounts operations_ ABSL_GUARDED_BY(mu_);
   // Of the record that was last found.
   size_t last_size_ ABSL_GUARDED_BY(mu_) = 0;
   // Segments that are mostly dead; numbers that are no longer so are skipped.

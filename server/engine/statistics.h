@@ -7,16 +7,27 @@
 #include <bit>
 #include <cstdint>
 
+#include "server/engine/clock.h"
+#include "server/engine/usage.h"
+
 namespace timecache {
 
 // Counts durations in steps of a factor of two. Not thread-safe. O(1).
-class LatenessHistogram {
+class DurationHistogram {
  public:
-  void Add(int64_t lateness_us, uint64_t count) {
-    if (lateness_us < 0) lateness_us = 0;
-    counts_[std::bit_width(static_cast<uint64_t>(lateness_us))] += count;
+  void Add(int64_t duration_us, uint64_t count) {
+    if (duration_us < 0) duration_us = 0;
+    counts_[std::bit_width(static_cast<uint64_t>(duration_us))] += count;
     total_ += count;
-    if (lateness_us > max_us_) max_us_ = lateness_us;
+    sum_us_ += static_cast<double>(duration_us) * static_cast<double>(count);
+    if (duration_us > max_us_) max_us_ = duration_us;
+  }
+
+  void Merge(const DurationHistogram& from) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += from.counts_[i];
+    total_ += from.total_;
+    sum_us_ += from.sum_us_;
+    if (from.max_us_ > max_us_) max_us_ = from.max_us_;
   }
 
   // An upper bound of the given share (0 to 1) of all that was counted; 0 if
@@ -34,12 +45,38 @@ class LatenessHistogram {
   }
 
   int64_t max_us() const { return max_us_; }
+  uint64_t total() const { return total_; }
+  double sum_us() const { return sum_us_; }
+  // Of durations below 2^width microseconds; `width` from 0 to 63.
+  uint64_t CountBelow(size_t width) const {
+    uint64_t count = 0;
+    for (size_t i = 0; i <= width; ++i) count += counts_[i];
+    return count;
+  }
 
  private:
   // counts_[w] counts durations whose binary form has w digits.
   std::array<uint64_t, 64> counts_ = {};
   uint64_t total_ = 0;
+  double sum_us_ = 0;
   int64_t max_us_ = 0;
+};
+
+// What operations did, each of a batch for itself.
+struct OperationCounts {
+  uint64_t puts = 0;
+  // Lookups (Get, Contains) that found an entry, and that did not.
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  // Of entries that were there.
+  uint64_t removals = 0;
+
+  void Add(const OperationCounts& more) {
+    puts += more.puts;
+    hits += more.hits;
+    misses += more.misses;
+    removals += more.removals;
+  }
 };
 
 struct MapStatistics {
@@ -54,11 +91,20 @@ struct MapStatistics {
   uint64_t rotated = 0;
   uint64_t events_retained = 0;
   int64_t events_retained_bytes = 0;
+  // When the oldest of these was published; kNeverUs if there is none.
+  int64_t oldest_retained_us = kNeverUs;
   int64_t watchers = 0;
+  // Events that watchers were told they had lost.
+  uint64_t watch_lost = 0;
   int64_t watermark_us = 0;
   int64_t bucket_width_us = 0;
-  LatenessHistogram lateness;
+  DurationHistogram lateness;
   uint64_t bound_violations = 0;
+  OperationCounts operations;
+  // Puts that a limit refused, by LimitHit.
+  std::array<uint64_t, kLimitHits> refused = {};
+  // Operations beyond max_operations_per_second.
+  uint64_t rate_limited = 0;
 };
 
 }  // namespace timecache

@@ -90,7 +90,7 @@ class Sweeper {
 
   struct Statistics {
     std::array<uint64_t, 3> died_by_cause = {};
-    LatenessHistogram lateness;
+    DurationHistogram lateness;
     uint64_t bound_violations = 0;
   };
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(queue_mu_);

@@ -197,34 +197,32 @@ bool TimeCacheMap::ApplyItems(Shard* shard, absl::Span<const Shard::Item> items,
   return true;
 }
 
-absl::Status TimeCacheMap::LimitError(LimitHit hit) const {
-  const auto error = [](absl::string_view reason, absl::string_view message) {
-    return ErrorWithReason(absl::StatusCode::kResourceExhausted, reason,
-                           message);
+// Counts it, too.
+absl::Status TimeCacheMap::LimitError(LimitHit hit) {
+  refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
+  const auto error = [hit](absl::string_view message) {
+    return ErrorWithReason(absl::StatusCode::kResourceExhausted,
+                           LimitReason(hit), message);
   };
   switch (hit) {
     case LimitHit::kMaxEntries:
-      return error("MAX_ENTRIES", absl::StrCat("namespace ", name_,
-                                               " is at its max_entries of ",
-                                               usage_.max_entries()));
+      return error(absl::StrCat("namespace ", name_,
+                                " is at its max_entries of ",
+                                usage_.max_entries()));
     case LimitHit::kMaxBytes:
-      return error("MAX_BYTES",
-                   absl::StrCat("namespace ", name_,
+      return error(absl::StrCat("namespace ", name_,
                                 " has no room for this under its max_bytes of ",
                                 usage_.max_bytes()));
     case LimitHit::kServerMaxEntries:
-      return error("SERVER_MAX_ENTRIES",
-                   "the server is at its limits.max_entries");
+      return error("the server is at its limits.max_entries");
     case LimitHit::kServerMaxBytes:
       return error(
-          "SERVER_MAX_BYTES",
           "the server has no room for this under its limits.max_bytes");
     case LimitHit::kShardFull:
     case LimitHit::kNone:
       break;
   }
   return error(
-      "SHARD_FULL",
       absl::StrCat("a shard of namespace ", name_,
                    " can index no more entries: make it with more num_shards"));
 }
@@ -462,38 +460,6 @@ uint64_t TimeCacheMap::Follow(ExpiryLog::Follower* follower,
   AdvanceLocked(now_us);
   sweeper_.PublishWatermark();
   return sweeper_.Follow(follower, start);
-}
-
-MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
-  RefreshWatermark(now_us);
-  MapStatistics statistics;
-  const Size size = GetSize(now_us);
-  statistics.entries = size.entries;
-  statistics.bytes = size.bytes;
-  std::vector<int64_t> deaths;
-  for (const auto& shard : shards_) {
-    statistics.memory_bytes += shard->memory_bytes();
-    shard->AppendDeaths(now_us, &deaths);
-  }
-  std::sort(deaths.begin(), deaths.end());
-  statistics.live_buckets =
-      std::unique(deaths.begin(), deaths.end()) - deaths.begin();
-  const ExpiryLog::Statistics log = log_.GetStatistics();
-  statistics.events_retained = log.events;
-  statistics.events_retained_bytes = log.bytes;
-  statistics.watchers = log.cursors + upcoming_.cursors();
-  statistics.watermark_us = log_.watermark_us();
-  statistics.bucket_width_us = BucketWidthUs(options());
-  const Sweeper::Statistics swept = sweeper_.GetStatistics();
-  statistics.expired =
-      swept.died_by_cause[static_cast<size_t>(Cause::kExpired)];
-  statistics.evicted =
-      swept.died_by_cause[static_cast<size_t>(Cause::kEvicted)];
-  statistics.rotated =
-      swept.died_by_cause[static_cast<size_t>(Cause::kRotated)];
-  statistics.lateness = swept.lateness;
-  statistics.bound_violations = swept.bound_violations;
-  return statistics;
 }
 
 }  // namespace timecache

@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_TIME_CACHE_MAP_H_
 #define TIMECACHED_SERVER_ENGINE_TIME_CACHE_MAP_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -193,7 +194,7 @@ class TimeCacheMap {
                   int64_t now_us, AnswerRoom* room);
   absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
-  absl::Status LimitError(LimitHit hit) const;
+  absl::Status LimitError(LimitHit hit);
   void Announce(int64_t due_us);
   // As ExpiryLog::Follow, of what dies after `now_us`.
   uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
@@ -221,6 +222,8 @@ class TimeCacheMap {
   // After the log, which it follows.
   ConsumerGroups groups_{this};
   Upcoming upcoming_;
+  // Puts that a limit refused, by LimitHit.
+  std::array<std::atomic<uint64_t>, kLimitHits> refused_ = {};
   // The earliest due time that `schedule_` knows of.
   std::atomic<int64_t> announced_us_{kNeverUs};
 

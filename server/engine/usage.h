@@ -5,7 +5,10 @@
 #define TIMECACHED_SERVER_ENGINE_USAGE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+
+#include "absl/strings/string_view.h"
 
 namespace timecache {
 
@@ -16,9 +19,14 @@ enum class LimitHit : uint8_t {
   kMaxBytes,
   kServerMaxEntries,
   kServerMaxBytes,
-  // A shard can hold no more records, whatever the limits.
+  // A shard can hold no more records, whatever the limits. The last of them.
   kShardFull,
 };
+inline constexpr size_t kLimitHits =
+    static_cast<size_t>(LimitHit::kShardFull) + 1;
+
+// The reason of the error that says so, as MAX_ENTRIES.
+absl::string_view LimitReason(LimitHit hit);
 
 // Counts up to two limits, never past them. A server's account may stand behind
 // a map's: what is added here is added there, too.

@@ -280,6 +280,10 @@ void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
               statistics->mutable_lateness_p99());
   SetDuration(from.lateness.max_us(), statistics->mutable_lateness_max());
   statistics->set_bound_violations(from.bound_violations);
+  statistics->set_rate_limited(from.rate_limited);
+  statistics->set_puts(from.operations.puts);
+  statistics->set_hits(from.operations.hits);
+  statistics->set_misses(from.operations.misses);
 }
 
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {

@@ -1,0 +1,49 @@
+// What a map tells about itself: gathered from all of its parts.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "server/engine/time_cache_map.h"
+
+namespace timecache {
+
+MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
+  RefreshWatermark(now_us);
+  MapStatistics statistics;
+  const Size size = GetSize(now_us);
+  statistics.entries = size.entries;
+  statistics.bytes = size.bytes;
+  std::vector<int64_t> deaths;
+  for (const auto& shard : shards_) {
+    statistics.memory_bytes += shard->memory_bytes();
+    statistics.operations.Add(shard->operations());
+    shard->AppendDeaths(now_us, &deaths);
+  }
+  std::sort(deaths.begin(), deaths.end());
+  statistics.live_buckets =
+      std::unique(deaths.begin(), deaths.end()) - deaths.begin();
+  const ExpiryLog::Statistics log = log_.GetStatistics();
+  statistics.events_retained = log.events;
+  statistics.events_retained_bytes = log.bytes;
+  statistics.oldest_retained_us = log.oldest_us;
+  statistics.watch_lost = log.lost;
+  statistics.watchers = log.cursors + upcoming_.cursors();
+  statistics.watermark_us = log_.watermark_us();
+  statistics.bucket_width_us = BucketWidthUs(options());
+  const Sweeper::Statistics swept = sweeper_.GetStatistics();
+  const auto died = [&swept](Cause cause) {
+    return swept.died_by_cause[static_cast<size_t>(cause)];
+  };
+  statistics.expired = died(Cause::kExpired);
+  statistics.evicted = died(Cause::kEvicted);
+  statistics.rotated = died(Cause::kRotated);
+  statistics.lateness = swept.lateness;
+  statistics.bound_violations = swept.bound_violations;
+  for (size_t i = 0; i < kLimitHits; ++i) {
+    statistics.refused[i] = refused_[i].load(std::memory_order_relaxed);
+  }
+  return statistics;
+}
+
+}  // namespace timecache

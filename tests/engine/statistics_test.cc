@@ -1,0 +1,121 @@
+#include "server/engine/statistics.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+namespace {
+
+TEST(DurationHistogramTest, CountsBelowPowersOfTwoMicroseconds) {
+  DurationHistogram histogram;
+  histogram.Add(-5, 1);  // counts as 0
+  histogram.Add(1, 2);
+  histogram.Add(63, 3);
+  histogram.Add(64, 4);
+  EXPECT_EQ(histogram.CountBelow(0), 1u);
+  EXPECT_EQ(histogram.CountBelow(1), 3u);
+  EXPECT_EQ(histogram.CountBelow(6), 6u);
+  EXPECT_EQ(histogram.CountBelow(7), 10u);
+  EXPECT_EQ(histogram.CountBelow(63), histogram.total());
+  EXPECT_EQ(histogram.total(), 10u);
+  EXPECT_EQ(histogram.sum_us(), 2 + 3 * 63 + 4 * 64);
+  EXPECT_EQ(histogram.max_us(), 64);
+}
+
+TEST(MapStatisticsTest, CountWhatEachOperationOfABatchDid) {
+  MapHarness harness(MapOptions{});
+  harness.Put("a", "1");
+  harness.Put("a", "2");
+  Operation absent = Operation::Put("a", "3");
+  absent.condition = Condition::kIfAbsent;
+  EXPECT_FALSE(harness.Apply(absent).status.ok());
+  const std::vector<Operation> batch = {
+      Operation::Put("b", "1"),    Operation::Get("a"),
+      Operation::Get("none"),      Operation::Contains("b"),
+      Operation::Contains("none"), Operation::Remove("b"),
+      Operation::Remove("none"),   Operation::Touch("a"),
+  };
+  std::vector<Result> results(batch.size());
+  harness.map().ApplyBatch(batch, harness.now_us(), absl::MakeSpan(results));
+  const OperationCounts operations = harness.Statistics().operations;
+  EXPECT_EQ(operations.puts, 3u);
+  EXPECT_EQ(operations.hits, 2u);
+  EXPECT_EQ(operations.misses, 2u);
+  EXPECT_EQ(operations.removals, 1u);
+}
+
+TEST(MapStatisticsTest, ALookupOfWhatDiedIsAMiss) {
+  MapHarness harness(WithBuckets(30 * kSecond, 4));
+  harness.Put("a", "1");
+  harness.Pass(40 * kSecond);
+  EXPECT_EQ(harness.Get("a"), "(none)");
+  EXPECT_EQ(harness.Statistics().operations.misses, 1u);
+}
+
+TEST(MapStatisticsTest, CountWhatALimitRefusedByTheLimit) {
+  MapOptions options;
+  options.max_entries = 1;
+  MapHarness harness(options);
+  harness.Put("a", "1");
+  EXPECT_FALSE(harness.Put("b", "1").status.ok());
+  EXPECT_FALSE(harness.Put("c", "1").status.ok());
+  const MapStatistics statistics = harness.Statistics();
+  const auto refused = [&](LimitHit hit) {
+    return statistics.refused[static_cast<size_t>(hit)];
+  };
+  EXPECT_EQ(refused(LimitHit::kMaxEntries), 2u);
+  EXPECT_EQ(refused(LimitHit::kMaxBytes), 0u);
+  EXPECT_EQ(statistics.operations.puts, 1u);
+}
+
+TEST(MapStatisticsTest, TellWhatWatchersLostAndSinceWhenEventsAreKept) {
+  MapOptions options = WithBuckets(30 * kSecond, 4);
+  options.retention_bytes = 1 << 20;
+  MapHarness harness(options);
+  EXPECT_EQ(harness.Statistics().oldest_retained_us, kNeverUs);
+  const auto slow = harness.Subscribe(ExpiryLog::Start::kNow);
+  // Two buckets of which the log keeps one.
+  const std::string large(900 << 10, 'x');
+  harness.Put("a", large);
+  harness.Pass(40 * kSecond);
+  harness.Sweep();
+  harness.Put("b", large);
+  harness.Pass(40 * kSecond);
+  harness.Sweep();
+  EXPECT_EQ(harness.Statistics().watch_lost, 0u);
+  EXPECT_EQ(ReadAll(slow.get()).lost, 1u);
+  const MapStatistics statistics = harness.Statistics();
+  EXPECT_EQ(statistics.watch_lost, 1u);
+  EXPECT_EQ(statistics.oldest_retained_us, harness.now_us());
+}
+
+TEST(ReaperTest, CountsItsSweeps) {
+  ManualClock clock(kStartUs);
+  Reaper reaper(&clock);
+  Registry registry(&clock, &reaper, {});
+  const auto map = registry.Create("a", MapOptions{});
+  ASSERT_TRUE(map.ok());
+  (*map)->Apply(Operation::Put("a", "1"), clock.NowUs());
+  reaper.Flush();
+  const uint64_t before = reaper.sweeps().total();
+  clock.AdvanceTo(kStartUs + 60 * kSecond);
+  reaper.Flush();
+  EXPECT_GT(reaper.sweeps().total(), before);
+  EXPECT_EQ((*map)->GetStatistics(clock.NowUs()).expired, 1u);
+}
+
+TEST(LimitReasonTest, EveryLimitHasOne) {
+  EXPECT_EQ(LimitReason(LimitHit::kMaxEntries), "MAX_ENTRIES");
+  for (size_t hit = 1; hit < kLimitHits; ++hit) {
+    EXPECT_NE(LimitReason(static_cast<LimitHit>(hit)), "NONE") << hit;
+  }
+}
+
+}  // namespace
+}  // namespace timecache
