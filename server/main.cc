@@ -1,26 +1,33 @@
 // The composition root: flags and configuration, the objects that they ask for,
-// and the wait for a signal.
+// and the wait for signals.
 
 #include <grpc/support/log.h>
-#include <pthread.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/engine/clock.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/ops/config.h"
+#include "server/ops/configured_namespaces.h"
 #include "server/ops/flags.h"
 #include "server/ops/log.h"
 #include "server/ops/proto_to_yaml.h"
+#include "server/ops/reload.h"
+#include "server/ops/service_manager.h"
+#include "server/ops/signals.h"
 #include "server/ops/version.h"
-#include "server/service/convert.h"
 #include "server/service/event_codec.h"
 #include "server/service/server.h"
 
@@ -46,66 +53,120 @@ void LogNamespace(absl::string_view event, const std::string& name,
       {{"namespace", name}, {"about", about}});
 }
 
-absl::Status CheckNamespaces(const v1::ServerConfig& config) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
-    const absl::StatusOr<MapOptions> options = NewOptions(from.options());
-    const absl::Status status = options.ok()
-                                    ? ValidateNamespace(from.name(), *options)
-                                    : options.status();
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
-    }
-  }
-  return absl::OkStatus();
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
 }
 
-absl::Status CreateNamespaces(const v1::ServerConfig& config,
-                              Registry* registry) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
-    const auto map = registry->Create(from.name(), *NewOptions(from.options()));
-    if (!map.ok()) return map.status();
+// The whole of it, before anything is done.
+absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags) {
+  absl::StatusOr<v1::ServerConfig> config = ConfigFromFlags(flags);
+  if (!config.ok()) return config;
+  if (absl::Status status = CheckNamespaces(*config); !status.ok()) {
+    return status;
   }
-  return absl::OkStatus();
+  return config;
 }
 
-// Once the server listens: one that cannot has nothing to say but why.
-void LogNamespaces(const v1::ServerConfig& config) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
-    v1::NamespaceOptions options;
-    SetOptions(*NewOptions(from.options()), &options);
-    LogNamespace("namespace_created", from.name(), options.ShortDebugString());
-  }
-}
-
-int Serve(const v1::ServerConfig& config, bool virtual_clock,
-          const sigset_t& signals) {
-  const auto manual_clock =
-      virtual_clock ? std::make_unique<ManualClock>() : nullptr;
-  const SystemClock system_clock;
-  const Clock& clock =
-      virtual_clock ? static_cast<const Clock&>(*manual_clock) : system_clock;
-  Reaper reaper(&clock, [](const std::string& name, int64_t took_us) {
-    Log(LogLevel::kWarning, "slow_sweep",
-        {{"namespace", name}, {"took_ms", took_us / 1000}});
-  });
+RegistryLimits ToRegistryLimits(const v1::ServerLimits& from) {
   RegistryLimits limits;
-  limits.max_namespaces = static_cast<int>(config.limits().max_namespaces());
-  limits.max_entries = static_cast<int64_t>(config.limits().max_entries());
-  limits.max_bytes = static_cast<int64_t>(config.limits().max_bytes());
-  Registry registry(&clock, &reaper, limits, WireFormat());
-  if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
-    return Fail(status.message());
-  }
+  limits.max_namespaces = static_cast<int>(from.max_namespaces());
+  limits.max_entries = static_cast<int64_t>(from.max_entries());
+  limits.max_bytes = static_cast<int64_t>(from.max_bytes());
+  return limits;
+}
 
+ServerOptions ToServerOptions(const v1::ServerConfig& config,
+                              ManualClock* virtual_clock) {
   ServerOptions options;
   for (const v1::Listener& listener : config.listeners()) {
     options.addresses.push_back(listener.address());
   }
   options.max_watchers = config.limits().max_watchers();
-  options.virtual_clock = manual_clock.get();
+  options.virtual_clock = virtual_clock;
   options.observer = LogNamespace;
-  Server server(&registry, &reaper, &clock, std::move(options));
+  options.version = Version();
+  return options;
+}
+
+// What takes effect without a restart.
+void AddAppliers(Registry* registry, Server* server, Reload* reload) {
+  reload->Apply("log",
+                [](const v1::ServerConfig& now) { SetLogging(now.log()); });
+  // Looked at when the server stops.
+  reload->Apply("grace_period", [](const v1::ServerConfig&) {});
+  reload->Apply("drain_delay", [](const v1::ServerConfig&) {});
+  reload->Apply("namespaces", [=](const v1::ServerConfig& before,
+                                  const v1::ServerConfig& now) {
+    return ReloadNamespaces(before, now, registry);
+  });
+  const auto set_limits = [=](const v1::ServerConfig&,
+                              const v1::ServerConfig& now) {
+    return registry->SetLimits(ToRegistryLimits(now.limits()));
+  };
+  for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
+    reload->Apply(absl::StrCat("limits.", field), set_limits);
+  }
+  reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
+    server->SetMaxWatchers(now.limits().max_watchers());
+  });
+}
+
+// Returns the signal that ends it.
+int ServeUntilSignal(Signals* signals, const ServiceManager& manager,
+                     Reload* reload) {
+  while (true) {
+    const int signal = signals->Next();
+    if (signal != SIGHUP) return signal;
+    manager.Reloading();
+    manager.Ready(reload->Run() ? "Serving"
+                                : "Serving; the configuration has an error, "
+                                  "see the log");
+  }
+}
+
+// A second signal does not wait.
+void Stop(int signal, const v1::ServerConfig& config, Signals* signals,
+          const ServiceManager& manager, Server* server) {
+  const absl::Time start = absl::Now();
+  const absl::Duration delay = ToDuration(config.drain_delay());
+  const absl::Duration grace = ToDuration(config.grace_period());
+  Log(LogLevel::kInfo, "drain_started",
+      {{"signal", strsignal(signal)},
+       {"drain_delay_ms", absl::ToInt64Milliseconds(delay)},
+       {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
+  manager.Stopping(delay + grace);
+  server->SetNotServing();
+  if (delay > absl::ZeroDuration()) signals->NextEndWithin(delay);
+  signals->Release();
+  const DrainReport report = server->Drain(absl::ToInt64Microseconds(grace));
+  Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
+      {{"calls_cancelled", !report.in_time},
+       {"watchers", report.watchers},
+       {"pipelines", report.pipelines},
+       {"took_ms", absl::ToInt64Milliseconds(absl::Now() - start)}});
+}
+
+int Serve(const Flags& flags, const v1::ServerConfig& config,
+          Signals* signals) {
+  const auto manual_clock =
+      flags.virtual_clock ? std::make_unique<ManualClock>() : nullptr;
+  const SystemClock system_clock;
+  const Clock& clock = manual_clock != nullptr
+                           ? static_cast<const Clock&>(*manual_clock)
+                           : system_clock;
+  Reaper reaper(&clock, [](const std::string& name, int64_t took_us) {
+    Log(LogLevel::kWarning, "slow_sweep",
+        {{"namespace", name}, {"took_ms", took_us / 1000}});
+  });
+  Registry registry(&clock, &reaper, ToRegistryLimits(config.limits()),
+                    WireFormat());
+  if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
+    return Fail(status.message());
+  }
+
+  Server server(&registry, &reaper, &clock,
+                ToServerOptions(config, manual_clock.get()));
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
   LogNamespaces(config);
@@ -113,19 +174,16 @@ int Serve(const v1::ServerConfig& config, bool virtual_clock,
       {{"version", Version()},
        {"address", absl::StrJoin(server.addresses(), ",")},
        {"namespaces", config.namespaces_size()},
-       {"virtual_clock", virtual_clock},
+       {"virtual_clock", flags.virtual_clock},
        {"limits", config.limits().ShortDebugString()},
        {"grace_period_s", config.grace_period().seconds()}});
 
-  int signal = 0;
-  sigwait(&signals, &signal);
-  // A second signal does not wait.
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  Log(LogLevel::kInfo, "drain_started", {{"signal", strsignal(signal)}});
-  const bool in_time =
-      server.Drain(*ToMicros(config.grace_period(), "grace_period"));
-  Log(in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
-      {{"calls_cancelled", !in_time}});
+  Reload reload(config, [&flags] { return ReadConfig(flags); });
+  AddAppliers(&registry, &server, &reload);
+  const ServiceManager manager = ServiceManager::FromEnvironment();
+  manager.Ready("Serving");
+  const int signal = ServeUntilSignal(signals, manager, &reload);
+  Stop(signal, reload.config(), signals, manager, &server);
   return EXIT_SUCCESS;
 }
 
@@ -136,11 +194,8 @@ int Main(int argc, char** argv) {
   const std::variant<Flags, int> parsed = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const Flags& flags = std::get<Flags>(parsed);
-  const absl::StatusOr<v1::ServerConfig> config = ConfigFromFlags(flags);
+  const absl::StatusOr<v1::ServerConfig> config = ReadConfig(flags);
   if (!config.ok()) return Fail(config.status().message());
-  if (absl::Status status = CheckNamespaces(*config); !status.ok()) {
-    return Fail(status.message());
-  }
   if (flags.check_config) {
     std::cout << ProtoToYaml(*config);
     return EXIT_SUCCESS;
@@ -149,13 +204,8 @@ int Main(int argc, char** argv) {
   gpr_set_log_function(LogGrpc);
 
   // Before there is a thread that could take them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return Serve(*config, flags.virtual_clock, signals);
+  Signals signals;
+  return Serve(flags, *config, &signals);
 }
 
 }  // namespace

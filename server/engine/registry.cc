@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache {
 
@@ -39,9 +40,10 @@ Registry::Registry(const Clock* clock, Reaper* reaper,
                    const RegistryLimits& limits, const EventFormat* format)
     : clock_(clock),
       reaper_(reaper),
-      limits_(limits),
       format_(format),
-      usage_(limits.max_entries, limits.max_bytes) {}
+      has_account_(limits.max_entries > 0 || limits.max_bytes > 0),
+      usage_(limits.max_entries, limits.max_bytes),
+      limits_(limits) {}
 
 Registry::~Registry() {
   for (const auto& map : List()) {
@@ -54,8 +56,9 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const MapOptions& options) {
   if (absl::Status status = ValidateNamespace(name, options); !status.ok())
     return status;
-  Usage* const server_usage =
-      limits_.max_entries > 0 || limits_.max_bytes > 0 ? &usage_ : nullptr;
+  if (MemoryBudget::Process().level() != MemoryBudget::Level::kRoom)
+    return MemoryBudget::Process().Error();
+  Usage* const server_usage = has_account_ ? &usage_ : nullptr;
   auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
                                             server_usage, clock_->NowUs(),
                                             format_, RandomFirstEvent());
@@ -144,6 +147,23 @@ absl::Status Registry::Delete(absl::string_view name) {
   reaper_->Remove(map->get());
   (*map)->Close();
   return absl::OkStatus();
+}
+
+absl::Status Registry::SetLimits(const RegistryLimits& limits) {
+  if (!has_account_ && (limits.max_entries > 0 || limits.max_bytes > 0)) {
+    return absl::FailedPreconditionError(
+        "the server began without max_entries and max_bytes, and keeps no "
+        "account of all namespaces: it needs a restart");
+  }
+  absl::MutexLock lock(&mu_);
+  limits_ = limits;
+  usage_.SetLimits(limits.max_entries, limits.max_bytes);
+  return absl::OkStatus();
+}
+
+RegistryLimits Registry::limits() const {
+  absl::ReaderMutexLock lock(&mu_);
+  return limits_;
 }
 
 }  // namespace timecache

@@ -66,17 +66,25 @@ class Registry {
 
   absl::Status Delete(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Limits below what is in refuse what comes. FAILED_PRECONDITION, and nothing
+  // changes, for the first limit of entries or bytes of a registry that was
+  // made without one: such a registry's maps keep no common account.
+  absl::Status SetLimits(const RegistryLimits& limits) ABSL_LOCKS_EXCLUDED(mu_);
+  RegistryLimits limits() const ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   absl::Status PutDeadLetter(absl::string_view to_map, absl::string_view key,
                              absl::string_view value) ABSL_LOCKS_EXCLUDED(mu_);
 
   const Clock* const clock_;
   Reaper* const reaper_;
-  const RegistryLimits limits_;
   const EventFormat* const format_;
+  // Maps keep an account of all entries and bytes together.
+  const bool has_account_;
   Usage usage_;
 
   mutable absl::Mutex mu_;
+  RegistryLimits limits_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<std::string, std::shared_ptr<TimeCacheMap>> maps_
       ABSL_GUARDED_BY(mu_);
   // One Update at a time; taken before mu_.

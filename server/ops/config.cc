@@ -43,6 +43,7 @@ void FillDefaults(v1::ServerConfig* config) {
     config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
   }
   config->mutable_drain_delay();
+  if (!config->http().has_address()) config->mutable_http()->set_address("");
 }
 
 // Checks a configuration whose defaults are filled in against config.proto's
@@ -56,6 +57,7 @@ class Validator {
     absl::Status status = ValidateListeners(config);
     if (status.ok()) status = ValidateLimits(config.limits());
     if (status.ok()) status = ValidateNamespaces(config);
+    if (status.ok()) status = ValidateHttp(config);
     if (status.ok()) {
       status = ValidateUpTo("grace_period", config.grace_period(),
                             kMaxGracePeriodSeconds, "1h");
@@ -94,6 +96,24 @@ class Validator {
         return Error(
             element + ".address",
             absl::StrCat("the same as listeners[", first->second, "]"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ValidateHttp(const v1::ServerConfig& config) const {
+    const std::string& address = config.http().address();
+    if (address.empty()) return absl::OkStatus();
+    if (absl::StartsWith(address, "unix:")) {
+      return Error("http.address",
+                   "must be host:port: probes and Prometheus come by TCP");
+    }
+    const absl::Status valid = ValidateAddress(address);
+    if (!valid.ok()) return Error("http.address", valid.message());
+    for (const v1::Listener& listener : config.listeners()) {
+      if (listener.address() == address && !absl::EndsWith(address, ":0")) {
+        return Error("http.address",
+                     "the same as a listener's: HTTP has a port of its own");
       }
     }
     return absl::OkStatus();

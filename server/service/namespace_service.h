@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/registry.h"
+#include "server/service/call_gate.h"
 #include "timecache/v1/namespace.grpc.pb.h"
 
 namespace timecache {
@@ -21,9 +22,17 @@ class NamespaceService final : public v1::NamespaceService::CallbackService {
       std::function<void(absl::string_view event, const std::string& name,
                          const std::string& about)>;
 
-  // Neither is owned; both must outlive the service.
-  NamespaceService(Registry* registry, const Clock* clock, Observer observer)
-      : registry_(registry), clock_(clock), observer_(std::move(observer)) {}
+  // Says all about the server that the service is of.
+  using DescribeServer = std::function<void(v1::GetServerResponse* server)>;
+
+  // None is owned; all must outlive the service.
+  NamespaceService(const CallGate* gate, Registry* registry, const Clock* clock,
+                   Observer observer, DescribeServer describe_server)
+      : gate_(*gate),
+        registry_(registry),
+        clock_(clock),
+        observer_(std::move(observer)),
+        describe_server_(std::move(describe_server)) {}
 
   grpc::ServerUnaryReactor* CreateNamespace(
       grpc::CallbackServerContext* context,
@@ -50,6 +59,10 @@ class NamespaceService final : public v1::NamespaceService::CallbackService {
       const v1::RotateNamespaceRequest* request,
       v1::RotateNamespaceResponse* response) override;
 
+  grpc::ServerUnaryReactor* GetServer(grpc::CallbackServerContext* context,
+                                      const v1::GetServerRequest* request,
+                                      v1::GetServerResponse* response) override;
+
   grpc::ServerUnaryReactor* CreateGroup(
       grpc::CallbackServerContext* context,
       const v1::CreateGroupRequest* request,
@@ -71,9 +84,11 @@ class NamespaceService final : public v1::NamespaceService::CallbackService {
   void ObserveGroup(absl::string_view event, const std::string& map,
                     const std::string& group, absl::string_view about) const;
 
+  const CallGate& gate_;
   Registry* const registry_;
   const Clock* const clock_;
   const Observer observer_;
+  const DescribeServer describe_server_;
 };
 
 }  // namespace timecache

@@ -6,6 +6,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,9 +18,14 @@
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
+#include "server/service/access.h"
+#include "server/service/call_gate.h"
+#include "server/service/connection_acceptor.h"
 #include "server/service/keep_awake.h"
 #include "server/service/namespace_service.h"
 #include "server/service/open_streams.h"
+#include "server/service/reflection_service.h"
+#include "server/service/server_limits.h"
 #include "server/service/time_cache_service.h"
 #include "server/service/virtual_clock_service.h"
 #include "server/service/watch_hub.h"
@@ -29,11 +36,29 @@ struct ServerOptions {
   // host:port or unix:/path, at least one.
   std::vector<std::string> addresses;
   int64_t max_watchers = 10'000;
+  ServerLimits limits;
   // Set: VirtualClock is served on it. Not owned; the same that everything else
   // uses.
   ManualClock* virtual_clock = nullptr;
+  // The rules that calls are held to; null: everybody may do everything. Not
+  // owned, as the observers, who are told of calls.
+  Access* access = nullptr;
+  std::vector<CallObserver*> call_observers;
+  // Serve gRPC's server reflection.
+  bool reflection = true;
   // Told of changes of namespaces.
   NamespaceService::Observer observer;
+  // What GetServer says.
+  std::string version;
+};
+
+// How a drain went.
+struct DrainReport {
+  // That were open when it began.
+  size_t watchers = 0;
+  size_t pipelines = 0;
+  // All calls finished; else the others were cancelled.
+  bool in_time = false;
 };
 
 // Serves from Start to Drain. Start and Drain are called once, by one thread.
@@ -54,21 +79,46 @@ class Server {
   // Where it listens, with the ports that were taken for port 0.
   const std::vector<std::string>& addresses() const { return addresses_; }
 
+  // To it, once it serves, without a socket.
+  std::shared_ptr<grpc::Channel> InProcessChannel() {
+    return server_->InProcessChannel(grpc::ChannelArguments());
+  }
+
+  // Connections that are open, and that were refused. From any thread.
+  size_t connections() { return acceptor_.open(); }
+  uint64_t refused_connections() const { return acceptor_.refused(); }
+
+  // From any thread, while it serves. What is above stays, and no more comes.
+  void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
+
+  // Health says NOT_SERVING and GetServer draining from now on; all else goes
+  // on.
+  void SetNotServing();
+
   // In this order: health says NOT_SERVING; watchers are told their last
   // watermark and end with OK; pipelines answer what they have read and end
-  // with UNAVAILABLE; new calls are refused with UNAVAILABLE; calls in flight
-  // finish, or are cancelled after `grace_us`. Returns whether all finished in
-  // time.
-  bool Drain(int64_t grace_us);
+  // with UNAVAILABLE; their clients get a second to read that; new calls are
+  // refused with UNAVAILABLE; calls in flight finish. What is not done after
+  // `grace_us` is cancelled.
+  DrainReport Drain(int64_t grace_us);
 
  private:
+  void Describe(v1::GetServerResponse* server) const;
+
   ServerOptions options_;
+  const Clock* const clock_;
+  Registry* const registry_;
+  const int64_t start_us_;
+  std::atomic<bool> draining_{false};
+  ConnectionAcceptor acceptor_;
+  const CallGate gate_;
   LocalStore store_;
   WatchHub hub_;
   OpenStreams streams_;
   TimeCacheService time_cache_service_;
   NamespaceService namespace_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;
+  std::unique_ptr<ReflectionService> reflection_service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<KeepAwake> keep_awake_;
   std::vector<std::string> addresses_;

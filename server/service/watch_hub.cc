@@ -43,6 +43,7 @@ void WatchHub::Remove(const std::shared_ptr<Watcher>& watcher) {
   timers_.erase({it->second.second.timer_us, watcher.get()});
   // A place in the queue that is left behind finds nobody.
   watchers_.erase(it);
+  removed_.Signal();
 }
 
 void WatchHub::Notify(const std::shared_ptr<Watcher>& watcher) {
@@ -68,10 +69,32 @@ void WatchHub::HeartbeatAll() {
   QueueAll(Watcher::Wake::kHeartbeat);
 }
 
-void WatchHub::Drain() {
+size_t WatchHub::Drain() {
   absl::MutexLock lock(&mu_);
   draining_ = true;
   QueueAll(Watcher::Wake::kDrain);
+  return watchers_.size();
+}
+
+void WatchHub::WaitForNone(absl::Time deadline) {
+  absl::MutexLock lock(&mu_);
+  while (!watchers_.empty() && !removed_.WaitWithDeadline(&mu_, deadline)) {
+  }
+}
+
+int64_t WatchHub::size() const {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int64_t>(watchers_.size());
+}
+
+int64_t WatchHub::max() const {
+  absl::MutexLock lock(&mu_);
+  return max_watchers_;
+}
+
+void WatchHub::SetMax(int64_t max_watchers) {
+  absl::MutexLock lock(&mu_);
+  max_watchers_ = max_watchers;
 }
 
 void WatchHub::Queue(Watcher* watcher, Watcher::Wake why) {

@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/engine/clock.h"
 
 namespace timecache {
@@ -62,8 +64,17 @@ class WatchHub {
   // Asks every watcher to tell its watermark.
   void HeartbeatAll() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Asks every watcher to end, and takes no more. Does not wait for them.
-  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
+  // Asks every watcher to end, and takes no more. Does not wait for them;
+  // returns how many there are.
+  size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until there is none, at most until then.
+  void WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Watchers now, and the most that are taken.
+  int64_t size() const ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t max() const ABSL_LOCKS_EXCLUDED(mu_);
+  // A change is for those that come.
+  void SetMax(int64_t max_watchers) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct State {
@@ -80,10 +91,11 @@ class WatchHub {
   void QueueDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
-  const int64_t max_watchers_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   absl::CondVar wake_;
+  absl::CondVar removed_;
+  int64_t max_watchers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<Watcher*, std::pair<std::shared_ptr<Watcher>, State>>
       watchers_ ABSL_GUARDED_BY(mu_);
   std::deque<Watcher*> queue_ ABSL_GUARDED_BY(mu_);

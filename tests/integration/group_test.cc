@@ -321,7 +321,7 @@ TEST_F(GroupTest, AServerThatStopsEndsItsMembersWell) {
   const auto member = group_.Join("max_in_flight: 1");
   Kill({"a", "b"});
   group_.Take(member.get(), 1);
-  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond));
+  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
   const grpc::Status status = member->Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(member->events(), 1u);

@@ -1,0 +1,147 @@
+#include "server/ops/configured_namespaces.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/ops/log.h"
+#include "server/service/convert.h"
+
+namespace timecache {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::util::MessageDifferencer;
+
+void LogNamespace(std::string_view event, const std::string& name,
+                  const v1::NamespaceOptions& options) {
+  Log(LogLevel::kInfo, event,
+      {{"namespace", name}, {"about", options.ShortDebugString()}});
+}
+
+// All options of a namespace that is configured like this.
+v1::NamespaceOptions FullOptions(const v1::NamespaceConfig& from) {
+  v1::NamespaceOptions options;
+  SetOptions(*NewOptions(from.options()), &options);
+  return options;
+}
+
+// The options that differ, as the second has them.
+v1::NamespaceOptions ChangedOptions(const v1::NamespaceConfig& before,
+                                    const v1::NamespaceConfig& now) {
+  const v1::NamespaceOptions old_options = FullOptions(before);
+  v1::NamespaceOptions changed = FullOptions(now);
+  const auto* reflection = v1::NamespaceOptions::GetReflection();
+  for (int i = 0; i < v1::NamespaceOptions::descriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = v1::NamespaceOptions::descriptor()->field(i);
+    MessageDifferencer differencer;
+    if (differencer.CompareWithFields(old_options, changed, {field}, {field})) {
+      reflection->ClearField(&changed, field);
+    }
+  }
+  return changed;
+}
+
+absl::Status Create(const v1::NamespaceConfig& from, Registry* registry) {
+  const auto map = registry->Create(from.name(), *NewOptions(from.options()));
+  return map.status();
+}
+
+absl::Status Update(const std::string& name,
+                    const v1::NamespaceOptions& changed, Registry* registry) {
+  if (changed.ByteSizeLong() == 0) return absl::OkStatus();
+  const auto map =
+      registry->Update(name, [&](MapOptions* options) -> absl::Status {
+        const int num_shards = options->num_shards;
+        absl::Status status = ApplyOptions(changed, options);
+        if (status.ok() && options->num_shards != num_shards) {
+          status = InvalidField("num_shards",
+                                "is fixed at creation: it needs a restart");
+        }
+        return status;
+      });
+  if (map.ok()) LogNamespace("namespace_updated", name, changed);
+  return map.status();
+}
+
+// One that somebody made meanwhile gets the options that are set.
+absl::Status CreateOrUpdate(const v1::NamespaceConfig& from,
+                            Registry* registry) {
+  const absl::Status status = Create(from, registry);
+  if (absl::IsAlreadyExists(status)) {
+    return Update(from.name(), from.options(), registry);
+  }
+  if (status.ok()) {
+    LogNamespace("namespace_created", from.name(), FullOptions(from));
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::Status CheckNamespaces(const v1::ServerConfig& config) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    const absl::StatusOr<MapOptions> options = NewOptions(from.options());
+    const absl::Status status = options.ok()
+                                    ? ValidateNamespace(from.name(), *options)
+                                    : options.status();
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CreateNamespaces(const v1::ServerConfig& config,
+                              Registry* registry) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    if (absl::Status status = Create(from, registry); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void LogNamespaces(const v1::ServerConfig& config) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    LogNamespace("namespace_created", from.name(), FullOptions(from));
+  }
+}
+
+absl::Status ReloadNamespaces(const v1::ServerConfig& before,
+                              const v1::ServerConfig& now, Registry* registry) {
+  absl::flat_hash_map<std::string, const v1::NamespaceConfig*> old;
+  for (const v1::NamespaceConfig& from : before.namespaces()) {
+    old[from.name()] = &from;
+  }
+  absl::Status first;
+  for (const v1::NamespaceConfig& from : now.namespaces()) {
+    const auto it = old.find(from.name());
+    absl::Status status;
+    if (it == old.end()) {
+      status = CreateOrUpdate(from, registry);
+    } else {
+      status = Update(from.name(), ChangedOptions(*it->second, from), registry);
+      old.erase(it);
+    }
+    if (status.ok()) continue;
+    Log(LogLevel::kError, "namespace_not_reloaded",
+        {{"namespace", from.name()}, {"error", status.message()}});
+    first.Update(status);
+  }
+  for (const auto& [name, from] : old) {
+    Log(LogLevel::kInfo, "namespace_kept",
+        {{"namespace", name},
+         {"about", absl::StrCat("no more in the configuration; to delete it "
+                                "with all that it holds: timecachectl ns "
+                                "delete ",
+                                name)}});
+  }
+  return first;
+}
+
+}  // namespace timecache
