@@ -1,5 +1,6 @@
 #include "server/engine/block_pool.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <bit>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "server/engine/check.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache {
 namespace {
@@ -23,6 +25,16 @@ constexpr int kBitsPerWord = 64;
 
 uintptr_t Address(const void* memory) {
   return reinterpret_cast<uintptr_t>(memory);
+}
+
+// What a block of malloc's takes, with its head.
+int64_t MallocBytes(void* block) {
+  return static_cast<int64_t>(malloc_usable_size(block) + sizeof(size_t));
+}
+
+void FreeMalloc(void* block) {
+  MemoryBudget::Process().Add(-MallocBytes(block));
+  std::free(block);
 }
 
 // A slab from the system, aligned to its size.
@@ -55,6 +67,7 @@ void* BlockPool::Allocate(size_t bytes) {
                             ? std::aligned_alloc(kLineBytes, bytes)
                             : std::malloc(bytes);
     TIMECACHED_CHECK(block != nullptr);
+    MemoryBudget::Process().Add(MallocBytes(block));
     return block;
   }
   const int size_class =
@@ -82,6 +95,7 @@ BlockPool::Slab* BlockPool::SlabWithRoom(int size_class) {
     idle_.pop_back();
   }
   wanted_.store(idle_.empty(), std::memory_order_relaxed);
+  MemoryBudget::Process().Add(kSlabBytes);
   slab->size_class = size_class;
   const auto blocks =
       static_cast<int>(kSlabBytes / (kMinBlockBytes << size_class));
@@ -109,10 +123,10 @@ void BlockPool::Unlist(Slab* slab) {
 
 void BlockPool::Free(void* block) {
   // What malloc gave is hardly ever so aligned, and then in no slab.
-  if (Address(block) % kMinBlockBytes != 0) return std::free(block);
+  if (Address(block) % kMinBlockBytes != 0) return FreeMalloc(block);
   absl::MutexLock lock(&mu_);
   const auto it = slabs_.find(Address(block) / kSlabBytes * kSlabBytes);
-  if (it == slabs_.end()) return std::free(block);
+  if (it == slabs_.end()) return FreeMalloc(block);
   Slab* const slab = it->second.get();
   const size_t index =
       Address(block) % kSlabBytes / (kMinBlockBytes << slab->size_class);
@@ -128,6 +142,7 @@ void BlockPool::Free(void* block) {
   }
   if (--slab->used > 0) return;
   Unlist(slab);
+  MemoryBudget::Process().Add(-int64_t{kSlabBytes});
   idle_.push_back(slab->memory);
   wanted_.store(false, std::memory_order_relaxed);
   slabs_.erase(it);
@@ -138,12 +153,16 @@ bool BlockPool::GiveBack() {
   bool more;
   {
     absl::MutexLock lock(&mu_);
+    // What is idle is in nobody's account: beside a full one it must not stay.
+    const bool full =
+        MemoryBudget::Process().level() != MemoryBudget::Level::kRoom;
+    const size_t keep = full ? 0 : kMaxIdleSlabs;
     size_t count = 1 + idle_.size() / kGiveBackShare;
-    for (; count > 0 && idle_.size() > kMaxIdleSlabs; --count) {
+    for (; count > 0 && idle_.size() > keep; --count) {
       given.push_back(idle_.back());
       idle_.pop_back();
     }
-    more = idle_.size() > kMaxIdleSlabs;
+    more = idle_.size() > keep;
   }
   for (char* slab : given) munmap(slab, kSlabBytes);
   return more;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr absl::string_view kReasonUrl = "timecached/reason";
 constexpr absl::string_view kFieldUrl = "timecached/field";
+constexpr absl::string_view kRetryUrl = "timecached/retry_after_us";
 // Followed by the name.
 constexpr absl::string_view kMetadataUrl = "timecached/metadata/";
 
@@ -48,12 +50,25 @@ absl::Status WithMetadata(absl::Status status, absl::string_view name,
   return status;
 }
 
+absl::Status WithRetryAfter(absl::Status status, int64_t retry_after_us) {
+  status.SetPayload(kRetryUrl, absl::Cord(absl::StrCat(retry_after_us)));
+  return status;
+}
+
 std::optional<std::string> ReasonOf(const absl::Status& status) {
   return Payload(status, kReasonUrl);
 }
 
 std::optional<std::string> FieldOf(const absl::Status& status) {
   return Payload(status, kFieldUrl);
+}
+
+std::optional<int64_t> RetryAfterUsOf(const absl::Status& status) {
+  const std::optional<std::string> text = Payload(status, kRetryUrl);
+  int64_t retry_after_us;
+  if (!text.has_value() || !absl::SimpleAtoi(*text, &retry_after_us))
+    return std::nullopt;
+  return retry_after_us;
 }
 
 ErrorMetadata MetadataOf(const absl::Status& status) {

@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_ERROR_H_
 #define TIMECACHED_SERVER_ENGINE_ERROR_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,10 +31,14 @@ absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
 absl::Status WithMetadata(absl::Status status, absl::string_view name,
                           absl::string_view value);
 
+// The same error, which will be gone after this long.
+absl::Status WithRetryAfter(absl::Status status, int64_t retry_after_us);
+
 // What these put in; nothing for any other status.
 std::optional<std::string> ReasonOf(const absl::Status& status);
 std::optional<std::string> FieldOf(const absl::Status& status);
 ErrorMetadata MetadataOf(const absl::Status& status);
+std::optional<int64_t> RetryAfterUsOf(const absl::Status& status);
 
 }  // namespace timecache
 

@@ -110,6 +110,7 @@ void EventBatch::Reserve(int64_t events, int64_t payload_bytes) {
   SetCapacity(
       most * max_overhead_ +
       std::min(static_cast<size_t>(payload_bytes), kMaxEventBatchBytes));
+  Charge();
 }
 
 void EventBatch::SetCapacity(size_t bytes) {
@@ -140,6 +141,7 @@ void EventBatch::Add(const ExpiredEvent& event) {
 void EventBatch::ShrinkToFit() {
   if (used_ > 0 && used_ < capacity_) SetCapacity(used_);
   offsets_.shrink_to_fit();
+  Charge();
 }
 
 int64_t EventBatch::bytes() const {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache {
 
@@ -130,6 +131,7 @@ class EventBatch {
   EventBatch(Alike, const EventBatch& other);
 
   void SetCapacity(size_t bytes);
+  void Charge() { charge_.Set(bytes()); }
 
   const Death death_;
   const EventFormat* const format_;
@@ -141,6 +143,7 @@ class EventBatch {
   size_t capacity_ = 0;
   size_t payload_bytes_ = 0;
   std::vector<uint32_t> offsets_;
+  MemoryCharge charge_;
 };
 
 }  // namespace timecache

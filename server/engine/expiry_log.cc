@@ -8,6 +8,7 @@
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
 #include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache {
 namespace {
@@ -203,6 +204,12 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   // The newest batch stays, however large it is: else nobody could ever read
   // it.
   while (retained_.size() > 1 && bytes_ > retention_bytes_) DropOldest(dropped);
+  // Where memory runs out, events go before what is live.
+  int64_t excess_bytes = MemoryBudget::Process().ExcessBytes();
+  while (retained_.size() > 1 && excess_bytes > 0) {
+    excess_bytes -= retained_.front().batch->bytes();
+    DropOldest(dropped);
+  }
   if (retained_.empty() ||
       retained_.front().appended_us + retention_us_ > now_us) {
     return;

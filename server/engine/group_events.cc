@@ -7,6 +7,15 @@
 
 namespace timecache {
 
+namespace {
+
+// What an event takes here, with its places in the orders, by estimate.
+constexpr int64_t kEventBytes = 200;
+// So many are counted at once.
+constexpr int64_t kChargedEvents = 256;
+
+}  // namespace
+
 void HeldEvents::Add(UnsettledEvent* event) {
   event->held_before = back_;
   event->held_after = nullptr;
@@ -38,6 +47,7 @@ UnsettledEvent* GroupEvents::Open(uint64_t id, GroupPack* pack, int index,
   if (event->key_before != nullptr) event->key_before->key_after = event;
   event->state = event->key_before != nullptr ? State::kBehind : State::kReady;
   Enter(event);
+  Charge();
   return event;
 }
 
@@ -55,6 +65,14 @@ void GroupEvents::Remove(UnsettledEvent* event) {
     last_of_key_.erase(event->key_hash);
   }
   events_.erase(event->id);
+  Charge();
+}
+
+void GroupEvents::Charge() {
+  const int64_t pieces =
+      (static_cast<int64_t>(events_.size()) + kChargedEvents - 1) /
+      kChargedEvents;
+  charge_.Set(pieces * kChargedEvents * kEventBytes);
 }
 
 void GroupEvents::Clear() { *this = GroupEvents(); }

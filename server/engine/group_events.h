@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
 #include "server/engine/group_packs.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache {
 
@@ -118,6 +119,7 @@ class GroupEvents {
   void Move(UnsettledEvent* event, State state, int64_t due_us);
   void Enter(UnsettledEvent* event);
   void Exit(UnsettledEvent* event);
+  void Charge();
 
   absl::btree_map<uint64_t, std::unique_ptr<UnsettledEvent>> events_;
   absl::btree_map<uint64_t, UnsettledEvent*> ready_;
@@ -126,6 +128,7 @@ class GroupEvents {
   size_t behind_ = 0;
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;
+  MemoryCharge charge_;
 };
 
 }  // namespace timecache

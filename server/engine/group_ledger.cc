@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
 #include "server/engine/range_check.h"
 
 namespace timecache {
@@ -284,7 +285,10 @@ void GroupLedger::Lose(uint64_t events) {
 }
 
 void GroupLedger::Trim() {
-  const int64_t limit = options_.max_backlog_bytes;
+  // Where memory runs out, what nobody holds goes, too.
+  const int64_t limit =
+      std::min(options_.max_backlog_bytes,
+               packs_.bytes() - MemoryBudget::Process().ExcessBytes());
   GroupPack* pack = packs_.Oldest();
   for (; packs_.bytes() > limit && pack != nullptr; pack = packs_.After(pack)) {
     // With less than half of its events, it is worth a copy: each time it gets

@@ -60,7 +60,7 @@ class GroupLedger {
   // there is more of it.
   bool PassTime(int64_t now_us);
   int64_t DueUs() const;
-  // Drops what is beyond max_backlog_bytes.
+  // Drops what is beyond max_backlog_bytes, or the process's memory.
   void Trim();
 
   // --- Giving out.

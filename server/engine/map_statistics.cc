@@ -40,6 +40,7 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   statistics.rotated = died(Cause::kRotated);
   statistics.lateness = swept.lateness;
   statistics.bound_violations = swept.bound_violations;
+  statistics.rate_limited = rate_limit_.refused();
   for (size_t i = 0; i < kLimitHits; ++i) {
     statistics.refused[i] = refused_[i].load(std::memory_order_relaxed);
   }

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "server/engine/error.h"
 #include "server/engine/range_check.h"
+#include "server/engine/rate_limit.h"
 
 namespace timecache {
 namespace {
@@ -31,6 +32,8 @@ absl::Status Validate(const MapOptions& o) {
            CheckNumber("event_retention_bytes", o.retention_bytes,
                        kMinRetentionBytes, kMaxRetentionBytes),
            CheckNumber("num_shards", o.num_shards, 1, kMaxShards),
+           CheckNumber("max_operations_per_second", o.max_operations_per_second,
+                       0, RateLimit::kMaxPerSecond),
        }) {
     if (!status.ok()) return status;
   }

@@ -44,6 +44,7 @@ struct MapOptions {
   // Where consumer groups put what is given out in vain; empty: nowhere. Not
   // the map itself.
   std::string dead_letter_map;
+  int64_t max_operations_per_second = 0;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.

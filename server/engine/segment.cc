@@ -17,6 +17,8 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
     if (id / kSegmentsPerChunk >= chunks_.size()) {
       chunks_.push_back(std::make_unique<Segment[]>(kSegmentsPerChunk));
       memory_bytes_ += kSegmentsPerChunk * sizeof(Segment);
+      charge_.Set(static_cast<int64_t>(chunks_.size() * kSegmentsPerChunk *
+                                       sizeof(Segment)));
     }
   }
   Segment& segment = (*this)[id];

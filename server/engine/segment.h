@@ -12,6 +12,7 @@
 
 #include "server/engine/block_pool.h"
 #include "server/engine/compact_index.h"
+#include "server/engine/memory_budget.h"
 #include "server/engine/record.h"
 
 namespace timecache {
@@ -82,8 +83,11 @@ struct Generation {
   // values.
   int64_t entries = 0;
   int64_t bytes = 0;
+  // Itself, and its place in the shard's order.
+  MemoryCharge charge{kBytes};
 
   static constexpr int64_t kDead = INT64_MIN;
+  static constexpr int64_t kBytes = 128;
 };
 
 // Owns a shard's segments and gives them numbers. A segment keeps its address
@@ -126,6 +130,8 @@ class SegmentTable {
   SegmentId free_count_ = 0;
   SegmentId next_id_ = kNoSegment + 1;
   size_t memory_bytes_ = 0;
+  // Of chunks_; segments' memory is counted where it comes from.
+  MemoryCharge charge_;
 };
 
 }  // namespace timecache

@@ -65,6 +65,7 @@ Shard::Shard(int index, int shards, const MapOptions& options, Usage* usage,
       shards_(static_cast<uint64_t>(shards)),
       usage_(usage),
       key_hash_(hash),
+      charge_(sizeof(*this)),
       count_(static_cast<uint64_t>(std::max<int64_t>(created_us, 0)) / shards_ +
              1) {
   SetOptions(options);
@@ -86,6 +87,7 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
                             AnswerRoom* room, Result* result) {
   absl::MutexLock lock(&mu_);
   Observe(now_us);
+  memory_ = MemoryBudget::Process().level();
   const Outcome outcome = ApplyLocked(op, hash, room, result);
   SettleCharges();
   return outcome;
@@ -109,6 +111,7 @@ size_t Shard::ApplyItems(absl::Span<const Item> items, int64_t now_us,
                          AnswerRoom* room, int64_t* new_death_us) {
   TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   Observe(now_us);
+  memory_ = MemoryBudget::Process().level();
   size_t done = 0;
   for (const Item& item : items) {
     const Outcome outcome = ApplyLocked(*item.op, item.hash, room, item.result);
@@ -241,6 +244,12 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   }
   const int64_t more_bytes =
       PayloadBytes(record) - (found ? PayloadBytes(old.record) : 0);
+  if (memory_ != MemoryBudget::Level::kRoom &&
+      (!found || more_bytes > 0 ||
+       memory_ == MemoryBudget::Level::kExhausted)) {
+    outcome->hit = LimitHit::kMaxMemory;
+    return;
+  }
   outcome->hit = Charge(found ? 0 : 1, more_bytes);
   if (outcome->hit != LimitHit::kNone) return;
   if (found && op.return_previous && !Answer(old.record, room, result)) {
@@ -256,6 +265,10 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
                   Result* result, Outcome* outcome) {
   if (!segments_.HasRoom()) {
     outcome->hit = LimitHit::kShardFull;
+    return;
+  }
+  if (memory_ == MemoryBudget::Level::kExhausted) {
+    outcome->hit = LimitHit::kMaxMemory;
     return;
   }
   Record record = old.record;

@@ -21,6 +21,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/compact_index.h"
 #include "server/engine/live_place.h"
+#include "server/engine/memory_budget.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
 #include "server/engine/segment.h"
@@ -261,10 +262,13 @@ class Shard {
   const uint64_t shards_;
   Usage* const usage_;
   const KeyHash key_hash_;
+  MemoryCharge charge_;
 
   mutable absl::Mutex mu_;
   int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   uint64_t count_ ABSL_GUARDED_BY(mu_);
+  // When the lock was taken: a load for all operations under it.
+  MemoryBudget::Level memory_ ABSL_GUARDED_BY(mu_) = MemoryBudget::Level::kRoom;
   int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
   int64_t width_us_ ABSL_GUARDED_BY(mu_);
   bool sliding_ ABSL_GUARDED_BY(mu_);

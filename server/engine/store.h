@@ -19,7 +19,9 @@
 
 namespace timecache {
 
-// The data of the namespaces, here or on another machine.
+// The data of the namespaces, here or on another machine. A namespace's
+// max_operations_per_second counts here: an operation each, a size and a walk
+// as one.
 //
 // Thread-safe. A store on this machine completes before the call returns, on
 // the caller's thread; one on another machine may complete later, on a thread

@@ -10,6 +10,7 @@
 #include "server/engine/block_pool.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache {
 namespace {
@@ -38,6 +39,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       key_hash_(RandomSeed()),
+      rate_limit_(options.max_operations_per_second, created_us),
       usage_(options.max_entries, options.max_bytes, server_usage),
       log_(options.retention_us, options.retention_bytes, first_event),
       sweeper_(name_, format, &log_),
@@ -98,7 +100,9 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
     const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
-    if (outcome.hit == LimitHit::kShardFull || !MakeRoom(now_us, bytes)) {
+    // Deaths give memory back only as they are swept: nobody waits for that.
+    if (outcome.hit == LimitHit::kShardFull ||
+        outcome.hit == LimitHit::kMaxMemory || !MakeRoom(now_us, bytes)) {
       result->status = LimitError(outcome.hit);
       return;
     }
@@ -198,6 +202,18 @@ bool TimeCacheMap::ApplyItems(Shard* shard, absl::Span<const Shard::Item> items,
 }
 
 // Counts it, too.
+absl::Status TimeCacheMap::RateError(int64_t now_us) const {
+  const std::string per_second = absl::StrCat(rate_limit_.per_second());
+  return WithRetryAfter(
+      ErrorWithReason(
+          absl::StatusCode::kResourceExhausted, "MAX_OPERATION_RATE",
+          absl::StrCat("namespace ", name_,
+                       " has had its max_operations_per_second of ", per_second,
+                       ": come again later, or with less"),
+          {{"max_operations_per_second", per_second}}),
+      rate_limit_.WaitUs(now_us));
+}
+
 absl::Status TimeCacheMap::LimitError(LimitHit hit) {
   refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
   const auto error = [hit](absl::string_view message) {
@@ -214,10 +230,14 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
                                 " has no room for this under its max_bytes of ",
                                 usage_.max_bytes()));
     case LimitHit::kServerMaxEntries:
-      return error("the server is at its limits.max_entries");
+      return error(absl::StrCat("the server is at its limits.max_entries of ",
+                                usage_.server()->max_entries()));
     case LimitHit::kServerMaxBytes:
-      return error(
-          "the server has no room for this under its limits.max_bytes");
+      return error(absl::StrCat(
+          "the server has no room for this under its limits.max_bytes of ",
+          usage_.server()->max_bytes()));
+    case LimitHit::kMaxMemory:
+      return MemoryBudget::Process().Error();
     case LimitHit::kShardFull:
     case LimitHit::kNone:
       break;
@@ -405,6 +425,7 @@ void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
   max_ttl_us_ = options.max_ttl_us;
   max_value_bytes_ = options.max_value_bytes;
   evict_ = options.limit_policy == LimitPolicy::kEvictOldest;
+  rate_limit_.Set(options.max_operations_per_second);
   usage_.SetLimits(options.max_entries, options.max_bytes);
   log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
   for (const auto& shard : shards_) shard->SetOptions(options);

@@ -23,6 +23,7 @@
 #include "server/engine/expiry_log.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
+#include "server/engine/rate_limit.h"
 #include "server/engine/shard.h"
 #include "server/engine/statistics.h"
 #include "server/engine/sweeper.h"
@@ -66,6 +67,16 @@ class TimeCacheMap {
 
   const std::string& name() const { return name_; }
 
+  // How many of `operations` the map's max_operations_per_second lets through:
+  // the first ones. For whoever takes operations from clients; Apply does not
+  // ask.
+  size_t Admit(size_t operations, int64_t now_us) {
+    return rate_limit_.Take(operations, now_us);
+  }
+  // RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), and when to come again: the error
+  // of the others.
+  absl::Status RateError(int64_t now_us) const;
+
   // Applies one operation. Result.status is OK, INVALID_ARGUMENT (malformed
   // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
   // (a limit).
@@ -107,6 +118,7 @@ class TimeCacheMap {
   struct ScanPlace {
     int shard = 0;
     uint32_t tag = 0;
+    bool begins() const { return shard == 0 && tag == 0; }
   };
   using Visitor = Shard::Visitor;
   bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
@@ -216,6 +228,7 @@ class TimeCacheMap {
   std::vector<std::unique_ptr<Shard>> shards_;
   std::function<void(int64_t)> schedule_;
 
+  RateLimit rate_limit_;
   Usage usage_;
   ExpiryLog log_;
   Sweeper sweeper_;

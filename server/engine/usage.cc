@@ -12,6 +12,8 @@ absl::string_view LimitReason(LimitHit hit) {
       return "SERVER_MAX_ENTRIES";
     case LimitHit::kServerMaxBytes:
       return "SERVER_MAX_BYTES";
+    case LimitHit::kMaxMemory:
+      return "MAX_MEMORY";
     case LimitHit::kShardFull:
       return "SHARD_FULL";
     case LimitHit::kNone:

@@ -19,6 +19,8 @@ enum class LimitHit : uint8_t {
   kMaxBytes,
   kServerMaxEntries,
   kServerMaxBytes,
+  // The process has no memory for more: see MemoryBudget.
+  kMaxMemory,
   // A shard can hold no more records, whatever the limits. The last of them.
   kShardFull,
 };
@@ -92,6 +94,7 @@ class Usage {
     max_bytes_.store(max_bytes, std::memory_order_relaxed);
   }
 
+  const Usage* server() const { return server_; }
   int64_t entries() const { return entries_.load(std::memory_order_relaxed); }
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   int64_t max_entries() const {

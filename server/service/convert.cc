@@ -205,6 +205,10 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
                        &to->retention_bytes),
            SetNumberIf(from.has_num_shards(), from.num_shards(), "num_shards",
                        &to->num_shards),
+           SetNumberIf(from.has_max_operations_per_second(),
+                       from.max_operations_per_second(),
+                       "max_operations_per_second",
+                       &to->max_operations_per_second),
        }) {
     if (!status.ok()) return status;
   }
@@ -253,6 +257,8 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   to->set_event_retention_bytes(static_cast<uint64_t>(options.retention_bytes));
   to->set_num_shards(static_cast<uint32_t>(options.num_shards));
   to->set_dead_letter_namespace(options.dead_letter_map);
+  to->set_max_operations_per_second(
+      static_cast<uint32_t>(options.max_operations_per_second));
 }
 
 void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {

@@ -5,6 +5,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/engine/error.h"
+#include "server/service/convert.h"
 
 namespace timecache {
 
@@ -32,6 +33,11 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
     violation->set_field(field_path != nullptr ? field_path(*field) : *field);
     violation->set_description(message);
     details.add_details()->PackFrom(bad_request);
+  }
+  if (const std::optional<int64_t> retry_after_us = RetryAfterUsOf(status)) {
+    google::rpc::RetryInfo retry;
+    SetDuration(*retry_after_us, retry.mutable_retry_delay());
+    details.add_details()->PackFrom(retry);
   }
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
                       details.SerializeAsString());

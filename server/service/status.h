@@ -13,7 +13,8 @@ namespace timecache {
 
 // The same code and message, with a google.rpc.ErrorInfo (domain "timecached",
 // the engine's reason or the code's name) and, where a field is at fault, a
-// BadRequest with its path. Costs nothing for OK.
+// BadRequest with its path; with a RetryInfo, if the engine knows when it will
+// be gone. Costs nothing for OK.
 //
 // `field_path` says where the request has a field that the engine names, where
 // that is not at its top under the same name.
