@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/operation.h"
 #include "timecache/v1/config.pb.h"
 
 namespace timecache {
@@ -58,6 +59,10 @@ class Verbs {
 
   uint8_t bits_ = 0;
 };
+
+// What an operation needs: WRITE what writes, and a Get that touches; READ what
+// answers with an entry or whether there is one.
+Verbs VerbsOf(const Operation& operation);
 
 // What stands for the whole server where a namespace is asked for: no namespace
 // has this name, and of all patterns only "*" matches it.

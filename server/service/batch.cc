@@ -10,17 +10,40 @@ namespace {
 // Results keep the memory of their values for the next request, up to this.
 constexpr size_t kMaxKeptBytes = size_t{256} << 10;
 
+// By the operations of a batch, whatever they are.
+constexpr Verbs kNeededAtMost = {v1::VERB_READ, v1::VERB_WRITE};
+
 }  // namespace
 
-void Batch::Run(Store* store, const grpc::ByteBuffer& request, Done done) {
+void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
+                Done done) {
   done_ = std::move(done);
   if (absl::Status status = request_.Decode(request); !status.ok()) {
-    return Finish(std::move(status));
+    // Who is not known is told nothing else.
+    const absl::Status known = call->Identify();
+    return Finish(known.ok() ? std::move(status) : known);
   }
+  const absl::StatusOr<Verbs> verbs = call->VerbsIn(request_.name());
+  if (!verbs.ok()) return Finish(verbs.status());
+  if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
   results_.resize(request_.operations().size());
   store->Execute(request_.name(), request_.operations(),
                  absl::MakeSpan(results_),
                  [this](absl::Status status) { Finish(std::move(status)); });
+}
+
+// One error for all operations that lack the same.
+void Batch::Deny(Verbs has, Call* call) {
+  std::vector<std::pair<Verbs, absl::Status>> errors;
+  request_.Refuse([&](const Operation& operation) -> absl::Status {
+    const Verbs lacks = VerbsOf(operation).Without(has);
+    if (lacks.empty()) return absl::OkStatus();
+    for (const auto& [verbs, error] : errors) {
+      if (verbs == lacks) return error;
+    }
+    return errors.emplace_back(lacks, call->Deny(lacks, request_.name()))
+        .second;
+  });
 }
 
 void Batch::Finish(absl::Status status) {

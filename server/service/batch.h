@@ -12,6 +12,7 @@
 #include "server/engine/operation.h"
 #include "server/engine/store.h"
 #include "server/service/batch_request.h"
+#include "server/service/call.h"
 
 namespace timecache {
 
@@ -23,12 +24,16 @@ class Batch {
  public:
   using Done = absl::AnyInvocable<void(absl::Status, grpc::ByteBuffer)>;
 
-  // Runs an ExecuteRequest. `done` gets its ExecuteResponse, or why none of its
-  // operations was tried; on which thread, and whether before this returns, is
-  // the store's to say. The batch may be used again, and destroyed, from there.
-  void Run(Store* store, const grpc::ByteBuffer& request, Done done);
+  // Runs an ExecuteRequest, as far as `call`'s caller may: an operation that it
+  // may not do fails alone. `call` must live until `done` is called. `done`
+  // gets its ExecuteResponse, or why none of its operations was tried; on which
+  // thread, and whether before this returns, is the store's to say. The batch
+  // may be used again, and destroyed, from there.
+  void Run(Call* call, Store* store, const grpc::ByteBuffer& request,
+           Done done);
 
  private:
+  void Deny(Verbs has, Call* call);
   void Finish(absl::Status status);
 
   BatchRequest request_;

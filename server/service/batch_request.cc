@@ -247,6 +247,32 @@ absl::Status BatchRequest::Decode(const grpc::ByteBuffer& message) {
   return absl::OkStatus();
 }
 
+void BatchRequest::Refuse(
+    absl::FunctionRef<absl::Status(const Operation&)> check) {
+  std::vector<Refused> before;
+  before.swap(refused_);
+  auto next = before.begin();
+  size_t kept = 0;
+  // `index` counts all operations of the message.
+  size_t index = 0;
+  const auto skip_refused = [&] {
+    for (; next != before.end() && next->index == index; ++next, ++index) {
+      refused_.push_back(std::move(*next));
+    }
+  };
+  for (size_t i = 0; i < operations_.size(); ++i, ++index) {
+    skip_refused();
+    absl::Status status = check(operations_[i]);
+    if (status.ok()) {
+      operations_[kept++] = operations_[i];
+    } else {
+      refused_.push_back({index, std::move(status)});
+    }
+  }
+  skip_refused();
+  operations_.resize(kept);
+}
+
 // False for a message that is malformed, or merely not plain.
 bool BatchRequest::DecodePlain(absl::string_view bytes) {
   parsed_.reset();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -41,6 +42,9 @@ class BatchRequest {
   // operation to try: bytes that are no ExecuteRequest, none or too many
   // operations.
   absl::Status Decode(const grpc::ByteBuffer& message);
+
+  // Refuses the operations that `check` has an error for.
+  void Refuse(absl::FunctionRef<absl::Status(const Operation&)> check);
 
   // The namespace's name, as it came.
   absl::string_view name() const { return name_; }

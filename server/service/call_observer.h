@@ -29,7 +29,8 @@ class CallDetails {
   virtual std::string Peer() const = 0;
   // "anonymous" where there are no rules; empty for one who is not known.
   virtual std::string Principal() const = 0;
-  // The first one that it is about, as it came; empty for none.
+  // The last one that it was about; empty for none. A name that is too long for
+  // one is cut.
   virtual absl::string_view Namespace() const = 0;
 };
 

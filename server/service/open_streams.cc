@@ -31,6 +31,15 @@ void OpenStreams::Remove(Drainable* stream) {
   removed_.Signal();
 }
 
+void OpenStreams::AccessChanged() {
+  std::vector<std::shared_ptr<Drainable>> streams;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [key, stream] : streams_) streams.push_back(stream);
+  }
+  for (const auto& stream : streams) stream->OnAccessChanged();
+}
+
 size_t OpenStreams::Drain() {
   std::vector<std::shared_ptr<Drainable>> streams;
   {

@@ -21,6 +21,9 @@ class Drainable {
   // The server stops: a stream without an end of its own ends now. Called at
   // most once, without a lock. Must not block.
   virtual void OnDrain() = 0;
+  // The access rules have changed: a stream whose caller has lost what it needs
+  // ends. Called without a lock, at any time until OnDone. Must not block.
+  virtual void OnAccessChanged() = 0;
 };
 
 // Thread-safe.
@@ -33,6 +36,9 @@ class OpenStreams {
   // DrainingError() once Drain was called.
   absl::Status Add(std::shared_ptr<Drainable> stream) ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(Drainable* stream) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Tells all streams that the access rules have changed.
+  void AccessChanged() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Tells all streams. Takes no more, and returns how many there are.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);

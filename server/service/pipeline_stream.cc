@@ -2,14 +2,16 @@
 
 #include <utility>
 
-#include "server/service/status.h"
-
 namespace timecache {
 
-PipelineStream* PipelineStream::Start(Store* store, OpenStreams* streams) {
-  std::shared_ptr<PipelineStream> stream(new PipelineStream(store, streams));
+PipelineStream* PipelineStream::Start(const CallGate& gate,
+                                      grpc::CallbackServerContext* context,
+                                      Store* store, OpenStreams* streams) {
+  std::shared_ptr<PipelineStream> stream(
+      new PipelineStream(gate, context, store, streams));
   stream->self_ = stream;
-  absl::Status status = streams->Add(stream);
+  absl::Status status = stream->call_.Identify();
+  if (status.ok()) status = streams->Add(stream);
   absl::MutexLock lock(&stream->mu_);
   if (!status.ok()) stream->End(std::move(status));
   stream->Pump();
@@ -22,6 +24,10 @@ void PipelineStream::OnReadDone(bool ok) {
     input_ = Input::kIdle;
     // What comes behind the end is not run.
     if (ok && !end_.has_value()) {
+      call_.CountReceived();
+      CheckAccess();
+    }
+    if (ok && !end_.has_value()) {
       input_ = Input::kRunning;
     } else {
       // The client has sent all that it had, or is gone.
@@ -30,7 +36,7 @@ void PipelineStream::OnReadDone(bool ok) {
       return;
     }
   }
-  batch_.Run(store_, request_,
+  batch_.Run(&call_, store_, request_,
              [this](absl::Status status, grpc::ByteBuffer answer) {
                OnExecuted(std::move(status), std::move(answer));
              });
@@ -45,6 +51,7 @@ void PipelineStream::OnExecuted(absl::Status status, grpc::ByteBuffer answer) {
   } else {
     End(std::move(status));
   }
+  CheckAccess();
   Pump();
 }
 
@@ -53,7 +60,9 @@ void PipelineStream::OnWriteDone(bool ok) {
   writing_ = false;
   answer_bytes_ -= answers_.front().Length();
   answers_.pop_front();
-  if (!ok) {
+  if (ok) {
+    call_.CountSent();
+  } else {
     // Nobody is there to read the others.
     answers_.clear();
     answer_bytes_ = 0;
@@ -68,11 +77,27 @@ void PipelineStream::OnDrain() {
   Pump();
 }
 
+void PipelineStream::OnAccessChanged() {
+  absl::MutexLock lock(&mu_);
+  // A run looks when it is done.
+  if (input_ != Input::kRunning) CheckAccess();
+  Pump();
+}
+
 void PipelineStream::OnDone() {
   streams_->Remove(this);
   // Whoever ended the call may still hold the lock.
   { absl::MutexLock lock(&mu_); }
   self_.reset();
+}
+
+void PipelineStream::CheckAccess() {
+  if (finished_ || !call_.stale()) return;
+  absl::Status status = call_.Renew();
+  if (status.ok() && !call_.Namespace().empty()) {
+    status = call_.Authorize(Verbs(), std::string(call_.Namespace()));
+  }
+  if (!status.ok()) End(std::move(status));
 }
 
 // The first reason stays.
@@ -92,7 +117,7 @@ void PipelineStream::Pump() {
     if (writing_) return;
     // A read that is in flight ends with the call.
     finished_ = true;
-    Finish(ToGrpcStatus(*end_));
+    Finish(call_.End(*end_));
   } else if (input_ == Input::kIdle && answers_.size() < kMaxAnswers &&
              answer_bytes_ < kMaxAnswerBytes) {
     input_ = Input::kReading;

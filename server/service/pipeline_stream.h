@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/store.h"
 #include "server/service/batch.h"
+#include "server/service/call.h"
 #include "server/service/open_streams.h"
 
 namespace timecache {
@@ -33,21 +34,31 @@ class PipelineStream final
   static constexpr size_t kMaxAnswers = 16;
   static constexpr size_t kMaxAnswerBytes = size_t{8} << 20;
 
-  // Starts a stream, which lives until its call is done. Neither is owned; both
+  // Starts a stream, which lives until its call is done. None is owned; all
   // must outlive it.
-  static PipelineStream* Start(Store* store, OpenStreams* streams);
+  static PipelineStream* Start(const CallGate& gate,
+                               grpc::CallbackServerContext* context,
+                               Store* store, OpenStreams* streams);
 
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnDone() override;
   void OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends without a caller, or one that has lost every right in the namespace of
+  // the last batch; else it goes on, and the next batch is checked as every
+  // one.
+  void OnAccessChanged() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  PipelineStream(Store* store, OpenStreams* streams)
-      : store_(store), streams_(streams) {}
+  PipelineStream(const CallGate& gate, grpc::CallbackServerContext* context,
+                 Store* store, OpenStreams* streams)
+      : store_(store),
+        streams_(streams),
+        call_(gate, methods::kPipeline, context) {}
 
   void OnExecuted(absl::Status status, grpc::ByteBuffer answer)
       ABSL_LOCKS_EXCLUDED(mu_);
+  void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -57,6 +68,8 @@ class PipelineStream final
 
   // Used by the one read or run that is in flight.
   grpc::ByteBuffer request_;
+  // The run's while there is one, else guarded by mu_.
+  Call call_;
   Batch batch_;
 
   absl::Mutex mu_;

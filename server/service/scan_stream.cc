@@ -5,15 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
-#include "server/service/status.h"
 
 namespace timecache {
 
-ScanStream* ScanStream::Start(grpc::CallbackServerContext* context,
+ScanStream* ScanStream::Start(const CallGate& gate,
+                              grpc::CallbackServerContext* context,
                               Store* store, OpenStreams* streams,
                               const v1::ScanRequest& request) {
   std::shared_ptr<ScanStream> stream(
-      new ScanStream(context, store, streams, request));
+      new ScanStream(gate, context, store, streams, request));
   stream->self_ = stream;
   stream->status_ = stream->Open();
   stream->Continue();
@@ -21,6 +21,8 @@ ScanStream* ScanStream::Start(grpc::CallbackServerContext* context,
 }
 
 absl::Status ScanStream::Open() {
+  absl::Status status = call_.Authorize(v1::VERB_READ, request_.namespace_());
+  if (!status.ok()) return status;
   if (request_.key_prefix().size() > kMaxKeyBytes) {
     return InvalidField(
         "key_prefix",
@@ -30,13 +32,23 @@ absl::Status ScanStream::Open() {
   return streams_->Add(self_);
 }
 
+absl::Status ScanStream::CheckAccess() {
+  absl::Status status = call_.Renew();
+  if (!status.ok()) return status;
+  return call_.Authorize(v1::VERB_READ, request_.namespace_());
+}
+
 void ScanStream::OnDone() {
   streams_->Remove(this);
   self_.reset();
 }
 
 void ScanStream::OnWriteDone(bool ok) {
-  if (!ok) status_ = absl::CancelledError("the reader is gone");
+  if (ok) {
+    call_.CountSent();
+  } else {
+    status_ = absl::CancelledError("the reader is gone");
+  }
   Continue();
 }
 
@@ -44,6 +56,10 @@ void ScanStream::OnWriteDone(bool ok) {
 // later.
 void ScanStream::Continue() {
   while (status_.ok()) {
+    if (call_.stale()) {
+      status_ = CheckAccess();
+      continue;
+    }
     if (!found_.empty()) {
       TakePage();
       StartWrite(&page_);
@@ -56,7 +72,7 @@ void ScanStream::Continue() {
       return;
     }
   }
-  Finish(ToGrpcStatus(status_));
+  Finish(call_.End(status_));
 }
 
 // Returns whether the step has completed; if not, its completion calls

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "server/engine/store.h"
+#include "server/service/call.h"
 #include "server/service/open_streams.h"
 #include "timecache/v1/timecache.pb.h"
 
@@ -27,9 +28,10 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
 
-  // Starts a stream, which lives until its call is done. Neither `store` nor
-  // `streams` is owned; both must outlive it.
-  static ScanStream* Start(grpc::CallbackServerContext* context, Store* store,
+  // Starts a stream, which lives until its call is done. None is owned; all
+  // must outlive it.
+  static ScanStream* Start(const CallGate& gate,
+                           grpc::CallbackServerContext* context, Store* store,
                            OpenStreams* streams,
                            const v1::ScanRequest& request);
 
@@ -37,20 +39,25 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   void OnDone() override;
   // It has an end, and is waited for.
   void OnDrain() override {}
+  // It asks before each step and each page.
+  void OnAccessChanged() override {}
 
  private:
-  ScanStream(grpc::CallbackServerContext* context, Store* store,
-             OpenStreams* streams, const v1::ScanRequest& request)
-      : context_(context),
+  ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
+             Store* store, OpenStreams* streams, const v1::ScanRequest& request)
+      : call_(gate, methods::kScan, context),
+        context_(context),
         store_(store),
         streams_(streams),
         request_(request) {}
 
   absl::Status Open();
+  absl::Status CheckAccess();
   void Continue();
   bool Step();
   void TakePage();
 
+  Call call_;
   grpc::CallbackServerContext* const context_;
   Store* const store_;
   OpenStreams* const streams_;

@@ -5,6 +5,7 @@
 
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
+#include "server/service/call_gate.h"
 #include "server/service/open_streams.h"
 #include "server/service/watch_hub.h"
 #include "timecache/v1/timecache.grpc.pb.h"
@@ -31,9 +32,13 @@ using All = S::WithRawCallbackMethod_Execute<S::WithRawCallbackMethod_Pipeline<
 class TimeCacheService final : public methods::All {
  public:
   // None is owned; all must outlive the service and its calls.
-  TimeCacheService(Store* store, const Registry* registry, WatchHub* hub,
-                   OpenStreams* streams)
-      : store_(store), registry_(registry), hub_(hub), streams_(streams) {}
+  TimeCacheService(const CallGate* gate, Store* store, const Registry* registry,
+                   WatchHub* hub, OpenStreams* streams)
+      : gate_(*gate),
+        store_(store),
+        registry_(registry),
+        hub_(hub),
+        streams_(streams) {}
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
                                 const v1::PutRequest* request,
@@ -70,6 +75,7 @@ class TimeCacheService final : public methods::All {
       v1::SettleExpiredResponse* response) override;
 
  private:
+  const CallGate& gate_;
   Store* const store_;
   const Registry* const registry_;
   WatchHub* const hub_;

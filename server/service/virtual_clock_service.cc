@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/engine/error.h"
+#include "server/service/call.h"
 #include "server/service/convert.h"
-#include "server/service/status.h"
 
 namespace timecache {
 namespace {
@@ -47,25 +47,34 @@ absl::StatusOr<int64_t> Target(const testing::v1::AdvanceRequest& request,
 }  // namespace
 
 grpc::Status VirtualClockService::Advance(
-    grpc::ServerContext* /*context*/,
-    const testing::v1::AdvanceRequest* request,
+    grpc::ServerContext* context, const testing::v1::AdvanceRequest* request,
+    testing::v1::AdvanceResponse* response) {
+  Call call(gate_, methods::kAdvance, context);
+  absl::Status status = call.Authorize(v1::VERB_ADMIN, kWholeServer);
+  if (status.ok()) status = AdvanceTo(*request, response);
+  return call.End(status);
+}
+
+absl::Status VirtualClockService::AdvanceTo(
+    const testing::v1::AdvanceRequest& request,
     testing::v1::AdvanceResponse* response) {
   absl::MutexLock lock(&mu_);
-  const absl::StatusOr<int64_t> target_us = Target(*request, clock_->NowUs());
-  if (!target_us.ok()) return ToGrpcStatus(target_us.status());
+  const absl::StatusOr<int64_t> target_us = Target(request, clock_->NowUs());
+  if (!target_us.ok()) return target_us.status();
   clock_->AdvanceTo(*target_us);
   reaper_->Flush();
   hub_->HeartbeatAll();
   SetTime(*target_us, response->mutable_now());
-  return grpc::Status::OK;
+  return absl::OkStatus();
 }
 
 grpc::Status VirtualClockService::Now(
-    grpc::ServerContext* /*context*/,
-    const testing::v1::NowRequest* /*request*/,
+    grpc::ServerContext* context, const testing::v1::NowRequest* /*request*/,
     testing::v1::NowResponse* response) {
-  SetTime(clock_->NowUs(), response->mutable_now());
-  return grpc::Status::OK;
+  Call call(gate_, methods::kNow, context);
+  const absl::Status status = call.Authorize(v1::VERB_ADMIN, kWholeServer);
+  if (status.ok()) SetTime(clock_->NowUs(), response->mutable_now());
+  return call.End(status);
 }
 
 }  // namespace timecache

@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
 #include "server/engine/reaper.h"
+#include "server/service/call_gate.h"
 #include "server/service/watch_hub.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 
@@ -18,18 +19,23 @@ namespace timecache {
 class VirtualClockService final : public testing::v1::VirtualClock::Service {
  public:
   // None is owned; all must outlive the service.
-  VirtualClockService(ManualClock* clock, Reaper* reaper, WatchHub* hub)
-      : clock_(clock), reaper_(reaper), hub_(hub) {}
+  VirtualClockService(const CallGate* gate, ManualClock* clock, Reaper* reaper,
+                      WatchHub* hub)
+      : gate_(*gate), clock_(clock), reaper_(reaper), hub_(hub) {}
 
   grpc::Status Advance(grpc::ServerContext* context,
                        const testing::v1::AdvanceRequest* request,
-                       testing::v1::AdvanceResponse* response) override
-      ABSL_LOCKS_EXCLUDED(mu_);
+                       testing::v1::AdvanceResponse* response) override;
   grpc::Status Now(grpc::ServerContext* context,
                    const testing::v1::NowRequest* request,
                    testing::v1::NowResponse* response) override;
 
  private:
+  absl::Status AdvanceTo(const testing::v1::AdvanceRequest& request,
+                         testing::v1::AdvanceResponse* response)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  const CallGate& gate_;
   ManualClock* const clock_;
   Reaper* const reaper_;
   WatchHub* const hub_;

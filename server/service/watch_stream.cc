@@ -8,7 +8,6 @@
 #include "server/service/group_source.h"
 #include "server/service/lead_source.h"
 #include "server/service/log_source.h"
-#include "server/service/status.h"
 #include "server/service/watch_message.h"
 #include "timecache/v1/timecache.pb.h"
 
@@ -22,13 +21,17 @@ std::string FieldPath(const std::string& field) {
 
 }  // namespace
 
-WatchStream* WatchStream::Start(WatchHub* hub, const Registry& registry,
+WatchStream* WatchStream::Start(const CallGate& gate,
+                                grpc::CallbackServerContext* context,
+                                WatchHub* hub, const Registry& registry,
                                 const grpc::ByteBuffer& request) {
-  std::shared_ptr<WatchStream> stream(new WatchStream(hub));
+  std::shared_ptr<WatchStream> stream(new WatchStream(gate, context, hub));
   stream->self_ = stream;
   const absl::Status status = stream->Open(registry, request);
   absl::MutexLock lock(&stream->mu_);
   if (status.ok()) {
+    // The rules may have changed before the hub knew this stream.
+    stream->CheckAccess();
     stream->Pump();
   } else {
     stream->End(status);
@@ -38,6 +41,8 @@ WatchStream* WatchStream::Start(WatchHub* hub, const Registry& registry,
 
 absl::Status WatchStream::Open(const Registry& registry,
                                grpc::ByteBuffer request) {
+  absl::Status status = call_.Identify();
+  if (!status.ok()) return status;
   using Traits = grpc::SerializationTraits<v1::WatchExpiredRequest>;
   v1::WatchExpiredRequest parsed;
   if (!Traits::Deserialize(&request, &parsed).ok()) {
@@ -48,6 +53,8 @@ absl::Status WatchStream::Open(const Registry& registry,
   absl::StatusOr<WatchRequest> valid = ToWatchRequest(parsed);
   if (!valid.ok()) return valid.status();
   request_ = *std::move(valid);
+  status = Authorize();
+  if (!status.ok()) return status;
   std::vector<std::shared_ptr<TimeCacheMap>> maps;
   for (const std::string& name : request_.namespaces) {
     auto map = registry.Find(name);
@@ -82,8 +89,44 @@ absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
   return LogSource::Open(std::move(map), &request_, now_us, std::move(wake));
 }
 
+absl::Status WatchStream::Authorize() {
+  const Verbs verbs = request_.group.empty()
+                          ? Verbs(v1::VERB_WATCH)
+                          : Verbs{v1::VERB_WATCH, v1::VERB_SETTLE};
+  absl::Status status;
+  for (const std::string& name : request_.namespaces) {
+    status = call_.Authorize(verbs, name);
+    if (!status.ok()) break;
+  }
+  return status;
+}
+
+// A message that is in flight may still leave, for a while.
+void WatchStream::CheckAccess() {
+  if (ended_) return;
+  if (!withdrawn_.ok()) {
+    if (hub_->clock()->NowUs() >= withdrawn_us_ + kWithdrawalGraceUs) {
+      context_->TryCancel();
+    }
+    return;
+  }
+  if (!call_.stale()) return;
+  absl::Status status = call_.Renew();
+  if (status.ok()) status = Authorize();
+  if (status.ok()) return;
+  if (writing_) {
+    withdrawn_ = std::move(status);
+    withdrawn_us_ = hub_->clock()->NowUs();
+    hub_->SetTimer(self_, withdrawn_us_ + kWithdrawalGraceUs);
+  } else {
+    End(status);
+  }
+}
+
 void WatchStream::OnWake(Wake why) {
   absl::MutexLock lock(&mu_);
+  if (ended_) return;
+  CheckAccess();
   if (ended_) return;
   if (why == Wake::kDrain) {
     draining_ = true;
@@ -100,7 +143,13 @@ void WatchStream::OnWriteDone(bool ok) {
   writing_ = false;
   if (ended_) return;
   if (!ok || cancelled_) {
-    End(absl::CancelledError("the watcher is gone"));
+    End(!withdrawn_.ok() ? withdrawn_
+                         : absl::CancelledError("the watcher is gone"));
+    return;
+  }
+  call_.CountSent();
+  if (!withdrawn_.ok()) {
+    End(withdrawn_);
     return;
   }
   Pump();
@@ -190,7 +239,7 @@ void WatchStream::SetTimer(int64_t now_us) {
 void WatchStream::End(const absl::Status& status) {
   ended_ = true;
   for (Source& source : sources_) source.source->OnEnd();
-  Finish(ToGrpcStatus(status, FieldPath));
+  Finish(call_.End(status, FieldPath));
 }
 
 }  // namespace timecache

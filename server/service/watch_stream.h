@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/registry.h"
+#include "server/service/call.h"
 #include "server/service/watch_hub.h"
 #include "server/service/watch_request.h"
 #include "server/service/watch_source.h"
@@ -33,11 +34,16 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  public:
   // Messages whose events were all filtered out, until others have their turn.
   static constexpr int kMaxEmptyReads = 16;
+  // How long a reader who may not watch any more has for the message that is in
+  // flight.
+  static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;
 
   // The stream for this request, a serialized WatchExpiredRequest, or one that
   // ends at once with what is wrong with it. `hub` is not owned and must
   // outlive the call.
-  static WatchStream* Start(WatchHub* hub, const Registry& registry,
+  static WatchStream* Start(const CallGate& gate,
+                            grpc::CallbackServerContext* context, WatchHub* hub,
+                            const Registry& registry,
                             const grpc::ByteBuffer& request);
 
   void OnWake(Wake why) override;
@@ -53,11 +59,17 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     int64_t heartbeat_us = 0;
   };
 
-  explicit WatchStream(WatchHub* hub) : hub_(hub) {}
+  WatchStream(const CallGate& gate, grpc::CallbackServerContext* context,
+              WatchHub* hub)
+      : hub_(hub),
+        context_(context),
+        call_(gate, methods::kWatchExpired, context) {}
 
   absl::Status Open(const Registry& registry, grpc::ByteBuffer request);
   absl::StatusOr<std::unique_ptr<WatchSource>> OpenSource(
       std::shared_ptr<TimeCacheMap> map, int64_t now_us);
+  absl::Status Authorize();
+  void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -65,6 +77,9 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   WatchHub* const hub_;
+  grpc::CallbackServerContext* const context_;
+  // Guarded by mu_ once the stream is open.
+  Call call_;
   // Constant once the stream is open.
   WatchRequest request_;
   // Itself, until OnDone.
@@ -79,6 +94,9 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // Why the stream ends behind the message that is in flight.
+  absl::Status withdrawn_ ABSL_GUARDED_BY(mu_);
+  int64_t withdrawn_us_ ABSL_GUARDED_BY(mu_) = 0;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -1,6 +1,5 @@
 #include "tests/bench/service_echo.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -148,7 +147,6 @@ EchoService::Pipeline(grpc::CallbackServerContext* /*context*/) {
 int ServeEcho() {
   // As Server::Start does.
   grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   EchoService service;
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

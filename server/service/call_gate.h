@@ -1,0 +1,33 @@
+// What every call passes before it is served.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CALL_GATE_H_
+#define TIMECACHED_SERVER_SERVICE_CALL_GATE_H_
+
+#include <utility>
+#include <vector>
+
+#include "server/service/access.h"
+#include "server/service/call_observer.h"
+
+namespace timecache {
+
+// The rules that calls are held to, and those who are told of calls. Every
+// handler makes a Call (call.h) of it, first thing. Immutable, so thread-safe.
+class CallGate {
+ public:
+  // None is owned; all must outlive the gate and its calls. `access` null:
+  // there are no rules, and everybody may do everything.
+  CallGate(const Access* access, std::vector<CallObserver*> observers)
+      : access_(access), observers_(std::move(observers)) {}
+
+  const Access* access() const { return access_; }
+  const std::vector<CallObserver*>& observers() const { return observers_; }
+
+ private:
+  const Access* const access_;
+  const std::vector<CallObserver*> observers_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CALL_GATE_H_
