@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,7 @@
 #include "server/ops/configured_namespaces.h"
 #include "server/ops/flags.h"
 #include "server/ops/log.h"
+#include "server/ops/monitoring.h"
 #include "server/ops/proto_to_yaml.h"
 #include "server/ops/reload.h"
 #include "server/ops/service_manager.h"
@@ -112,6 +114,18 @@ void AddAppliers(Registry* registry, Server* server, Reload* reload) {
   });
 }
 
+void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
+  metrics->AddGauge({"timecache_config_reload_ok",
+                     "1 if the configuration was right when it was last read."},
+                    {}, [reload] { return reload->state().ok ? 1 : 0; });
+  metrics->AddGauge(
+      {"timecache_config_loaded_timestamp_seconds",
+       "When the configuration in force was read, in seconds since 1970."},
+      {}, [reload] {
+        return static_cast<double>(reload->state().loaded_at_us) / 1e6;
+      });
+}
+
 // Returns the signal that ends it.
 int ServeUntilSignal(Signals* signals, const ServiceManager& manager,
                      Reload* reload) {
@@ -161,18 +175,26 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   });
   Registry registry(&clock, &reaper, ToRegistryLimits(config.limits()),
                     WireFormat());
+  // From here on probes are told that it starts.
+  Monitoring monitoring(&registry, &reaper, &clock);
+  if (absl::Status status = monitoring.Start(config.http().address());
+      !status.ok()) {
+    return Fail(status.message());
+  }
   if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
     return Fail(status.message());
   }
 
-  Server server(&registry, &reaper, &clock,
-                ToServerOptions(config, manual_clock.get()));
+  ServerOptions options = ToServerOptions(config, manual_clock.get());
+  options.call_observers.push_back(monitoring.calls());
+  Server server(&registry, &reaper, &clock, std::move(options));
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
   LogNamespaces(config);
   Log(LogLevel::kInfo, "server_started",
       {{"version", Version()},
        {"address", absl::StrJoin(server.addresses(), ",")},
+       {"http", monitoring.http_address()},
        {"namespaces", config.namespaces_size()},
        {"virtual_clock", flags.virtual_clock},
        {"limits", config.limits().ShortDebugString()},
@@ -180,10 +202,14 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
 
   Reload reload(config, [&flags] { return ReadConfig(flags); });
   AddAppliers(&registry, &server, &reload);
+  AddReloadMetrics(&reload, monitoring.metrics());
+  monitoring.readiness()->Set(Readiness::State::kServing);
   const ServiceManager manager = ServiceManager::FromEnvironment();
   manager.Ready("Serving");
   const int signal = ServeUntilSignal(signals, manager, &reload);
+  monitoring.readiness()->Set(Readiness::State::kDraining);
   Stop(signal, reload.config(), signals, manager, &server);
+  monitoring.Stop();
   return EXIT_SUCCESS;
 }
 
