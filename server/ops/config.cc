@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -15,13 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/ops/config_limits.h"
+#include "server/ops/config_listeners.h"
 #include "server/ops/log.h"
 #include "server/ops/yaml_to_proto.h"
 
 namespace timecache {
 namespace {
 
-constexpr char kDefaultAddress[] = "127.0.0.1:7171";
 constexpr char kDefaultNamespace[] = "default";
 constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr int64_t kMaxGracePeriodSeconds = 3600;
@@ -29,8 +28,7 @@ constexpr int64_t kMaxDrainDelaySeconds = 300;
 
 // Sets every field of config.proto that is unset.
 void FillDefaults(v1::ServerConfig* config) {
-  if (config->listeners().empty())
-    config->add_listeners()->set_address(kDefaultAddress);
+  FillListenerDefaults(config);
   FillLimitDefaults(config->mutable_limits());
   if (config->namespaces().empty())
     config->add_namespaces()->set_name(kDefaultNamespace);
@@ -79,26 +77,9 @@ class Validator {
   }
 
   absl::Status ValidateListeners(const v1::ServerConfig& config) const {
-    if (config.listeners_size() > kMaxListeners) {
-      return Error("listeners", absl::StrCat("has ", config.listeners_size(),
-                                             ", more than ", kMaxListeners));
-    }
-    absl::flat_hash_map<absl::string_view, int> seen;
-    for (int i = 0; i < config.listeners_size(); ++i) {
-      const std::string element = absl::StrCat("listeners[", i, "]");
-      const std::string& address = config.listeners(i).address();
-      if (address.empty())
-        return Error(element, "has no address: add address: host:port");
-      const absl::Status valid = ValidateAddress(address);
-      if (!valid.ok()) return Error(element + ".address", valid.message());
-      const auto [first, is_new] = seen.emplace(address, i);
-      if (!is_new && !absl::EndsWith(address, ":0")) {
-        return Error(
-            element + ".address",
-            absl::StrCat("the same as listeners[", first->second, "]"));
-      }
-    }
-    return absl::OkStatus();
+    const auto problem = FindListenerProblem(config);
+    if (!problem.has_value()) return absl::OkStatus();
+    return Error(problem->path, problem->what);
   }
 
   absl::Status ValidateHttp(const v1::ServerConfig& config) const {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/ops/config.h"
+#include "server/ops/config_listeners.h"
 #include "server/ops/enum_names.h"
 #include "server/ops/version.h"
 
@@ -24,6 +25,8 @@ Serves expiring maps over gRPC. Without flags: on 127.0.0.1:7171, with a namespa
 constexpr char kExamples[] = R"(examples:
   timecached
   timecached --listen 127.0.0.1:8080 --listen unix:/run/timecached.sock
+  timecached --listen 0.0.0.0:7171 --tls-cert server.crt --tls-key server.key
+  timecached --http 127.0.0.1:7172
   timecached --config timecached.yaml --log-format=json
   timecached --config timecached.yaml --check-config
   timecached --listen 127.0.0.1:0 --virtual-clock
@@ -58,6 +61,24 @@ CLI::Validator NotEmpty() {
           ""};
 }
 
+void AddTransportFlags(CLI::App* app, Flags* flags) {
+  app->add_option("--tls-cert", flags->tls_certificate,
+                  "Serve TLS on --listen with the certificate in this PEM file")
+      ->type_name("FILE")
+      ->check(NotEmpty());
+  app->add_option("--tls-key", flags->tls_key, "The certificate's private key")
+      ->type_name("FILE")
+      ->check(NotEmpty());
+  app->add_option("--tls-client-ca", flags->tls_client_ca,
+                  "Ask for clients' certificates, signed by the roots in this "
+                  "PEM file")
+      ->type_name("FILE")
+      ->check(NotEmpty());
+  app->add_flag("--allow-plaintext", flags->allow_plaintext,
+                "Serve plain text on --listen addresses that other machines "
+                "may reach");
+}
+
 void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--config", flags->config,
                   "Read the configuration from this YAML file")
@@ -68,6 +89,11 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->type_name("ADDRESS")
       ->allow_extra_args(false)
       ->check(Address());
+  app->add_option("--http", flags->http,
+                  "Serve /metrics, /healthz and /readyz over HTTP on host:port")
+      ->type_name("ADDRESS")
+      ->check(Address());
+  AddTransportFlags(app, flags);
   app->add_flag("--virtual-clock", flags->virtual_clock,
                 "Time stands still until VirtualClock.Advance");
   app->add_option("--log-level", flags->log_level,
@@ -85,6 +111,34 @@ int NumberOf(const google::protobuf::EnumDescriptor* type,
              const std::string& name) {
   const auto* value = FindEnumValue(*type, name);
   return value == nullptr ? 0 : value->number();
+}
+
+// --listen and the flags that say how to serve there.
+absl::Status SetListeners(const Flags& flags, v1::ServerConfig* config) {
+  const bool tls = !flags.tls_certificate.empty() || !flags.tls_key.empty() ||
+                   !flags.tls_client_ca.empty();
+  if (flags.listen.empty()) {
+    if (!tls && !flags.allow_plaintext) return absl::OkStatus();
+    if (!flags.config.empty()) {
+      return absl::InvalidArgumentError(
+          "command line: --tls-cert, --tls-key, --tls-client-ca and "
+          "--allow-plaintext are for addresses of --listen: add one, or write "
+          "them into the file's listeners");
+    }
+  } else {
+    config->clear_listeners();
+  }
+  for (const std::string& address : flags.listen)
+    config->add_listeners()->set_address(address);
+  for (v1::Listener& listener : *config->mutable_listeners()) {
+    listener.set_allow_plaintext(flags.allow_plaintext);
+    if (!tls) continue;
+    listener.mutable_tls()->set_certificate_file(flags.tls_certificate);
+    listener.mutable_tls()->set_key_file(flags.tls_key);
+    listener.mutable_tls()->set_client_ca_file(flags.tls_client_ca);
+  }
+  FillListenerDefaults(config);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -122,10 +176,8 @@ absl::StatusOr<v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   absl::StatusOr<v1::ServerConfig> config =
       flags.config.empty() ? DefaultConfig() : LoadConfig(flags.config);
   if (!config.ok()) return config;
-  if (!flags.listen.empty()) config->clear_listeners();
-  for (const std::string& address : flags.listen) {
-    config->add_listeners()->set_address(address);
-  }
+  if (absl::Status set = SetListeners(flags, &*config); !set.ok()) return set;
+  if (!flags.http.empty()) config->mutable_http()->set_address(flags.http);
   v1::LogConfig& log = *config->mutable_log();
   if (!flags.log_level.empty()) {
     log.set_level(static_cast<v1::LogLevel>(

@@ -15,10 +15,15 @@ namespace timecache {
 struct Flags {
   std::string config;               // path of the configuration file
   std::vector<std::string> listen;  // addresses, checked
-  bool virtual_clock = false;       // time stands still until it is advanced
-  bool check_config = false;  // check the configuration, print it, and end
-  std::string log_level;      // debug, info, warning, error
-  std::string log_format;     // text, json
+  std::string tls_certificate;      // files, for what is in listen
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool allow_plaintext = false;  // for what is in listen
+  std::string http;              // address for metrics and probes, checked
+  bool virtual_clock = false;    // time stands still until it is advanced
+  bool check_config = false;     // check the configuration, print it, and end
+  std::string log_level;         // debug, info, warning, error
+  std::string log_format;        // text, json
 };
 
 // Returns the flags, or the exit code of a process that is done: 0 after --help
@@ -32,8 +37,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 
 // The configuration that these flags ask for: the file's, or the default, with
-// the flags over it. --listen replaces all listeners of the file. Errors as
-// LoadConfig.
+// the flags over it. --listen replaces all listeners of the file; what other
+// flags say of TLS and plain text goes for those of --listen, or for the
+// default one. Errors as LoadConfig.
 absl::StatusOr<v1::ServerConfig> ConfigFromFlags(const Flags& flags);
 
 }  // namespace timecache
