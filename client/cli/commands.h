@@ -13,6 +13,7 @@ void AddScanCommand(CLI::App& app, Context& context);
 void AddWatchCommand(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddBenchCommand(CLI::App& app, Context& context);
+void AddHealthCommand(CLI::App& app, Context& context);
 // ns create, get, list, update, delete, rotate
 void AddNamespaceCommands(CLI::App& app, Context& context);
 // ns groups, group-create, group-update, group-delete: below `ns`.

@@ -62,6 +62,7 @@ int Main(int argc, char** argv) {
   AddWatchCommand(app, context);
   AddLoadCommand(app, context);
   AddBenchCommand(app, context);
+  AddHealthCommand(app, context);
   AddNamespaceCommands(app, context);
   try {
     app.parse(argc, argv);
