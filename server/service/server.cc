@@ -81,15 +81,28 @@ absl::Status Server::Start() {
   if (reflection_service_ != nullptr) {
     builder.RegisterService(reflection_service_.get());
   }
-  for (const std::string& address : options_.addresses) {
-    const absl::Status status =
-        acceptor_.Listen(address, grpc::InsecureServerCredentials(), &builder);
+  options_.credentials.resize(options_.addresses.size());
+  for (size_t i = 0; i < options_.addresses.size(); ++i) {
+    const absl::Status status = acceptor_.Listen(
+        options_.addresses[i],
+        options_.credentials[i] != nullptr ? options_.credentials[i]
+                                           : grpc::InsecureServerCredentials(),
+        &builder);
     if (!status.ok()) return status;
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr)
     return absl::UnavailableError("cannot start the gRPC server");
   addresses_ = acceptor_.addresses();
+  if (!options_.health_address.empty()) {
+    health_server_ = std::make_unique<HealthServer>();
+    const absl::Status status = health_server_->Start(options_.health_address);
+    if (!status.ok()) {
+      health_server_.reset();
+      return status;
+    }
+    health_address_ = health_server_->address();
+  }
   acceptor_.Start();
   keep_awake_ = std::make_unique<KeepAwake>(server_.get());
   return absl::OkStatus();
@@ -98,6 +111,7 @@ absl::Status Server::Start() {
 void Server::SetNotServing() {
   draining_.store(true, std::memory_order_relaxed);
   server_->GetHealthCheckService()->SetServingStatus(false);
+  if (health_server_ != nullptr) health_server_->SetNotServing();
 }
 
 DrainReport Server::Drain(int64_t grace_us) {
@@ -119,6 +133,7 @@ DrainReport Server::Drain(int64_t grace_us) {
   report.in_time = std::chrono::system_clock::now() < deadline;
   server_->Wait();
   server_.reset();
+  health_server_.reset();
   return report;
 }
 

@@ -21,6 +21,7 @@
 #include "server/service/access.h"
 #include "server/service/call_gate.h"
 #include "server/service/connection_acceptor.h"
+#include "server/service/health_server.h"
 #include "server/service/keep_awake.h"
 #include "server/service/namespace_service.h"
 #include "server/service/open_streams.h"
@@ -35,6 +36,10 @@ namespace timecache {
 struct ServerOptions {
   // host:port or unix:/path, at least one.
   std::vector<std::string> addresses;
+  // How each of them speaks; null, and where there are fewer: plain text.
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials;
+  // Where health alone is served, in plain text. Empty: nowhere.
+  std::string health_address;
   int64_t max_watchers = 10'000;
   ServerLimits limits;
   // Set: VirtualClock is served on it. Not owned; the same that everything else
@@ -78,6 +83,8 @@ class Server {
 
   // Where it listens, with the ports that were taken for port 0.
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // Empty without a listener for health.
+  const std::string& health_address() const { return health_address_; }
 
   // To it, once it serves, without a socket.
   std::shared_ptr<grpc::Channel> InProcessChannel() {
@@ -99,7 +106,8 @@ class Server {
   // watermark and end with OK; pipelines answer what they have read and end
   // with UNAVAILABLE; their clients get a second to read that; new calls are
   // refused with UNAVAILABLE; calls in flight finish. What is not done after
-  // `grace_us` is cancelled.
+  // `grace_us` is cancelled. Probes of the listener for health are answered to
+  // the end.
   DrainReport Drain(int64_t grace_us);
 
  private:
@@ -120,8 +128,10 @@ class Server {
   std::unique_ptr<VirtualClockService> virtual_clock_service_;
   std::unique_ptr<ReflectionService> reflection_service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<HealthServer> health_server_;
   std::unique_ptr<KeepAwake> keep_awake_;
   std::vector<std::string> addresses_;
+  std::string health_address_;
 };
 
 }  // namespace timecache

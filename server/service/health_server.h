@@ -1,0 +1,46 @@
+// Health for probes, on a port of its own.
+
+#ifndef TIMECACHED_SERVER_SERVICE_HEALTH_SERVER_H_
+#define TIMECACHED_SERVER_SERVICE_HEALTH_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/service/connection_acceptor.h"
+
+namespace timecache {
+
+// Serves grpc.health.v1.Health and nothing else, in plain text, for probes that
+// have no certificate. Start, SetServing and the destructor are called by one
+// thread. Costs one more gRPC server, which shares the threads of the first.
+class HealthServer {
+ public:
+  static constexpr int kMaxConnections = 128;
+  static constexpr int kMaxCallsPerConnection = 16;
+  static constexpr int kMaxMetadataBytes = 4 << 10;
+  static constexpr int kMaxRequestBytes = 1 << 10;
+
+  HealthServer();
+  // Ends open watches of health.
+  ~HealthServer();
+  HealthServer(const HealthServer&) = delete;
+  HealthServer& operator=(const HealthServer&) = delete;
+
+  // Says SERVING from now on. Errors as ConnectionAcceptor::Listen.
+  absl::Status Start(const std::string& address);
+  void SetNotServing();
+
+  // With the port that was taken.
+  std::string address() const { return acceptor_.addresses().front(); }
+
+ private:
+  ConnectionAcceptor acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_HEALTH_SERVER_H_
