@@ -1,7 +1,7 @@
 #include "server/ops/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,17 +12,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/ops/log_sink.h"
 
 namespace timecache {
 namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
 
+// Never destroyed: a thread may log while the process ends.
+const std::shared_ptr<LogSink>& StandardError() {
+  static const auto& sink = *new std::shared_ptr<LogSink>(
+      std::make_shared<LogSink>(STDERR_FILENO, [](uint64_t dropped) {
+        return FormatLogLine(log_format, absl::Now(), LogLevel::kWarning,
+                             "log_lines_dropped", {{"lines", dropped}});
+      }));
+  return sink;
+}
+
 // One line per message, and nothing but the message: the form is
 // FormatLogLine's.
 std::shared_ptr<spdlog::logger> MakeLogger() {
-  auto logger = std::make_shared<spdlog::logger>(
-      "timecached", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("timecached", StandardError());
   logger->set_pattern("%v");
   logger->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::trace);
@@ -109,6 +119,8 @@ void SetLogging(LogLevel least_level, LogFormat format) {
   log_format = format;
   Logger().set_level(ToSpdlog(least_level));
 }
+
+uint64_t DroppedLogLines() { return StandardError()->dropped(); }
 
 void Log(LogLevel level, std::string_view event, LogFields fields) {
   spdlog::logger& logger = Logger();

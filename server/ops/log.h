@@ -66,13 +66,17 @@ struct LogField {
 };
 using LogFields = std::initializer_list<LogField>;
 
-// Sets what is logged, once at the start and before any other thread logs.
-// Without it: kInfo and up, as text.
+// Sets what is logged from now on. Without it: kInfo and up, as text.
+// Thread-safe.
 void SetLogging(LogLevel least_level, LogFormat format);
 
 // Writes the event, if its level is logged. Thread-safe; lines of several
-// threads do not mix. Blocks as long as standard error does; never throws.
+// threads do not mix. Never waits for a reader of standard error: what it does
+// not take is dropped, see log_sink.h. Never throws.
 void Log(LogLevel level, std::string_view event, LogFields fields = {});
+
+// Lines so far that standard error did not take. Thread-safe.
+uint64_t DroppedLogLines();
 
 // The line that Log writes, without its end.
 std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
