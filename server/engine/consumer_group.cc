@@ -228,16 +228,19 @@ int64_t ConsumerGroup::NextDueUs() const {
   return closed_ ? kNeverUs : std::min(ledger_.DueUs(), turns_.due_us());
 }
 
-bool ConsumerGroup::Advance(int64_t now_us, size_t max_doomed,
+bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
                             std::vector<Delivery>* doomed) {
   absl::MutexLock lock(&mu_);
   if (closed_) return false;
   bool more = ledger_.PassTime(now_us);
   ledger_.Trim();
-  while (doomed->size() < max_doomed) {
+  while (room->events > 0 && room->bytes > 0) {
     const UnsettledEvent* const event = ledger_.ClaimDoomed();
     if (event == nullptr) break;
     doomed->push_back(event->ToDelivery());
+    --room->events;
+    room->bytes -=
+        static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
   }
   more = more || ledger_.HasDoomed();
   WakeOthers();

@@ -95,9 +95,9 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
   // Turns time-outs and delays that are over into events to be given out, and
   // drops what is beyond max_backlog_bytes. Adds to `doomed` events that have
-  // been given out in vain, up to `max_doomed` there: each must come back in
+  // been given out in vain, and takes their room: each must come back in
   // EndDeadLetter. Returns whether there is more to do now.
-  bool Advance(int64_t now_us, size_t max_doomed, std::vector<Delivery>* doomed)
+  bool Advance(int64_t now_us, DoomedRoom* room, std::vector<Delivery>* doomed)
       ABSL_LOCKS_EXCLUDED(mu_);
   void EndDeadLetter(uint64_t event_id, bool done, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -202,11 +202,10 @@ bool ConsumerGroups::Advance(int64_t now_us) {
     to_map = dead_letter_map_;
   }
   bool more = false;
-  size_t room = kMaxDeadLetters;
+  DoomedRoom room = {kMaxDeadLetters, kMaxDeadLetterBytes};
   for (const auto& group : groups) {
     std::vector<Delivery> doomed;
-    more = group->Advance(now_us, room, &doomed) || more;
-    room -= doomed.size();
+    more = group->Advance(now_us, &room, &doomed) || more;
     if (doomed.empty()) continue;
     absl::MutexLock lock(&sink_mu_);
     for (const Delivery& delivery : doomed) {

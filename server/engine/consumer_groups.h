@@ -29,6 +29,8 @@ class ConsumerGroups {
   static constexpr size_t kMaxGroups = 64;
   // Dead letters that one Advance tries to put.
   static constexpr int kMaxDeadLetters = 1'024;
+  // And most bytes of their keys and values, but for a single larger one.
+  static constexpr int64_t kMaxDeadLetterBytes = int64_t{4} << 20;
 
   // Puts a dead letter where the map's options say; the engine's Registry does
   // it, as it knows the other maps. `value` is the event as its format writes

@@ -66,6 +66,13 @@ struct Delivery {
   ExpiredEvent event() const { return batch->event(index); }
 };
 
+// How many events one turn may take out as dead letters, and most bytes of
+// them, but for a single larger one.
+struct DoomedRoom {
+  int events = 0;
+  int64_t bytes = INT64_MAX;
+};
+
 enum class SettleAction { kAck, kNack, kPutBack };
 
 struct Settlement {

@@ -298,10 +298,31 @@ TEST(GroupSettleTest, GivesTheDeadLettersThatThereIsRoomFor) {
   EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
   member->Leave();
   std::vector<Delivery> doomed;
-  EXPECT_TRUE(harness.group().Advance(harness.now_us(), 2, &doomed));
+  DoomedRoom room = {2};
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
   EXPECT_THAT(doomed, SizeIs(2));
-  EXPECT_TRUE(harness.group().Advance(harness.now_us(), 2, &doomed));
-  EXPECT_FALSE(harness.group().Advance(harness.now_us(), 3, &doomed));
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
+  room = {1};
+  EXPECT_FALSE(harness.group().Advance(harness.now_us(), &room, &doomed));
+  EXPECT_THAT(doomed, SizeIs(3));
+}
+
+TEST(GroupSettleTest, GivesTheDeadLettersWhoseBytesThereIsRoomFor) {
+  GroupHarness harness(WithAckTimeout(kSecond, 1));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a", "b", "c"});
+  EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
+  member->Leave();
+  std::vector<Delivery> doomed;
+  // One takes all the room, however large it is.
+  DoomedRoom room = {10, 1};
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
+  EXPECT_THAT(doomed, SizeIs(1));
+  EXPECT_EQ(room.events, 9);
+  EXPECT_LE(room.bytes, 0);
+  room = {10, 1 << 20};
+  EXPECT_FALSE(harness.group().Advance(harness.now_us(), &room, &doomed));
   EXPECT_THAT(doomed, SizeIs(3));
 }
 
