@@ -50,6 +50,12 @@ void ServerLimits::Apply(grpc::ServerBuilder* builder) const {
   const auto set = [builder](const char* name, int value) {
     builder->AddChannelArgument(name, value);
   };
+  // gRPC 1.51 looks at a message's size only when it has unpacked all of it, a
+  // thousand times what came: a call that brings a compressed one ends with
+  // UNIMPLEMENTED.
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS, max_calls_per_connection);
   set(GRPC_ARG_MAX_METADATA_SIZE, max_metadata_bytes);
   if (max_connection_age > absl::ZeroDuration()) {

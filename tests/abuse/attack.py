@@ -1,0 +1,92 @@
+"""What an attack is, and how it is run."""
+
+import dataclasses
+import time
+
+from abuse.processes import Honest, Server, expect, wait_until
+from abuse.wire import Wire
+
+# After an attack a server may have this much more than before.
+MAX_MORE_FDS = 16
+MAX_MORE_MIB = 256
+
+ATTACKS = {}
+
+
+@dataclasses.dataclass
+class Attack:
+    """A function of a World; how its server is started; what it may cost."""
+    name: str
+    group: str
+    run: object
+    config: str = ""
+    wrapper: tuple = ()
+    max_more_mib: int = MAX_MORE_MIB
+    # The honest client may have failed calls meanwhile.
+    may_disturb: bool = False
+    # It starts its own servers.
+    alone: bool = False
+
+
+def attack(**options):
+    """Registers a function under its name, in the group of its module."""
+    def register(function):
+        group = function.__module__.rsplit(".", 1)[1]
+        ATTACKS[function.__name__] = Attack(
+            name=function.__name__, group=group, run=function, **options)
+        return function
+    return register
+
+
+class World:
+    """One server, its honest client, and the scale of the attack."""
+
+    def __init__(self, binary, full, server=None):
+        self.binary, self.full, self.server = binary, full, server
+
+    def scale(self, small, full):
+        return full if self.full else small
+
+    def connect(self, **options):
+        return Wire(self.server.address, **options)
+
+
+def run(found, binary, full):
+    """One line for people; raises Failed."""
+    began = time.monotonic()
+    if found.alone:
+        said = found.run(World(binary, full))
+        return f"{found.name}: {said} [{time.monotonic() - began:.1f} s]"
+    server = Server(binary, found.config, found.wrapper)
+    honest = None
+    try:
+        honest = Honest(server.address)
+        quiet = honest.check()
+        before = server.usage()
+        said = found.run(World(binary, full, server))
+        server.expect_alive()
+        after_attack = honest.check()
+        wait_until(lambda: (server.usage() or before)["fds"] <= before["fds"] + MAX_MORE_FDS,
+                   "the attack's connections are closed")
+        after = server.usage()
+        server.expect_alive()
+        expect(after["rss_mib"] <= before["rss_mib"] + found.max_more_mib,
+               f"{before['rss_mib']} -> {after['rss_mib']} MiB after: {said}")
+        failures = after_attack["failures"]
+        expect(found.may_disturb or not failures,
+               f"the honest client failed {len(failures)} times ({failures[:2]}): {said}")
+        line = (f"{found.name}: {said}. honest: {after_attack['calls']} puts+gets, "
+                f"{len(failures)} failed, p50 {after_attack['p50_ms']:.1f} "
+                f"p99 {after_attack['p99_ms']:.1f} max {after_attack['max_ms']:.0f} ms "
+                f"(quiet p50 {quiet['p50_ms']:.1f}), {after_attack['events']} events. "
+                f"server: RSS {before['rss_mib']} -> {after['rss_mib']} MiB "
+                f"(peak {after['peak_mib']}), fds {before['fds']} -> {after['fds']}, "
+                f"threads {before['threads']} -> {after['threads']}, "
+                f"CPU {after['cpu_s'] - before['cpu_s']:.1f} s "
+                f"[{time.monotonic() - began:.1f} s]")
+    finally:
+        if honest is not None:
+            honest.stop()
+        code = server.stop()
+    expect(code == 0, f"after {found.name} the server stops with {code}")
+    return line

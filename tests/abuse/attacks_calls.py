@@ -1,0 +1,177 @@
+"""gRPC: messages that are cut, forged, too large, or very much work."""
+
+import collections
+import gzip
+
+from abuse import messages, wire
+from abuse.attack import attack
+from abuse.processes import expect
+from abuse.wire import Closed, frame
+
+MIB = 1 << 20
+
+
+def call(world, data, method="Put", patience=wire.PATIENCE_SECONDS, **headers):
+    """How a call ends whose request's bytes are these, with all window updates."""
+    with world.connect() as connection:
+        connection.send(frame(wire.HEADERS, wire.END_HEADERS, 1, wire.block(
+            wire.request_headers(wire.SERVICE + method, **headers))))
+        return send_body(connection, data, patience)
+
+
+def send_body(connection, data, patience):
+    """Keeps to the windows, as the kernel of a proxy would."""
+    window = {0: 65_535, 1: 65_535}
+    initial, sent = 65_535, 0
+    try:
+        while sent < len(data) or not data:
+            room = min(window[0], window[1], 16_384, len(data) - sent)
+            last = sent + room == len(data)
+            if room > 0 or last:
+                connection.send(frame(wire.DATA, wire.END_STREAM if last else 0, 1,
+                                      data[sent:sent + room]))
+                sent += room
+                window = {k: v - room for k, v in window.items()}
+                if last:
+                    break
+                continue
+            kind, flags, stream, body = connection.read_frame(patience)
+            if kind == wire.WINDOW:
+                window[stream] = window.get(stream, 0) + int.from_bytes(body, "big")
+            elif kind == wire.SETTINGS and not flags & 1:
+                for at in range(0, len(body), 6):
+                    if int.from_bytes(body[at:at + 2], "big") == 4:
+                        now = int.from_bytes(body[at + 2:at + 6], "big")
+                        window[1] += now - initial
+                        initial = now
+            elif kind == wire.HEADERS and stream == 1:
+                headers = dict(connection.decoder.decode(body))
+                if "grpc-status" in headers:
+                    return f"status {headers['grpc-status']} " \
+                           f"{headers.get('grpc-message', '')}"
+            elif kind == wire.RST and stream == 1:
+                return f"reset {int.from_bytes(body, 'big')}"
+        return connection.result(patience=patience)
+    except Closed:
+        return "closed"
+    except TimeoutError:
+        return "silence"
+
+
+PUT = messages.put(b"key", b"value")
+GZIP = {"extra": [("grpc-encoding", "gzip")]}
+MALFORMED = {
+    "nothing": (b"", {}),
+    "a message cut short": (wire.message(PUT, length=100), {}),
+    "a prefix cut short": (b"\x00\x00", {}),
+    "a length of 4 GiB": (wire.message(PUT, length=0xFFFFFFFF), {}),
+    "two messages": (wire.message(PUT) * 2, {}),
+    "no message but bytes": (b"\xff" * 1000, {}),
+    "not a protobuf": (wire.message(b"\xff" * 1000), {}),
+    "compressed flag without encoding": (wire.message(PUT, compressed=True), {}),
+    "compressed flag of 7": (b"\x07" + wire.message(PUT)[1:], {}),
+    "bad gzip": (wire.message(b"\x1f\x8b" + b"x" * 100, compressed=True), GZIP),
+    "gzip cut short": (wire.message(gzip.compress(PUT)[:-9], compressed=True), GZIP),
+    "an unknown encoding":
+        (wire.message(PUT, compressed=True), {"extra": [("grpc-encoding", "zap")]}),
+    "a content type of JSON": (wire.message(PUT), {"replace": {"content-type":
+                                                              "application/json"}}),
+    "no content type": (wire.message(PUT), {"replace": {"content-type": None}}),
+    "a timeout of nothing": (wire.message(PUT), {"extra": [("grpc-timeout", "0n")]}),
+    "no key": (wire.message(messages.field(1, wire.NAMESPACE)), {}),
+    "a key of 1 MiB": (wire.message(messages.put(b"k" * MIB, b"")), {}),
+    "unknown fields": (wire.message(b"".join(
+        messages.field(1000 + i, b"x") for i in range(100_000)) + b"\xff"), {}),
+    "groups 10,000 deep": (wire.message(messages.varint(999 << 3 | 3) * 10_000), {}),
+    "entries 10,000 deep": (wire.message(b"\x22" * 20_000), {}),
+    "bad UTF-8": (wire.message(messages.field(1, b"\xff\xfe") + messages.field(2, b"k")), {}),
+    "a negative ttl": (wire.message(messages.put(b"k", b"v") + messages.field(
+        4, b"\x08" + b"\xff" * 9 + b"\x01")), {}),
+    "a message of 16 MiB + 65 KiB": (wire.message(messages.put(b"k", b"v" * (16 * MIB +
+                                                                            (65 << 10)))), {}),
+}
+
+
+@attack()
+def malformed_calls(world):
+    said = collections.Counter()
+    for name, (data, headers) in MALFORMED.items():
+        answer = call(world, data, patience=10, **headers)
+        said[" ".join(answer.split()[:2])] += 1
+        expect(name in ("unknown fields", "no content type", "two messages")
+               or not answer.startswith("status 0"), f"{name} was accepted: {answer}")
+        expect(world.server.alive(), f"the server died of: {name}")
+    return f"{len(MALFORMED)} malformed calls: {dict(said)}"
+
+
+@attack()
+def unknown_methods(world):
+    said = {name: call(world, wire.message(b""), method=name, patience=5).split(" ", 2)[:2]
+            for name in ("Nothing", "", "Put/", "../Put", "P" * 4000)}
+    expect(all(one[:2] == ["status", "12"] for one in said.values()), f"{said}")
+    return f"{len(said)} unknown methods: all UNIMPLEMENTED"
+
+
+@attack(max_more_mib=512)
+def gzip_bomb(world):
+    """1 GiB of zeros in 1 MiB: it must not be unpacked beyond the message's limit."""
+    size = world.scale(256, 1024) * MIB
+    bomb = gzip.compress(bytes(size), 9)
+    body = messages.field(1, wire.NAMESPACE) + messages.field(2, b"bomb")
+    before = world.server.usage()
+    plain = call(world, wire.message(gzip.compress(body + messages.field(3, b"v")),
+                                     compressed=True), **GZIP)
+    expect(plain.startswith("status 0"), f"a small gzip: {plain}")
+    said = [call(world, wire.message(bomb, compressed=True), **GZIP)
+            for _ in range(world.scale(2, 10))]
+    expect(not any(one.startswith("status 0") for one in said), "a bomb was accepted")
+    after = world.server.usage()
+    return f"{len(said)} gzip bombs, {len(bomb) // 1024} KiB to {size // MIB} MiB: {said[0]}; " \
+           f"peak {before['peak_mib']} -> {after['peak_mib']} MiB, " \
+           f"CPU {after['cpu_s'] - before['cpu_s']:.1f} s"
+
+
+@attack(max_more_mib=1024)
+def large_calls(world):
+    """The largest that are allowed, and batches beyond it."""
+    small = [(b"k%d" % i, b"v" * 4000) for i in range(4_096)]
+    batch = call(world, wire.message(messages.execute(small)), method="Execute")
+    expect(batch.startswith("status 0"), f"a batch of 4,096: {batch}")
+    more = call(world, wire.message(messages.execute([(b"k", b"v")] * 4_097)), method="Execute")
+    expect(more.startswith("status 3"), f"a batch of 4,097: {more}")
+    huge = call(world, wire.message(messages.execute([(b"k", b"v")] * 1_000_000)),
+                method="Execute")
+    expect(huge.startswith("status 3"), f"a batch of 1,000,000: {huge}")
+    one = call(world, wire.message(messages.put(b"k", b"v" * 16 * MIB)))
+    return f"a batch of 4,096 with 16 MiB: {batch}; of 4,097: {more.split()[1]}; of " \
+           f"1,000,000: {huge.split()[1]}; a value of 16 MiB: {' '.join(one.split()[:2])}"
+
+
+@attack(max_more_mib=1024)
+def large_requests_unfinished(world):
+    """Many begin a request of 16 MiB and send all but its end."""
+    count = world.scale(10, 100)
+    data = wire.message(b"x" * (16 * MIB))[:8 * MIB]
+    held = []
+    for _ in range(count):
+        connection = world.connect()
+        connection.send(frame(wire.HEADERS, wire.END_HEADERS, 1, wire.block(
+            wire.request_headers(wire.SERVICE + "Put"))))
+        connection.socket.settimeout(1)
+        held.append(connection)
+        sent = 0
+        try:
+            while sent < len(data):
+                kind, _, stream, body = connection.read_frame(0.05)
+                if kind == wire.WINDOW and stream == 0:
+                    room = min(int.from_bytes(body, "big"), len(data) - sent)
+                    for at in range(sent, sent + room, 16_384):
+                        connection.send(frame(wire.DATA, 0, 1,
+                                              data[at:min(at + 16_384, sent + room)]))
+                    sent += room
+        except (TimeoutError, Closed):
+            pass
+    during = world.server.usage()["rss_mib"]
+    for connection in held:
+        connection.close()
+    return f"{count} requests of 16 MiB begun and left: RSS {during} MiB meanwhile"

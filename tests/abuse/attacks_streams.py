@@ -1,0 +1,141 @@
+"""Streams that are asked for and never read."""
+
+import time
+
+from abuse import messages, wire
+from abuse.attack import attack
+from abuse.honest import Channel
+from abuse.processes import expect
+from abuse.wire import frame
+
+VALUE = b"v" * 100
+
+
+def _ask(connection, method, body, end=True, stream=1):
+    connection.send(frame(wire.HEADERS, wire.END_HEADERS, stream, wire.block(
+        wire.request_headers(wire.SERVICE + method))) +
+        frame(wire.DATA, wire.END_STREAM if end else 0, stream, wire.message(body)))
+
+
+def fill(world, count, prefix=b"fill"):
+    """Puts so many entries of 100 B, in batches, as an honest writer would."""
+    size = 1_000
+    channel = Channel(world.server.address)
+    try:
+        for at in range(0, count, size):
+            batch = messages.execute((b"%s%d" % (prefix, at + i), VALUE) for i in range(size))
+            stream = channel.http.get_next_available_stream_id()
+            channel.http.send_headers(stream, wire.request_headers(wire.SERVICE + "Execute"))
+            _send_all(channel, stream, wire.message(batch))
+            for _ in channel.messages(stream):
+                pass
+    finally:
+        channel.close()
+
+
+def _send_all(channel, stream, data):
+    while data:
+        room = min(channel.http.local_flow_control_window(stream), len(data),
+                   channel.http.max_outbound_frame_size)
+        if room:
+            channel.http.send_data(stream, data[:room], end_stream=room == len(data))
+            data = data[room:]
+        channel.socket.sendall(channel.http.data_to_send())
+        if not room:
+            channel.http.receive_data(channel.socket.recv(1 << 16))
+            channel.socket.sendall(channel.http.data_to_send())
+
+
+@attack(max_more_mib=1024)
+def stalled_watchers(world):
+    """A window of 0, while many entries die."""
+    watchers, deaths = world.scale(100, 1_000), world.scale(20_000, 1_000_000)
+    connections = []
+    for i in range(watchers // 10):
+        connection = world.connect(window=0)
+        for stream in range(1, 21, 2):
+            _ask(connection, "WatchExpired", messages.watch(0.05), stream=stream)
+        connections.append(connection)
+    fill(world, deaths)
+    # They die within 5 s and a bucket.
+    time.sleep(6)
+    rss = world.server.usage()["rss_mib"]
+    for connection in connections:
+        connection.close()
+    return f"{watchers} watchers with a window of 0 while {deaths:,} died: RSS {rss} MiB"
+
+
+@attack(max_more_mib=1024)
+def stalled_scans(world):
+    entries, scans = world.scale(20_000, 200_000), world.scale(50, 500)
+    fill(world, entries)
+    connections = []
+    for _ in range(scans):
+        connection = world.connect(window=0)
+        _ask(connection, "Scan", messages.scan())
+        connections.append(connection)
+    time.sleep(1)
+    usage = world.server.usage()
+    for connection in connections:
+        connection.close()
+    return f"{scans} scans that never read: RSS {usage['rss_mib']} MiB, " \
+           f"{usage['threads']} threads meanwhile"
+
+
+@attack(max_more_mib=1024)
+def stalled_pipelines(world):
+    """Batches are sent as far as windows go, and no answer is read."""
+    count = world.scale(20, 200)
+    batch = wire.message(messages.execute([(b"p%d" % i, VALUE) for i in range(100)]))
+    connections = []
+    for _ in range(count):
+        connection = world.connect(window=0)
+        connection.send(frame(wire.HEADERS, wire.END_HEADERS, 1, wire.block(
+            wire.request_headers(wire.SERVICE + "Pipeline"))))
+        for _ in range(4):
+            connection.send(frame(wire.DATA, 0, 1, batch))
+        connections.append(connection)
+    time.sleep(1)
+    usage = world.server.usage()
+    for connection in connections:
+        connection.close()
+    return f"{count} pipelines whose answers are never read: RSS {usage['rss_mib']} MiB, " \
+           f"{usage['threads']} threads meanwhile"
+
+
+@attack(config="limits: {max_watchers: 20}\n")
+def too_many_watchers(world):
+    with world.connect() as connection:
+        connection.wait_for_settings()
+        for stream in range(1, 101, 2):
+            _ask(connection, "WatchExpired", messages.watch(), stream=stream)
+        refused = 0
+        for _ in range(31):
+            while True:
+                kind, _, _, body = connection.read_frame()
+                if kind == wire.HEADERS:
+                    headers = dict(connection.decoder.decode(body))
+                    if headers.get("grpc-status") == "8":
+                        refused += 1
+                        break
+    expect(refused == 31, f"{refused} refused")
+    return "50 watches at max_watchers 20, one honest: 31 refused"
+
+
+@attack(max_more_mib=512)
+def answers_unread(world):
+    """Gets of a large value, as many as windows take, and none is read."""
+    fill(world, 1_000)
+    count, calls = world.scale(20, 200), 100
+    connections = []
+    for _ in range(count):
+        connection = world.connect(window=0)
+        for i in range(calls):
+            _ask(connection, "Get", messages.get(b"fill1"), stream=2 * i + 1)
+        connections.append(connection)
+    time.sleep(1)
+    usage = world.server.usage()
+    for connection in connections:
+        connection.close()
+    return f"{count * calls:,} gets whose answers are never read: RSS {usage['rss_mib']} MiB, " \
+           f"{usage['threads']} threads meanwhile"
