@@ -22,6 +22,7 @@
 #include "server/engine/registry.h"
 #include "server/ops/config.h"
 #include "server/ops/configured_namespaces.h"
+#include "server/ops/file_watch.h"
 #include "server/ops/flags.h"
 #include "server/ops/log.h"
 #include "server/ops/monitoring.h"
@@ -29,6 +30,7 @@
 #include "server/ops/reload.h"
 #include "server/ops/service_manager.h"
 #include "server/ops/signals.h"
+#include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
 #include "server/service/event_codec.h"
 #include "server/service/server.h"
@@ -87,6 +89,7 @@ ServerOptions ToServerOptions(const v1::ServerConfig& config,
   options.max_watchers = config.limits().max_watchers();
   options.virtual_clock = virtual_clock;
   options.observer = LogNamespace;
+  options.health_address = config.health_address();
   options.version = Version();
   return options;
 }
@@ -124,6 +127,19 @@ void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
       {}, [reload] {
         return static_cast<double>(reload->state().loaded_at_us) / 1e6;
       });
+}
+
+void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics) {
+  const size_t listeners = tls->states().size();
+  for (size_t i = 0; i < listeners; ++i) {
+    metrics->AddGauge(
+        {"timecache_tls_certificate_expiry_timestamp_seconds",
+         "When the listener's certificate expires, in seconds since 1970."},
+        {{"address", tls->states()[i].address}}, [tls, i] {
+          return static_cast<double>(
+              absl::ToUnixSeconds(tls->states()[i].not_after));
+        });
+  }
 }
 
 // Returns the signal that ends it.
@@ -187,6 +203,10 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
 
   ServerOptions options = ToServerOptions(config, manual_clock.get());
   options.call_observers.push_back(monitoring.calls());
+  FileWatch files;
+  const auto tls = TlsListeners::Create(config, &files);
+  if (!tls.ok()) return Fail(tls.status().message());
+  options.credentials = (*tls)->credentials();
   Server server(&registry, &reaper, &clock, std::move(options));
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
@@ -194,6 +214,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   Log(LogLevel::kInfo, "server_started",
       {{"version", Version()},
        {"address", absl::StrJoin(server.addresses(), ",")},
+       {"health", server.health_address()},
        {"http", monitoring.http_address()},
        {"namespaces", config.namespaces_size()},
        {"virtual_clock", flags.virtual_clock},
@@ -202,7 +223,9 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
 
   Reload reload(config, [&flags] { return ReadConfig(flags); });
   AddAppliers(&registry, &server, &reload);
+  reload.Also([&files] { files.Check(); });
   AddReloadMetrics(&reload, monitoring.metrics());
+  AddTlsMetrics(tls->get(), monitoring.metrics());
   monitoring.readiness()->Set(Readiness::State::kServing);
   const ServiceManager manager = ServiceManager::FromEnvironment();
   manager.Ready("Serving");
