@@ -1,0 +1,48 @@
+// How much memory this process may have.
+
+#ifndef TIMECACHED_SERVER_OPS_SYSTEM_MEMORY_H_
+#define TIMECACHED_SERVER_OPS_SYSTEM_MEMORY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+
+// The engine gets this much of the machine's memory or the control group's: the
+// rest is for gRPC, threads, and what the allocator cannot use.
+inline constexpr int kMemoryPercent = 80;
+// Of RLIMIT_AS, which counts addresses, used or not, as those of stacks.
+inline constexpr int kAddressSpacePercent = 50;
+
+// Where to look; tests say where else.
+struct MemorySources {
+  // Before /proc and /sys.
+  std::string root;
+  // As getrlimit gives it; 0: ask there.
+  uint64_t address_space_bytes = 0;
+};
+
+// What the engine may hold, and gRPC beside it; 0: no limit.
+struct MemoryPlan {
+  int64_t engine_bytes = 0;
+  int64_t grpc_bytes = 0;
+  // What it follows from: "limits.max_memory_bytes", "MemTotal", "cgroup" or
+  // "RLIMIT_AS"; "none" where nothing can be found out.
+  std::string source;
+};
+
+// What the configuration says, or else what is left by the least of the
+// machine's memory, the control group's limit (v2 or v1, its own or one above
+// it) and RLIMIT_AS.
+MemoryPlan PlanMemory(const v1::ServerLimits& limits,
+                      const MemorySources& sources = {});
+
+// Keeps the allocator from setting aside 64 MiB of addresses for each thread
+// where RLIMIT_AS has no room for that. To be called before there are threads.
+void FitAllocatorToAddressSpace();
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OPS_SYSTEM_MEMORY_H_

@@ -1,0 +1,105 @@
+// The default of limits.max_memory_bytes, from files as Linux has them.
+#include "server/ops/system_memory.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace timecache {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr uint64_t kNoLimit = UINT64_MAX;
+
+class SystemMemoryTest : public ::testing::Test {
+ protected:
+  SystemMemoryTest() {
+    std::string path = ::testing::TempDir() + "/system_memory_test.XXXXXX";
+    EXPECT_NE(mkdtemp(path.data()), nullptr);
+    sources_.root = path;
+    sources_.address_space_bytes = kNoLimit;
+    Write("/proc/meminfo",
+          "MemTotal:       10485760 kB\nMemFree:         1048576 kB\n");
+  }
+  ~SystemMemoryTest() override { std::filesystem::remove_all(sources_.root); }
+
+  void Write(const std::string& path, const std::string& text) {
+    const std::filesystem::path to = sources_.root + path;
+    std::filesystem::create_directories(to.parent_path());
+    std::ofstream(to) << text;
+  }
+  void Expect(int64_t bytes, const std::string& source) {
+    const MemoryPlan plan = PlanMemory(v1::ServerLimits(), sources_);
+    EXPECT_EQ(plan.source, source);
+    // A percent is taken of whole hundreds.
+    EXPECT_NEAR(static_cast<double>(plan.engine_bytes),
+                static_cast<double>(bytes), 100);
+  }
+
+  MemorySources sources_;
+};
+
+TEST_F(SystemMemoryTest, IsTheMachinesWhereNothingElseIsLess) {
+  Expect(8 * kGiB, "MemTotal");
+  Write("/proc/self/cgroup", "0::/\n");
+  Write("/sys/fs/cgroup/memory.max", "max\n");
+  Expect(8 * kGiB, "MemTotal");
+}
+
+TEST_F(SystemMemoryTest, IsTheLeastOfTheControlGroupAndThoseAboveIt) {
+  Write("/proc/self/cgroup", "0::/system.slice/timecached.service\n");
+  Write("/sys/fs/cgroup/system.slice/timecached.service/memory.max", "max\n");
+  Write("/sys/fs/cgroup/system.slice/memory.max", "5368709120\n");
+  Expect(4 * kGiB, "cgroup");
+  Write("/sys/fs/cgroup/system.slice/timecached.service/memory.max",
+        "2684354560\n");
+  Expect(2 * kGiB, "cgroup");
+}
+
+TEST_F(SystemMemoryTest, FindsAContainersLimitAtTheRoot) {
+  Write("/proc/self/cgroup", "0::/../../pod7/abc\n");
+  Write("/sys/fs/cgroup/memory.max", "1342177280\n");
+  Expect(kGiB, "cgroup");
+}
+
+TEST_F(SystemMemoryTest, KnowsControlGroupsOfVersion1) {
+  Write("/proc/self/cgroup",
+        "5:cpu,cpuacct:/a\n4:hugetlb,memory:/docker/abc\n1:name=systemd:/a\n");
+  Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  Expect(8 * kGiB, "MemTotal");
+  Write("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes",
+        "1342177280\n");
+  Expect(kGiB, "cgroup");
+}
+
+TEST_F(SystemMemoryTest, IsHalfOfTheAddressesWhereThatIsLeast) {
+  sources_.address_space_bytes = uint64_t{512} << 20;
+  Expect(kGiB / 4, "RLIMIT_AS");
+}
+
+TEST_F(SystemMemoryTest, IsNoneWhereNothingIsKnown) {
+  sources_.root += "/nowhere";
+  Expect(0, "none");
+}
+
+TEST_F(SystemMemoryTest, IsWhatTheConfigurationSays) {
+  v1::ServerLimits limits;
+  limits.set_max_memory_bytes(uint64_t{64} << 30);
+  MemoryPlan plan = PlanMemory(limits, sources_);
+  EXPECT_EQ(plan.source, "limits.max_memory_bytes");
+  EXPECT_EQ(plan.engine_bytes, 64 * kGiB);
+  EXPECT_EQ(plan.grpc_bytes, 8 * kGiB);
+  limits.set_max_memory_bytes(16 << 20);
+  EXPECT_EQ(PlanMemory(limits, sources_).grpc_bytes, 32 << 20);
+  limits.set_max_memory_bytes(0);
+  plan = PlanMemory(limits, sources_);
+  EXPECT_EQ(plan.engine_bytes, 0);
+  EXPECT_EQ(plan.grpc_bytes, 0);
+}
+
+}  // namespace
+}  // namespace timecache
