@@ -25,11 +25,14 @@
 #include "server/ops/file_watch.h"
 #include "server/ops/flags.h"
 #include "server/ops/log.h"
+#include "server/ops/machine.h"
 #include "server/ops/monitoring.h"
 #include "server/ops/proto_to_yaml.h"
 #include "server/ops/reload.h"
 #include "server/ops/service_manager.h"
 #include "server/ops/signals.h"
+#include "server/ops/startup_checks.h"
+#include "server/ops/state_metrics.h"
 #include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
 #include "server/service/event_codec.h"
@@ -117,31 +120,6 @@ void AddAppliers(Registry* registry, Server* server, Reload* reload) {
   });
 }
 
-void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
-  metrics->AddGauge({"timecache_config_reload_ok",
-                     "1 if the configuration was right when it was last read."},
-                    {}, [reload] { return reload->state().ok ? 1 : 0; });
-  metrics->AddGauge(
-      {"timecache_config_loaded_timestamp_seconds",
-       "When the configuration in force was read, in seconds since 1970."},
-      {}, [reload] {
-        return static_cast<double>(reload->state().loaded_at_us) / 1e6;
-      });
-}
-
-void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics) {
-  const size_t listeners = tls->states().size();
-  for (size_t i = 0; i < listeners; ++i) {
-    metrics->AddGauge(
-        {"timecache_tls_certificate_expiry_timestamp_seconds",
-         "When the listener's certificate expires, in seconds since 1970."},
-        {{"address", tls->states()[i].address}}, [tls, i] {
-          return static_cast<double>(
-              absl::ToUnixSeconds(tls->states()[i].not_after));
-        });
-  }
-}
-
 // Returns the signal that ends it.
 int ServeUntilSignal(Signals* signals, const ServiceManager& manager,
                      Reload* reload) {
@@ -210,6 +188,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   Server server(&registry, &reaper, &clock, std::move(options));
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
+  LogStartupChecks(config);
   LogNamespaces(config);
   Log(LogLevel::kInfo, "server_started",
       {{"version", Version()},
@@ -224,6 +203,8 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   Reload reload(config, [&flags] { return ReadConfig(flags); });
   AddAppliers(&registry, &server, &reload);
   reload.Also([&files] { files.Check(); });
+  AddServerMetrics(&server, monitoring.metrics());
+  AddMemoryMetrics(monitoring.metrics());
   AddReloadMetrics(&reload, monitoring.metrics());
   AddTlsMetrics(tls->get(), monitoring.metrics());
   monitoring.readiness()->Set(Readiness::State::kServing);
@@ -251,6 +232,7 @@ int Main(int argc, char** argv) {
   }
   SetLogging(config->log());
   gpr_set_log_function(LogGrpc);
+  RaiseOpenFiles();
 
   // Before there is a thread that could take them.
   Signals signals;
