@@ -1,0 +1,69 @@
+#include "server/ops/state_metrics.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/engine/memory_budget.h"
+
+namespace timecache {
+
+void AddServerMetrics(Server* server, Metrics* metrics) {
+  metrics->AddGauge(
+      {"timecache_connections", "Open connections of all listeners."}, {},
+      [server] { return static_cast<double>(server->connections()); });
+  metrics->AddCounter(
+      {"timecache_connections_refused_total",
+       "Connections beyond limits.max_connections, closed at once."},
+      {},
+      [server] { return static_cast<double>(server->refused_connections()); });
+}
+
+void AddMemoryMetrics(Metrics* metrics) {
+  metrics->AddGauge(
+      {"timecache_memory_budget_bytes",
+       "limits.max_memory_bytes, beyond which puts are refused; 0: no limit."},
+      {}, [] {
+        return static_cast<double>(MemoryBudget::Process().limit_bytes());
+      });
+  metrics->AddGauge(
+      {"timecache_memory_budget_used_bytes",
+       "Memory of all namespaces, their logs and groups, and of messages in "
+       "flight."},
+      {},
+      [] { return static_cast<double>(MemoryBudget::Process().used_bytes()); });
+}
+
+void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
+  metrics->AddGauge({"timecache_config_reload_ok",
+                     "1 if the configuration was right when it was last read."},
+                    {}, [reload] { return reload->state().ok ? 1 : 0; });
+  metrics->AddGauge(
+      {"timecache_config_loaded_timestamp_seconds",
+       "When the configuration in force was read, in seconds since 1970."},
+      {}, [reload] {
+        return static_cast<double>(reload->state().loaded_at_us) / 1e6;
+      });
+}
+
+void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics) {
+  const std::vector<TlsState> states = tls->states();
+  for (size_t i = 0; i < states.size(); ++i) {
+    metrics->AddGauge(
+        {"timecache_tls_certificate_expiry_timestamp_seconds",
+         "When the listener's certificate expires, in seconds since 1970."},
+        {{"address", states[i].address}}, [tls, i] {
+          return static_cast<double>(
+              absl::ToUnixSeconds(tls->states()[i].not_after));
+        });
+  }
+  for (size_t i = 0; i < states.size(); ++i) {
+    metrics->AddCounter({"timecache_tls_reload_failures_total",
+                         "Changes of the listener's files that were refused."},
+                        {{"address", states[i].address}}, [tls, i] {
+                          return static_cast<double>(tls->states()[i].refusals);
+                        });
+  }
+}
+
+}  // namespace timecache

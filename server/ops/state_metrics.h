@@ -1,0 +1,23 @@
+// What the parts of the server that have no metrics of their own tell about
+// their state.
+
+#ifndef TIMECACHED_SERVER_OPS_STATE_METRICS_H_
+#define TIMECACHED_SERVER_OPS_STATE_METRICS_H_
+
+#include "server/ops/metrics.h"
+#include "server/ops/reload.h"
+#include "server/ops/tls_listeners.h"
+#include "server/service/server.h"
+
+namespace timecache {
+
+// Each is not owned and must outlive the last Metrics::Text.
+void AddServerMetrics(Server* server, Metrics* metrics);
+// The memory account of this process.
+void AddMemoryMetrics(Metrics* metrics);
+void AddReloadMetrics(const Reload* reload, Metrics* metrics);
+void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OPS_STATE_METRICS_H_
