@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -17,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/ops/system_memory.h"
 
 namespace timecache {
 namespace {
@@ -30,12 +30,6 @@ std::string ReadText(const std::string& path) {
   file.read(text.data(), kMaxFileBytes);
   text.resize(static_cast<size_t>(file.gcount()));
   return std::string(absl::StripAsciiWhitespace(text));
-}
-
-// 0, which is unknown or unlimited, is more than everything.
-int64_t Least(int64_t a, int64_t b) {
-  if (a <= 0 || b <= 0) return std::max(a, b);
-  return std::min(a, b);
 }
 
 int64_t LimitOf(int resource, bool hard) {
@@ -53,8 +47,7 @@ int64_t ToNumber(const std::string& text) {
 
 // The directories of the process's control group and of all above it, whose
 // limits hold as well: version 2, or the mount of a version 1 controller.
-std::vector<std::string> ControlGroups(const std::string& root,
-                                       const std::string& controller) {
+std::vector<std::string> CpuGroups(const std::string& root) {
   const std::string text = ReadText(root + "/proc/self/cgroup");
   std::string path = "/";
   std::string mount = root + "/sys/fs/cgroup";
@@ -64,10 +57,10 @@ std::vector<std::string> ControlGroups(const std::string& root,
     if (parts.size() != 3) continue;
     const bool v2 = parts[0] == "0";
     const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    const bool v1 = std::find(controllers.begin(), controllers.end(),
-                              controller) != controllers.end();
+    const bool v1 = std::find(controllers.begin(), controllers.end(), "cpu") !=
+                    controllers.end();
     if (v2 || v1) path = parts[2];
-    if (v1) mount = absl::StrCat(root, "/sys/fs/cgroup/", controller);
+    if (v1) mount = root + "/sys/fs/cgroup/cpu";
     if (v1) break;
   }
   std::vector<std::string> groups = {mount};
@@ -78,19 +71,10 @@ std::vector<std::string> ControlGroups(const std::string& root,
   return groups;
 }
 
-int64_t MemoryLimit(const std::string& root) {
-  int64_t least = 0;
-  for (const std::string& group : ControlGroups(root, "memory")) {
-    least = Least(least, ToNumber(ReadText(group + "/memory.max")));
-    least = Least(least, ToNumber(ReadText(group + "/memory.limit_in_bytes")));
-  }
-  return least;
-}
-
 // "150000 100000" or "max 100000": microseconds of CPU in each period.
 double QuotaCores(const std::string& root) {
   double least = 0;
-  for (const std::string& group : ControlGroups(root, "cpu")) {
+  for (const std::string& group : CpuGroups(root)) {
     std::string text = ReadText(group + "/cpu.max");
     if (text.empty()) {
       text = absl::StrCat(ReadText(group + "/cpu.cfs_quota_us"), " ",
@@ -106,15 +90,6 @@ double QuotaCores(const std::string& root) {
     least = least > 0 ? std::min(least, cores) : cores;
   }
   return least;
-}
-
-int64_t PhysicalMemory(const std::string& root) {
-  std::istringstream text(ReadText(root + "/proc/meminfo"));
-  std::string name;
-  int64_t kib = 0;
-  // "MemTotal:  16303428 kB" comes first.
-  text >> name >> kib;
-  return name == "MemTotal:" ? kib * 1024 : 0;
 }
 
 // "always [madvise] never": the one in brackets.
@@ -137,9 +112,7 @@ Machine ReadMachine(const std::string& root) {
   if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
     machine.cores = CPU_COUNT(&cores);
   machine.cpu_quota_cores = QuotaCores(root);
-  const int64_t address_space = LimitOf(RLIMIT_AS, false);
-  machine.memory_bytes = Least(Least(PhysicalMemory(root), MemoryLimit(root)),
-                               address_space == INT64_MAX ? 0 : address_space);
+  machine.memory_bytes = AvailableMemoryBytes(MemorySources{root, 0});
   machine.open_files = LimitOf(RLIMIT_NOFILE, false);
   machine.open_files_max = LimitOf(RLIMIT_NOFILE, true);
   machine.transparent_huge_pages = HugePages(root);

@@ -14,7 +14,7 @@ struct Machine {
   // than these, how many cores' time.
   int cores = 0;
   double cpu_quota_cores = 0;
-  // The least of the machine's memory, the control group's limit and RLIMIT_AS.
+  // As system_memory.h has it.
   int64_t memory_bytes = 0;
   // RLIMIT_NOFILE.
   int64_t open_files = 0;

@@ -104,6 +104,13 @@ int64_t Percent(int64_t bytes, int percent) {
 
 }  // namespace
 
+int64_t AvailableMemoryBytes(const MemorySources& sources) {
+  const int64_t least =
+      std::min({MachineBytes(sources.root), ControlGroupBytes(sources.root),
+                AddressSpaceBytes(sources.address_space_bytes)});
+  return least == kUnlimited ? 0 : least;
+}
+
 MemoryPlan PlanMemory(const v1::ServerLimits& limits,
                       const MemorySources& sources) {
   MemoryPlan plan;

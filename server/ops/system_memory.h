@@ -33,9 +33,11 @@ struct MemoryPlan {
   std::string source;
 };
 
-// What the configuration says, or else what is left by the least of the
-// machine's memory, the control group's limit (v2 or v1, its own or one above
-// it) and RLIMIT_AS.
+// The least of the machine's memory, the control group's limit (v2 or v1, its
+// own or one above it) and RLIMIT_AS; 0 if nothing can be found out.
+int64_t AvailableMemoryBytes(const MemorySources& sources = {});
+
+// What the configuration says, or else what these leave.
 MemoryPlan PlanMemory(const v1::ServerLimits& limits,
                       const MemorySources& sources = {});
 
