@@ -1,0 +1,136 @@
+{{- define "timecached.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "timecached.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- else if contains (include "timecached.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "timecached.name" .) | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "timecached.headless" -}}
+{{- include "timecached.fullname" . }}-headless
+{{- end -}}
+
+{{- define "timecached.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "timecached.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "timecached.labels" -}}
+{{ include "timecached.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "timecached.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "timecached.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "timecached.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A container's securityContext, as pod security "restricted" wants it. */}}
+{{- define "timecached.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
+{{- end -}}
+
+{{- define "timecached.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{/* timecached.yaml. */}}
+{{- define "timecached.config" -}}
+listeners:
+  - address: 0.0.0.0:7171
+    {{- if .Values.tls.enabled }}
+    tls:
+      certificate_file: /etc/timecached/tls/tls.crt
+      key_file: /etc/timecached/tls/tls.key
+      {{- if .Values.tls.clientCaSecretName }}
+      client_ca_file: /etc/timecached/client-ca/ca.crt
+      {{- end }}
+      {{- with .Values.tls.clientCertificate }}
+      client_certificate: {{ . }}
+      {{- end }}
+    {{- else }}
+    allow_plaintext: true
+    {{- end }}
+# For probes: it serves nothing else, in plain text.
+health_address: 0.0.0.0:7173
+# /metrics, /healthz, /readyz.
+http:
+  address: 0.0.0.0:7172
+{{- if .Values.access.secretName }}
+access:
+  file: /etc/timecached/access/access.yaml
+{{- end }}
+{{- range $field := list "limits" "namespaces" "log" "debug" }}
+{{- with index $.Values.config $field }}
+{{ $field }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+drain_delay: {{ .Values.shutdown.drainDelaySeconds }}s
+grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
+{{- end -}}
+
+{{/* What no schema can say: choices that do not go together. */}}
+{{- define "timecached.check" -}}
+{{- with .Values -}}
+{{- if and .tls.enabled (not .tls.secretName) -}}
+{{- fail "tls.enabled needs tls.secretName, a Secret of the type kubernetes.io/tls" -}}
+{{- end -}}
+{{- if not .tls.enabled -}}
+{{- if not .tls.allowPlaintext -}}
+{{- fail "without tls.enabled the server speaks plain text to the network: set tls.enabled and tls.secretName, or tls.allowPlaintext=true if that is meant" -}}
+{{- end -}}
+{{- if or .tls.secretName .tls.clientCaSecretName .tls.clientCertificate -}}
+{{- fail "tls.secretName, tls.clientCaSecretName and tls.clientCertificate need tls.enabled=true" -}}
+{{- end -}}
+{{- if and .service.enabled (ne .service.type "ClusterIP") -}}
+{{- fail (printf "service.type=%s would serve plain text outside the cluster: set tls.enabled and tls.secretName" .service.type) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (has .tls.clientCertificate (list "optional" "required")) (not .tls.clientCaSecretName) -}}
+{{- fail (printf "tls.clientCertificate=%s needs tls.clientCaSecretName, a Secret with ca.crt" .tls.clientCertificate) -}}
+{{- end -}}
+{{- if and (gt (int .replicaCount) 1) .service.enabled -}}
+{{- fail "replicaCount above 1 needs service.enabled=false: each pod holds other entries, so that clients must choose the pod by its name" -}}
+{{- end -}}
+{{- if not (dig "limits" "memory" "" .resources) -}}
+{{- fail "resources.limits.memory is needed: without it the server takes the node's memory for its own" -}}
+{{- end -}}
+{{- if and .access.secretName .config.debug.channelz -}}
+{{- fail "config.debug.channelz cannot be guarded by access rules: unset it, or access.secretName" -}}
+{{- end -}}
+{{- if .config.debug.channelz -}}
+{{- fail "config.debug.channelz cannot be guarded, and other machines reach this server: unset it" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# container.sh DIRECTORY: builds deploy/Dockerfile and runs the image as a cluster
+# would: another user than root, a read-only root file system, no capabilities, a
+# network of its own. Then puts, gets, probes, and sees it drain. Needs root, buildah,
+# debootstrap, iproute2 and the Debian mirror; the base image is made by debootstrap
+# under the name that the Dockerfile asks for. DIRECTORY keeps the base and the image's
+# layers for the next time: some 2 GB.
+set -euo pipefail
+
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+readonly here
+readonly source=$here/../..
+readonly keep=${1:?usage: container.sh DIRECTORY}
+readonly base_image=docker.io/library/debian:bookworm-slim
+readonly image=localhost/timecached:test
+readonly memory_limit_bytes=$((256 << 20))
+readonly mirror=http://deb.debian.org/debian
+readonly answer_seconds=60 # for a start, a drain, or a line: a loaded machine's
+
+mkdir -p "$keep"
+run=$(mktemp -d)
+readonly run
+readonly name=timecached-test-$$
+server= # the runtime's process, which ends with the container's
+watcher=
+working=
+root=
+
+buildah() {
+  command buildah --root "$keep/layers" --runroot "$run/buildah" --storage-driver vfs "$@"
+}
+
+say() { printf 'container: %s\n' "$*"; }
+die() {
+  say "$@" >&2
+  [[ ! -s $run/log ]] || tail -n 20 "$run/log" >&2
+  exit 1
+}
+
+# Ends what this script started, and nothing else.
+clean_up() {
+  local process
+  exec 3<&- # lets whoever writes to it go
+  [[ -z $server ]] || crun delete --force "$name" 2>/dev/null || true
+  for process in $watcher $server; do
+    kill -KILL "$process" 2>/dev/null || true
+  done
+  wait || true
+  [[ -z $working ]] || buildah rm "$working" >/dev/null || true
+  rm -rf "$run"
+}
+trap clean_up EXIT
+
+make_base() {
+  buildah inspect --type image "$base_image" >/dev/null 2>&1 && return
+  say "making $base_image with debootstrap"
+  debootstrap --variant=minbase bookworm "$run/base" "$mirror" >"$run/debootstrap.log" ||
+    die "debootstrap failed: $(tail -n 3 "$run/debootstrap.log")"
+  rm -rf "$run"/base/var/cache/apt/archives/*.deb "$run"/base/var/lib/apt/lists/*
+  local container
+  container=$(buildah from scratch)
+  buildah add --quiet "$container" "$run/base" / >/dev/null
+  buildah config --cmd /bin/bash "$container"
+  buildah commit --quiet --rm "$container" "$base_image" >/dev/null
+  rm -rf "$run/base"
+}
+
+build_image() {
+  say "building deploy/Dockerfile"
+  buildah bud --isolation chroot --layers --format docker --pull-never \
+    --file "$source/deploy/Dockerfile" --tag "$image" "$source"
+}
+
+describe_image() {
+  working=$(buildah from --pull-never "$image")
+  root=$(buildah mount "$working")
+  say "size: $(du -sm "$root" | cut -f 1) MiB, compressed $(tar -C "$root" -c . | gzip |
+    wc -c | awk '{printf "%.0f", $1 / 1048576}') MiB;" \
+    "$(find "$root" -type f | wc -l) files, $(find "$root" -name '*.so*' | wc -l) libraries"
+  du -k "$root"/usr/local/bin/* | awk '{printf "container:   %6d KiB %s\n", $1, $2}' |
+    sed "s#$root##"
+  local config
+  config=$(buildah inspect --type image "$image")
+  local expected
+  for expected in '"User": "65532:65532"' '"StopSignal": "SIGTERM"' '"7173/tcp"' \
+    '"Healthcheck"' 'org.opencontainers.image.title'; do
+    grep -qF "$expected" <<<"$config" || die "the image's configuration has no $expected"
+  done
+  [[ ! -e $root/bin/sh && ! -e $root/usr/bin/sh ]] || die "there is a shell in the image"
+}
+
+# The pod's securityContext and limit, and the image's own entry point, as an OCI
+# runtime is told.
+write_bundle() {
+  buildah inspect --type image "$image" >"$run/image.json"
+  mkdir "$run/bundle"
+  (cd "$run/bundle" && crun spec)
+  /usr/bin/python3 - "$run" "$root" "$memory_limit_bytes" <<'PYTHON'
+import json, sys
+run, root, memory = sys.argv[1:]
+with open(run + "/image.json") as file:
+    image = json.load(file)["Docker"]["config"]
+path = run + "/bundle/config.json"
+with open(path) as file:
+    spec = json.load(file)
+user, group = map(int, image["User"].split(":"))
+spec["process"].update(
+    terminal=False, user={"uid": user, "gid": group}, env=image["Env"],
+    args=image["Entrypoint"] + image["Cmd"], noNewPrivileges=True,
+    capabilities={}, rlimits=[{"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 65536}])
+spec["root"] = {"path": root, "readonly": True}
+spec["linux"]["resources"]["memory"] = {"limit": int(memory)}
+with open(path, "w") as file:
+    json.dump(spec, file)
+PYTHON
+}
+
+ctl() { timeout "$answer_seconds" crun exec "$name" timecachectl "$@"; }
+
+# await TEXT: reads the server's log on to the line that has it.
+await() {
+  local line
+  while IFS= read -r -t "$answer_seconds" -u 3 line; do
+    printf '%s\n' "$line" >>"$run/log"
+    [[ $line != *"$1"* ]] || return 0
+  done
+  die "the server's log does not say $1"
+}
+
+start() {
+  mkfifo "$run/stderr"
+  crun run --bundle "$run/bundle" "$name" 2>"$run/stderr" &
+  server=$!
+  exec 3<"$run/stderr"
+  await server_started
+  say "started: $(tail -n 1 "$run/log")"
+}
+
+try_out() {
+  [[ $(ctl health --address 127.0.0.1:7173) == SERVING ]] || die "the probe does not say SERVING"
+  ctl put greeting hello --ttl 1h >/dev/null
+  [[ $(ctl get greeting) == hello ]] || die "what was put is not there"
+  say "the probe says SERVING; what was put can be got"
+  local status
+  status=$(crun exec "$name" timecachectl health --address 127.0.0.1:9 --timeout 1s 2>/dev/null) &&
+    die "a probe of nothing says $status"
+  if crun exec "$name" /bin/sh -c true 2>/dev/null; then die "there is a shell"; fi
+  local process
+  process=$(crun state "$name" | awk -F '[:,]' '/"pid"/ {gsub(" ", "", $2); print $2}')
+  grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' "/proc/$process/status" | tr '\n\t' '; '
+  printf '\n'
+  grep -qP '^Uid:\t65532\t65532' "/proc/$process/status" || die "it does not run as 65532"
+  grep -qP '^CapEff:\t0+$' "/proc/$process/status" || die "it has capabilities"
+}
+
+drain() {
+  crun exec "$name" timecachectl watch >"$run/watched" 2>"$run/watch_errors" &
+  watcher=$!
+  # Its stream is open when the server counts a watcher.
+  local tries
+  for ((tries = 0; tries < answer_seconds; ++tries)); do
+    ctl ns get default --json | grep -q '"watchers": *1' && break
+    read -r -t 1 <> <(:) || true
+  done
+  local started=$SECONDS status=0
+  crun kill "$name" TERM
+  await drain_started
+  await server_stopped
+  wait "$server" || status=$?
+  server=
+  ((status == 0)) || die "after SIGTERM it ended with $status"
+  say "SIGTERM: drained and ended with 0 in $((SECONDS - started)) s: $(tail -n 1 "$run/log")"
+}
+
+make_base
+build_image
+describe_image
+write_bundle
+start
+try_out
+drain
+say "all is well"
