@@ -18,8 +18,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/engine/clock.h"
+#include "server/engine/memory_budget.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
+#include "server/ops/access_file.h"
+#include "server/ops/call_log.h"
 #include "server/ops/config.h"
 #include "server/ops/configured_namespaces.h"
 #include "server/ops/file_watch.h"
@@ -33,6 +36,7 @@
 #include "server/ops/signals.h"
 #include "server/ops/startup_checks.h"
 #include "server/ops/state_metrics.h"
+#include "server/ops/system_memory.h"
 #include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
 #include "server/service/event_codec.h"
@@ -90,17 +94,35 @@ ServerOptions ToServerOptions(const v1::ServerConfig& config,
     options.addresses.push_back(listener.address());
   }
   options.max_watchers = config.limits().max_watchers();
+  options.limits = ServerLimits::From(config.limits());
   options.virtual_clock = virtual_clock;
   options.observer = LogNamespace;
+  options.reflection = config.debug().reflection();
+  options.channelz = config.debug().channelz();
   options.health_address = config.health_address();
   options.version = Version();
   return options;
 }
 
+int64_t SlowCallUs(const v1::ServerConfig& config) {
+  return absl::ToInt64Microseconds(ToDuration(config.log().slow_call()));
+}
+
+// gRPC's traces print the headers of calls, and so the tokens of callers.
+void KeepTokensOutOfTraces(const v1::ServerConfig& config) {
+  if (config.access().file().empty() || getenv("GRPC_TRACE") == nullptr) return;
+  unsetenv("GRPC_TRACE");
+  Log(LogLevel::kWarning, "grpc_trace_ignored",
+      {{"why", "with access rules it would print tokens"}});
+}
+
 // What takes effect without a restart.
-void AddAppliers(Registry* registry, Server* server, Reload* reload) {
-  reload->Apply("log",
-                [](const v1::ServerConfig& now) { SetLogging(now.log()); });
+void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
+                 Reload* reload) {
+  reload->Apply("log", [=](const v1::ServerConfig& now) {
+    SetLogging(now.log());
+    call_log->SetSlowCall(SlowCallUs(now));
+  });
   // Looked at when the server stops.
   reload->Apply("grace_period", [](const v1::ServerConfig&) {});
   reload->Apply("drain_delay", [](const v1::ServerConfig&) {});
@@ -115,6 +137,9 @@ void AddAppliers(Registry* registry, Server* server, Reload* reload) {
   for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
     reload->Apply(absl::StrCat("limits.", field), set_limits);
   }
+  reload->Apply("limits.max_memory_bytes", [](const v1::ServerConfig& now) {
+    MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
+  });
   reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
     server->SetMaxWatchers(now.limits().max_watchers());
   });
@@ -175,13 +200,25 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
       !status.ok()) {
     return Fail(status.message());
   }
+  const MemoryPlan memory = PlanMemory(config.limits());
+  MemoryBudget::Process().SetLimit(memory.engine_bytes);
   if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
     return Fail(status.message());
   }
 
   ServerOptions options = ToServerOptions(config, manual_clock.get());
+  options.limits.grpc_memory_bytes = memory.grpc_bytes;
   options.call_observers.push_back(monitoring.calls());
+  CallLog call_log(SlowCallUs(config), &system_clock);
+  options.call_observers.push_back(&call_log);
   FileWatch files;
+  std::shared_ptr<AccessFile> access;
+  if (!config.access().file().empty()) {
+    auto file = AccessFile::Open(config.access().file(), &files);
+    if (!file.ok()) return Fail(file.status().message());
+    access = *std::move(file);
+  }
+  options.access = access.get();
   const auto tls = TlsListeners::Create(config, &files);
   if (!tls.ok()) return Fail(tls.status().message());
   options.credentials = (*tls)->credentials();
@@ -198,10 +235,12 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
        {"namespaces", config.namespaces_size()},
        {"virtual_clock", flags.virtual_clock},
        {"limits", config.limits().ShortDebugString()},
+       {"max_memory_bytes", memory.engine_bytes},
+       {"max_memory_source", memory.source},
        {"grace_period_s", config.grace_period().seconds()}});
 
   Reload reload(config, [&flags] { return ReadConfig(flags); });
-  AddAppliers(&registry, &server, &reload);
+  AddAppliers(&registry, &server, &call_log, &reload);
   reload.Also([&files] { files.Check(); });
   AddServerMetrics(&server, monitoring.metrics());
   AddMemoryMetrics(monitoring.metrics());
@@ -221,6 +260,7 @@ int Main(int argc, char** argv) {
   // Debian builds Abseil with its checks of the lock order on, which cost
   // several times what the lock does. The tests leave them on.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  FitAllocatorToAddressSpace();
   const std::variant<Flags, int> parsed = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const Flags& flags = std::get<Flags>(parsed);
@@ -232,6 +272,7 @@ int Main(int argc, char** argv) {
   }
   SetLogging(config->log());
   gpr_set_log_function(LogGrpc);
+  KeepTokensOutOfTraces(*config);
   RaiseOpenFiles();
 
   // Before there is a thread that could take them.

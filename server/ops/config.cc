@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/ops/config_access.h"
 #include "server/ops/config_limits.h"
 #include "server/ops/config_listeners.h"
 #include "server/ops/log.h"
@@ -30,6 +31,7 @@ constexpr int64_t kMaxDrainDelaySeconds = 300;
 void FillDefaults(v1::ServerConfig* config) {
   FillListenerDefaults(config);
   FillLimitDefaults(config->mutable_limits());
+  FillAccessDefaults(config);
   if (config->namespaces().empty())
     config->add_namespaces()->set_name(kDefaultNamespace);
   v1::LogConfig& log = *config->mutable_log();
@@ -56,6 +58,7 @@ class Validator {
     if (status.ok()) status = ValidateLimits(config.limits());
     if (status.ok()) status = ValidateNamespaces(config);
     if (status.ok()) status = ValidateHttp(config);
+    if (status.ok()) status = ValidateAccess(config);
     if (status.ok()) {
       status = ValidateUpTo("grace_period", config.grace_period(),
                             kMaxGracePeriodSeconds, "1h");
@@ -78,6 +81,12 @@ class Validator {
 
   absl::Status ValidateListeners(const v1::ServerConfig& config) const {
     const auto problem = FindListenerProblem(config);
+    if (!problem.has_value()) return absl::OkStatus();
+    return Error(problem->path, problem->what);
+  }
+
+  absl::Status ValidateAccess(const v1::ServerConfig& config) const {
+    const auto problem = FindAccessProblem(config);
     if (!problem.has_value()) return absl::OkStatus();
     return Error(problem->path, problem->what);
   }

@@ -1,5 +1,6 @@
 #include "server/service/server.h"
 
+#include <grpcpp/ext/channelz_service_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/engine/memory_budget.h"
 #include "server/service/convert.h"
 
 namespace timecache {
@@ -71,6 +73,7 @@ Server::~Server() {
 
 absl::Status Server::Start() {
   grpc::EnableDefaultHealthCheckService(true);
+  if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
   options_.limits.Apply(&builder);
   builder.RegisterService(&time_cache_service_);
@@ -159,6 +162,10 @@ void Server::Describe(v1::GetServerResponse* server) const {
   set(entries, limits.max_entries, server->mutable_entries());
   set(bytes, limits.max_bytes, server->mutable_bytes());
   set(hub_.size(), hub_.max(), server->mutable_watchers());
+  const MemoryBudget& memory = MemoryBudget::Process();
+  set(memory.used_bytes(), memory.limit_bytes(),
+      server->mutable_memory_bytes());
+  set(acceptor_.open(), acceptor_.max(), server->mutable_connections());
 }
 
 }  // namespace timecache

@@ -51,6 +51,8 @@ struct ServerOptions {
   std::vector<CallObserver*> call_observers;
   // Serve gRPC's server reflection.
   bool reflection = true;
+  // Serve gRPC's channelz, to everybody.
+  bool channelz = false;
   // Told of changes of namespaces.
   NamespaceService::Observer observer;
   // What GetServer says.
@@ -92,7 +94,7 @@ class Server {
   }
 
   // Connections that are open, and that were refused. From any thread.
-  size_t connections() { return acceptor_.open(); }
+  size_t connections() const { return acceptor_.open(); }
   uint64_t refused_connections() const { return acceptor_.refused(); }
 
   // From any thread, while it serves. What is above stays, and no more comes.
