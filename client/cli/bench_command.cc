@@ -118,6 +118,7 @@ int Report(const Context& context, const BenchOptions& options,
 
 int RunBench(const Context& context, BenchOptions options) {
   options.address = context.address;
+  options.channel = context.channel;
   options.ns = context.ns();
   options.timeout = context.timeout;
   std::unique_ptr<std::FILE, FileCloser> timeline;

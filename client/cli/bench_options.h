@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "client/cpp/channel.h"
 
 namespace timecache::cli {
 
@@ -26,6 +27,7 @@ inline constexpr uint64_t kMaxBenchMessageBytes = uint64_t{1} << 30;
 
 struct BenchOptions {
   std::string address = {};
+  ChannelOptions channel = {};
   std::string ns = "default";
   std::array<int, kBenchKinds> mix_percent = {80, 20};  // Adds up to 100.
   uint64_t keys = 1'000'000;                            // Distinct ones.

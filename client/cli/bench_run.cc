@@ -10,8 +10,6 @@
 #include "absl/time/clock.h"
 #include "client/cli/units.h"
 #include "client/cpp/channel.h"
-#include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace timecache::cli {
@@ -41,15 +39,15 @@ double CpuSeconds() {
 }
 
 // A connection of its own, with nothing in it that a message need not pass.
-std::shared_ptr<grpc::Channel> MakeBenchChannel(const std::string& address) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeBenchChannel(
+    const BenchOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_MINIMAL_STACK, 1);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return MakeChannel(options.address, options.channel, arguments);
 }
 
 double IntervalNs(const BenchOptions& options) {
@@ -81,6 +79,7 @@ BenchRun::~BenchRun() {
 
 absl::Status BenchRun::Run() {
   Connect();
+  if (!failure_.ok()) return failure_;
   Open();
   if (!failure_.ok()) return failure_;
   const double cpu_before = CpuSeconds();
@@ -103,7 +102,12 @@ absl::Status BenchRun::Run() {
 
 void BenchRun::Connect() {
   for (size_t i = 0; i < options_.connections; ++i) {
-    channels_.push_back(MakeBenchChannel(options_.address));
+    auto channel = MakeBenchChannel(options_);
+    if (!channel.ok()) {
+      failure_ = channel.status();
+      return;
+    }
+    channels_.push_back(*std::move(channel));
     channels_.back()->GetState(/*try_to_connect=*/true);
     // A stream has many messages in flight, a unary call is one.
     const size_t senders = options_.is_unary ? options_.depth : 1;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -48,7 +50,10 @@ absl::StatusOr<std::string> DecodeAs(std::string_view name,
 }  // namespace
 
 Client Context::MakeClient() const {
-  Client client(address, {.default_namespace = ns(), .timeout = timeout});
+  auto made = MakeChannel(address, channel);
+  if (!made.ok()) std::exit(Fail(made.status()));
+  Client client(*std::move(made),
+                {.default_namespace = ns(), .timeout = timeout});
   const absl::Time until = absl::Now() + std::min(timeout, kConnectPatience);
   client.channel()->WaitForConnected(absl::ToChronoTime(until));
   return client;

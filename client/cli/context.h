@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/bytes.h"
+#include "client/cpp/channel.h"
 #include "client/cpp/client.h"
 
 namespace timecache::cli {
@@ -28,6 +29,7 @@ inline constexpr size_t kMaxStdinBytes = 16 << 20;
 // The flags that every command takes, before or after its name.
 struct Context {
   std::string address = "127.0.0.1:7171";
+  ChannelOptions channel;
   std::vector<std::string> namespaces = {"default"};
   absl::Duration timeout = absl::Seconds(5);
   bool timeout_given = false;
@@ -38,6 +40,8 @@ struct Context {
 
   // The one namespace of a command that works on one.
   const std::string& ns() const { return namespaces.front(); }
+  // Connected, if that takes no longer than a moment. Files of the connection
+  // that cannot be used end the program, with the reason.
   Client MakeClient() const;
 
   // The bytes that an argument stands for. "-" is standard input, to its end:

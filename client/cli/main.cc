@@ -8,6 +8,31 @@
 namespace timecache::cli {
 namespace {
 
+void AddConnectionFlags(CLI::App& app, Context& context) {
+  ChannelOptions& channel = context.channel;
+  const auto add = [&app](const char* name, std::string& value,
+                          const char* environment, const char* type,
+                          const char* help) {
+    app.add_option(name, value, help)->envname(environment)->type_name(type);
+  };
+  app.add_flag("--tls", channel.tls,
+               "Use TLS; the four flags below ask for it, too")
+      ->envname("TIMECACHED_TLS");
+  add("--ca", channel.ca_file, "TIMECACHED_CA", "FILE",
+      "Roots of the server's certificate, PEM (the system's)");
+  add("--cert", channel.certificate_file, "TIMECACHED_CERT", "FILE",
+      "The client's certificate, PEM, for mutual TLS");
+  add("--key", channel.key_file, "TIMECACHED_KEY", "FILE",
+      "Its private key, PEM");
+  add("--server-name", channel.server_name, "TIMECACHED_SERVER_NAME", "NAME",
+      "The name in the server's certificate (the host of --address)");
+  add("--token-file", channel.token_file, "TIMECACHED_TOKEN_FILE", "FILE",
+      "Show the bearer token in this file to the server");
+  app.add_flag("--allow-plaintext-token", channel.allow_plaintext_token,
+               "Send it to another machine also without TLS")
+      ->envname("TIMECACHED_ALLOW_PLAINTEXT_TOKEN");
+}
+
 void AddGlobalFlags(CLI::App& app, Context& context) {
   app.add_option("--address", context.address, "The server, HOST:PORT")
       ->envname("TIMECACHE_ADDRESS")
@@ -17,6 +42,7 @@ void AddGlobalFlags(CLI::App& app, Context& context) {
       ->envname("TIMECACHE_NAMESPACE")
       ->allow_extra_args(false)
       ->capture_default_str();
+  AddConnectionFlags(app, context);
   AddDuration(
       app, "--timeout",
       [&context](absl::Duration timeout) {
@@ -55,6 +81,9 @@ int Main(int argc, char** argv) {
       "Examples:\n"
       "  timecachectl put session:7 'basket=3' --ttl 30m\n"
       "  timecachectl get session:7\n"
+      "  timecachectl --address cache:7171 --ca ca.crt --cert me.crt "
+      "--key me.key watch\n"
+      "  timecachectl --address cache:7171 --tls --token-file token get a\n"
       "  timecachectl watch");
   AddGlobalFlags(app, context);
   AddDataCommands(app, context);

@@ -4,7 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/support/channel_arguments.h"
 
 namespace timecache::inline client {
 
@@ -19,10 +22,52 @@ inline constexpr int kKeepaliveTimeoutMs = 10'000;
 // Pauses between attempts to connect, growing from the one to the other.
 inline constexpr int kMinConnectPauseMs = 100;
 inline constexpr int kMaxConnectPauseMs = 5'000;
+// How often the files of a secured channel are looked at.
+inline constexpr int kFileCheckIntervalSeconds = 10;
+
+// How a channel is secured, and who it says that calls. Files are PEM. They may
+// be replaced while the channel lives: what they hold then counts from the next
+// connection on, a token from the next call on, within
+// kFileCheckIntervalSeconds.
+struct ChannelOptions {
+  // TLS. The files and the name below ask for it, too.
+  bool tls = false;
+  // Roots that the server's certificate must lead to. Empty: the system's.
+  std::string ca_file = {};
+  // The client's own certificate, with its chain, and its private key, for
+  // mutual TLS. Both or none. Replace them together, by a rename or a symbolic
+  // link: between one and the other no new connection succeeds.
+  std::string certificate_file = {};
+  std::string key_file = {};
+  // The name that the server's certificate must have. Empty: the address's
+  // host.
+  std::string server_name = {};
+  // Holds a bearer token, which each call shows to the server.
+  std::string token_file = {};
+  // Show the token over plain text also to another machine: for a proxy that
+  // encrypts.
+  bool allow_plaintext_token = false;
+
+  bool wants_tls() const {
+    return tls || !ca_file.empty() || !certificate_file.empty() ||
+           !key_file.empty() || !server_name.empty();
+  }
+};
 
 // A channel to `address` ("host:port" or "unix:/path"), in plain text. Connects
 // at its first call, and again by itself whenever the connection breaks.
 // Thread-safe; share one among all clients of a server.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+
+// The same, secured. INVALID_ARGUMENT, or what the system says, for files that
+// are missing or hold something else; for a token that would go over plain text
+// to another machine. Whether server and client trust each other is told by the
+// first call. A channel with TLS files costs a thread.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
+    const std::string& address, const ChannelOptions& options);
+// With other settings.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
+    const std::string& address, const ChannelOptions& options,
+    grpc::ChannelArguments arguments);
 
 }  // namespace timecache::inline client
