@@ -52,7 +52,8 @@ class ConnectionAcceptor {
   // Takes no more, and listens no longer.
   void Stop();
 
-  size_t open() { return connections_.Count(); }
+  size_t max() const { return connections_.max(); }
+  size_t open() const { return connections_.Count(); }
   uint64_t refused() const { return connections_.refused(); }
 
  private:

@@ -33,7 +33,7 @@ bool OpenConnections::Add(int fd) {
   return true;
 }
 
-size_t OpenConnections::Count() {
+size_t OpenConnections::Count() const {
   absl::MutexLock lock(&mu_);
   Recount();
   return count_;
@@ -44,7 +44,7 @@ uint64_t OpenConnections::refused() const {
   return refused_;
 }
 
-void OpenConnections::Recount() {
+void OpenConnections::Recount() const {
   const absl::Time now = absl::Now();
   if (now - recounted_ < kRecountInterval && now >= recounted_) return;
   recounted_ = now;

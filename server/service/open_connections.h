@@ -32,20 +32,20 @@ class OpenConnections {
   // Counts a connection, unless there are as many as may be.
   bool Add(int fd) ABSL_LOCKS_EXCLUDED(mu_);
   // Not older than kRecountInterval.
-  size_t Count() ABSL_LOCKS_EXCLUDED(mu_);
+  size_t Count() const ABSL_LOCKS_EXCLUDED(mu_);
   // Connections that were not taken.
   uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void Recount() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Recount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const size_t max_;
   mutable absl::Mutex mu_;
   // By file descriptor; 0: none that is ours.
-  std::vector<ino_t> inodes_ ABSL_GUARDED_BY(mu_);
-  size_t count_ ABSL_GUARDED_BY(mu_) = 0;
+  mutable std::vector<ino_t> inodes_ ABSL_GUARDED_BY(mu_);
+  mutable size_t count_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::Time recounted_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  mutable absl::Time recounted_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
 }  // namespace timecache

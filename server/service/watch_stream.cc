@@ -30,7 +30,9 @@ WatchStream* WatchStream::Start(const CallGate& gate,
   const absl::Status status = stream->Open(registry, request);
   absl::MutexLock lock(&stream->mu_);
   if (status.ok()) {
-    // The rules may have changed before the hub knew this stream.
+    // What it was woken for before is looked at now.
+    stream->open_ = true;
+    if (stream->draining_) stream->DrainSources();
     stream->CheckAccess();
     stream->Pump();
   } else {
@@ -62,6 +64,10 @@ absl::Status WatchStream::Open(const Registry& registry,
     maps.push_back(*std::move(map));
   }
   absl::MutexLock lock(&mu_);
+  // First, so that one watcher too many leaves no group behind. Until open_ is
+  // set nothing wakes the stream: it may still fail to open.
+  status = hub_->Add(self_);
+  if (!status.ok()) return status;
   for (auto& map : maps) {
     std::string name = map->name();
     auto source = OpenSource(std::move(map), hub_->clock()->NowUs());
@@ -69,9 +75,7 @@ absl::Status WatchStream::Open(const Registry& registry,
     // The first message is due now: it says that the watch stands.
     sources_.push_back({std::move(name), *std::move(source), INT64_MIN});
   }
-  // Last, so that nothing wakes a stream that fails to open. What is told
-  // before is read when the stream starts.
-  return hub_->Add(self_);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
@@ -125,17 +129,19 @@ void WatchStream::CheckAccess() {
 
 void WatchStream::OnWake(Wake why) {
   absl::MutexLock lock(&mu_);
-  if (ended_) return;
+  if (why == Wake::kDrain) draining_ = true;
+  if (ended_ || !open_) return;
   CheckAccess();
   if (ended_) return;
-  if (why == Wake::kDrain) {
-    draining_ = true;
-    for (Source& source : sources_) source.source->OnDrain();
-  }
+  if (why == Wake::kDrain) DrainSources();
   if (why != Wake::kReady) {
     for (Source& source : sources_) source.heartbeat_us = INT64_MIN;
   }
   Pump();
+}
+
+void WatchStream::DrainSources() {
+  for (Source& source : sources_) source.source->OnDrain();
 }
 
 void WatchStream::OnWriteDone(bool ok) {

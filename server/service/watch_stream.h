@@ -70,6 +70,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       std::shared_ptr<TimeCacheMap> map, int64_t now_us);
   absl::Status Authorize();
   void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -94,6 +95,8 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // All sources are there, and messages may be written.
+  bool open_ ABSL_GUARDED_BY(mu_) = false;
   // Why the stream ends behind the message that is in flight.
   absl::Status withdrawn_ ABSL_GUARDED_BY(mu_);
   int64_t withdrawn_us_ ABSL_GUARDED_BY(mu_) = 0;
