@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -325,6 +326,32 @@ TEST_F(GroupTest, AServerThatStopsEndsItsMembersWell) {
   const grpc::Status status = member->Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(member->events(), 1u);
+}
+
+// A member that has room, and reads slowly, gets what was under way and no
+// more: what else there is waits for the next server, or for other members.
+TEST_F(GroupTest, AServerThatStopsGivesNothingMoreOut) {
+  constexpr int kEvents = 64;
+  constexpr int kOthers = 20;
+  std::vector<std::unique_ptr<WatchReader>> others;
+  const auto member = group_.Join();
+  for (int i = 0; i < kOthers; ++i) {
+    others.push_back(std::make_unique<WatchReader>(
+        server_.data(), Proto<v1::WatchExpiredRequest>(
+                            "namespaces: 'default' key_prefix: 'none'")));
+    ASSERT_TRUE(others.back()->Next());
+  }
+  server_.Fill(kEvents, "k", std::string(1 << 20, 'v'));
+  server_.AdvanceBy(2 * kTtlUs);
+  std::thread drain([&] {
+    EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
+  });
+  // All are told in one go.
+  for (auto& other : others) EXPECT_TRUE(other->Drain().ok());
+  const grpc::Status status = member->Drain();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_LT(member->events(), static_cast<size_t>(kEvents));
+  drain.join();
 }
 
 TEST_F(GroupTest, FieldsThatDoNotGoTogetherAreNamed) {

@@ -51,6 +51,8 @@ class TestServer {
       grpc::ChannelArguments arguments = {}) const;
 
   Server& server() { return server_; }
+  // Behind the API's back, and after the server's end.
+  Registry& registry() { return registry_; }
   int64_t now_us() const { return manual_clock_.NowUs(); }
   // What namespace_created and the like were told, in order.
   std::vector<std::string> observed() const;
