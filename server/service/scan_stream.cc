@@ -1,8 +1,12 @@
 #include "server/service/scan_stream.h"
 
+#include <grpc/support/time.h>
+
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
 
@@ -11,11 +15,13 @@ namespace timecache {
 ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
                               Store* store, OpenStreams* streams,
+                              absl::Duration max_duration,
                               const v1::ScanRequest& request) {
   std::shared_ptr<ScanStream> stream(
-      new ScanStream(gate, context, store, streams, request));
+      new ScanStream(gate, context, store, streams, max_duration, request));
   stream->self_ = stream;
   stream->status_ = stream->Open();
+  if (stream->status_.ok()) stream->SetTimer();
   stream->Continue();
   return stream.get();
 }
@@ -38,16 +44,63 @@ absl::Status ScanStream::CheckAccess() {
   return call_.Authorize(v1::VERB_READ, request_.namespace_());
 }
 
+void ScanStream::SetTimer() {
+  const gpr_timespec deadline =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                   gpr_time_from_micros(
+                       absl::ToInt64Microseconds(max_duration_), GPR_TIMESPAN));
+  // The timer must not keep the stream that it belongs to.
+  timer_.Set(deadline, [weak = std::weak_ptr<ScanStream>(self_)](bool ok) {
+    const std::shared_ptr<ScanStream> stream = weak.lock();
+    if (ok && stream != nullptr) stream->OnTimer();
+  });
+}
+
+void ScanStream::OnTimer() {
+  absl::MutexLock lock(&mu_);
+  too_long_ = true;
+  if (writing_ && !done_) context_->TryCancel();
+}
+
+absl::Status ScanStream::CheckDuration() const {
+  absl::MutexLock lock(&mu_);
+  if (!too_long_) return absl::OkStatus();
+  const std::string most = absl::FormatDuration(max_duration_);
+  return ErrorWithReason(
+      absl::StatusCode::kDeadlineExceeded, "MAX_CALL_DURATION",
+      absl::StrCat("the scan took longer than the server's "
+                   "limits.max_call_duration of ",
+                   most, ": scan by prefixes, and read what comes"),
+      {{"max_call_duration", most}});
+}
+
+// False if the time is over: from here on the timer does nothing.
+bool ScanStream::BeginWrite() {
+  absl::MutexLock lock(&mu_);
+  writing_ = !too_long_;
+  return writing_;
+}
+
 void ScanStream::OnDone() {
+  {
+    absl::MutexLock lock(&mu_);
+    done_ = true;
+  }
+  timer_.Cancel();
   streams_->Remove(this);
   self_.reset();
 }
 
 void ScanStream::OnWriteDone(bool ok) {
+  {
+    absl::MutexLock lock(&mu_);
+    writing_ = false;
+  }
   if (ok) {
     call_.CountSent();
   } else {
-    status_ = absl::CancelledError("the reader is gone");
+    status_ = CheckDuration();
+    status_.Update(absl::CancelledError("the reader is gone"));
   }
   Continue();
 }
@@ -60,8 +113,11 @@ void ScanStream::Continue() {
       status_ = CheckAccess();
       continue;
     }
+    status_ = CheckDuration();
+    if (!status_.ok()) break;
     if (!found_.empty()) {
       TakePage();
+      if (!BeginWrite()) continue;
       StartWrite(&page_);
       return;
     }

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_SCAN_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_SCAN_STREAM_H_
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
@@ -11,7 +12,10 @@
 #include <deque>
 #include <memory>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/engine/store.h"
 #include "server/service/call.h"
 #include "server/service/open_streams.h"
@@ -20,8 +24,11 @@
 namespace timecache {
 
 // Walks the store a step at a time and writes pages, one in flight: a slow
-// reader is waited for, and holds no more than one step's entries. Lives until
-// OnDone.
+// reader is waited for, as long as a call may take, and holds no more than one
+// step's entries. Then the scan ends with DEADLINE_EXCEEDED
+// (MAX_CALL_DURATION); where a page is on its way that the reader does not
+// take, no status would reach him either, and the call is cancelled. Lives
+// until OnDone.
 class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
                          public Drainable {
  public:
@@ -32,11 +39,11 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   // must outlive it.
   static ScanStream* Start(const CallGate& gate,
                            grpc::CallbackServerContext* context, Store* store,
-                           OpenStreams* streams,
+                           OpenStreams* streams, absl::Duration max_duration,
                            const v1::ScanRequest& request);
 
-  void OnWriteDone(bool ok) override;
-  void OnDone() override;
+  void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
   // It has an end, and is waited for.
   void OnDrain() override {}
   // It asks before each step and each page.
@@ -44,15 +51,21 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
 
  private:
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
-             Store* store, OpenStreams* streams, const v1::ScanRequest& request)
+             Store* store, OpenStreams* streams, absl::Duration max_duration,
+             const v1::ScanRequest& request)
       : call_(gate, methods::kScan, context),
         context_(context),
         store_(store),
         streams_(streams),
+        max_duration_(max_duration),
         request_(request) {}
 
   absl::Status Open();
   absl::Status CheckAccess();
+  void SetTimer();
+  void OnTimer() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckDuration() const ABSL_LOCKS_EXCLUDED(mu_);
+  bool BeginWrite() ABSL_LOCKS_EXCLUDED(mu_);
   void Continue();
   bool Step();
   void TakePage();
@@ -61,6 +74,7 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   grpc::CallbackServerContext* const context_;
   Store* const store_;
   OpenStreams* const streams_;
+  const absl::Duration max_duration_;
   const v1::ScanRequest request_;
   std::shared_ptr<ScanStream> self_;
   TimeCacheMap::ScanPlace place_;
@@ -74,6 +88,12 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   // returns.
   enum StepState { kBegun, kReturned, kCompleted };
   std::atomic<StepState> step_{kBegun};
+
+  grpc::Alarm timer_;
+  mutable absl::Mutex mu_;
+  bool too_long_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool done_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache

@@ -38,7 +38,8 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
       gate_(options_.access, options_.call_observers),
       store_(registry, clock),
       hub_(clock, options_.max_watchers),
-      time_cache_service_(&gate_, &store_, registry, &hub_, &streams_),
+      time_cache_service_(&gate_, &store_, registry, &hub_, &streams_,
+                          options_.limits.max_call_duration),
       namespace_service_(
           &gate_, registry, clock, options_.observer,
           [this](v1::GetServerResponse* server) { Describe(server); }) {

@@ -161,7 +161,8 @@ TimeCacheService::Pipeline(grpc::CallbackServerContext* context) {
 
 grpc::ServerWriteReactor<v1::ScanResponse>* TimeCacheService::Scan(
     grpc::CallbackServerContext* context, const v1::ScanRequest* request) {
-  return ScanStream::Start(gate_, context, store_, streams_, *request);
+  return ScanStream::Start(gate_, context, store_, streams_, max_call_duration_,
+                           *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(

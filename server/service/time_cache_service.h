@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_TIME_CACHE_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_TIME_CACHE_SERVICE_H_
 
+#include "absl/time/time.h"
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
 #include "server/service/call_gate.h"
@@ -33,12 +34,14 @@ class TimeCacheService final : public methods::All {
  public:
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, const Registry* registry,
-                   WatchHub* hub, OpenStreams* streams)
+                   WatchHub* hub, OpenStreams* streams,
+                   absl::Duration max_call_duration)
       : gate_(*gate),
         store_(store),
         registry_(registry),
         hub_(hub),
-        streams_(streams) {}
+        streams_(streams),
+        max_call_duration_(max_call_duration) {}
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
                                 const v1::PutRequest* request,
@@ -80,6 +83,7 @@ class TimeCacheService final : public methods::All {
   const Registry* const registry_;
   WatchHub* const hub_;
   OpenStreams* const streams_;
+  const absl::Duration max_call_duration_;
 };
 
 }  // namespace timecache
