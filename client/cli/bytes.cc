@@ -1,7 +1,9 @@
 #include "client/cli/bytes.h"
 
+#include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -112,7 +114,10 @@ absl::StatusOr<std::string> Decode(std::string_view text, Encoding encoding) {
   if (encoding == Encoding::kHex) return DecodeHex(text);
   if (encoding == Encoding::kText) return std::string(text);
   std::string bytes;
-  if (!absl::Base64Unescape(View(text), &bytes)) {
+  // Unescape would pass over spaces.
+  const bool spaces =
+      std::any_of(text.begin(), text.end(), absl::ascii_isspace);
+  if (spaces || !absl::Base64Unescape(View(text), &bytes)) {
     return absl::InvalidArgumentError("not base64");
   }
   return bytes;

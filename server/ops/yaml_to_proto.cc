@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -315,8 +316,10 @@ class Mapper {
 
   absl::Status Error(int line, absl::string_view path,
                      absl::string_view what) const {
+    // A key may hold anything.
     return absl::InvalidArgumentError(absl::StrCat(
-        source_name_, ":", line, ": ", path, path.empty() ? "" : ": ", what));
+        source_name_, ":", line, ": ", absl::Utf8SafeCHexEscape(path),
+        path.empty() ? "" : ": ", what));
   }
 
  private:
@@ -401,7 +404,10 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
     }
     return mapper.FillMessage(YAML::Load(text), "", 1, message);
   } catch (const YAML::Exception& e) {
-    return mapper.Error(e.mark.is_null() ? 1 : e.mark.line + 1, "", e.msg);
+    // It may name a byte of the text as it stands there: a line's end, half of
+    // a character.
+    return mapper.Error(e.mark.is_null() ? 1 : e.mark.line + 1, "",
+                        absl::CHexEscape(e.msg));
   }
 }
 

@@ -51,6 +51,8 @@ TEST(BytesTest, WhatIsNotOfTheFormIsRefused) {
   EXPECT_FALSE(Decode("0", Encoding::kHex).ok());
   EXPECT_FALSE(Decode("0g", Encoding::kHex).ok());
   EXPECT_FALSE(Decode("!!!!", Encoding::kBase64).ok());
+  EXPECT_FALSE(Decode(" ", Encoding::kBase64).ok());
+  EXPECT_FALSE(Decode("AP8Q\neg==", Encoding::kBase64).ok());
 }
 
 TEST(UnitsTest, Durations) {

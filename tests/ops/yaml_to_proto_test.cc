@@ -217,6 +217,18 @@ TEST(YamlToProtoTest, TextThatIsNoYamlIsRefusedByLine) {
   EXPECT_EQ(Refusal("\nnamespaces: [{name: \xff}]"), "t.yaml:2: is not UTF-8");
 }
 
+TEST(YamlToProtoTest, ARefusalIsOneLineWhateverTheTextHolds) {
+  for (const char* text :
+       {"a: \"\\\x01\"", "\"limits\\n\": 1", "\"a\\x1b[31m\": 1",
+        "log: {\"le\\nvel\": info}", "log: {level: \"in\\nfo\"}"}) {
+    const std::string refusal = Refusal(text);
+    EXPECT_THAT(refusal, StartsWith("t.yaml:1: ")) << text;
+    EXPECT_TRUE(std::all_of(refusal.begin(), refusal.end(), [](char c) {
+      return c >= ' ' && c <= '~';
+    })) << refusal;
+  }
+}
+
 TEST(YamlToProtoTest, AnchorsAliasesTagsAndSecondDocumentsAreRefused) {
   EXPECT_THAT(Refusal("limits: &a {max_entries: 1}"),
               HasSubstr("t.yaml:1: anchors are not supported"));
