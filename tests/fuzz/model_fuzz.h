@@ -18,11 +18,14 @@ inline void FailuresAreFindings() {
   testing::FLAGS_gtest_break_on_failure = true;
 }
 
-// Dice that fall as the bytes say; once there are none left, on the least.
+// Dice that fall as the bytes say, and by chance, always the same, once there
+// are none left: a world that is being ended may cast until all has come.
 // `input` must outlive them.
 inline Dice DiceOf(FuzzedDataProvider* input) {
-  return Dice([input](int64_t least, int64_t most) {
-    return input->ConsumeIntegralInRange<int64_t>(least, most);
+  return Dice([input, chance = Dice(0)](int64_t least, int64_t most) mutable {
+    return input->remaining_bytes() > 0
+               ? input->ConsumeIntegralInRange<int64_t>(least, most)
+               : chance.Draw(least, most);
   });
 }
 

@@ -5,7 +5,9 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <chrono>
+#include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -32,6 +34,11 @@ RegistryLimits SmallLimits() {
 ServerOptions Options() {
   ServerOptions options;
   options.max_watchers = 8;
+  options.observer = [](absl::string_view event, const std::string& name,
+                        const std::string& about) {
+    Require(!event.empty() && !name.empty() && !absl::StrContains(about, '\n'),
+            "what is observed goes into a line of the log");
+  };
   return options;
 }
 
@@ -203,16 +210,20 @@ grpc::Status RpcWorld::CallBidi(const Method& method,
   const std::unique_ptr<Stream> stream(Factory::Create(
       channel_.get(),
       ToRpcMethod(path, grpc::internal::RpcMethod::BIDI_STREAMING), context));
-  for (const std::string& message : messages) {
-    if (!stream->Write(ToBuffer(message))) break;
-  }
-  stream->WritesDone();
+  // Without a socket's buffers a write waits until it is read.
+  std::thread writer([&] {
+    for (const std::string& message : messages) {
+      if (!stream->Write(ToBuffer(message))) return;
+    }
+    stream->WritesDone();
+  });
   grpc::ByteBuffer response;
   size_t answers = 0;
   while (stream->Read(&response)) {
     CheckResponse(method, response);
     ++answers;
   }
+  writer.join();
   const grpc::Status status = stream->Finish();
   Require(!status.ok() || answers == messages.size(),
           "an answer for each request");
