@@ -61,7 +61,7 @@ TEST(ConfigTest, EmptyFileIsTheDefault) {
 
 TEST(ConfigTest, WhatTheFileSaysReplacesTheDefault) {
   const v1::ServerConfig config = Parsed(
-      "listeners: [{address: 0.0.0.0:1}]\n"
+      "listeners: [{address: 0.0.0.0:1, allow_plaintext: true}]\n"
       "namespaces: [{name: a}, {name: b}]\n"
       "limits: {max_watchers: 7}\n"
       "grace_period: 0s\n");

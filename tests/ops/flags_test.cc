@@ -109,17 +109,18 @@ TEST(FlagsTest, WrongFlagsEndWithTwoAndOneLine) {
 
 TEST(FlagsTest, FlagsOverrideTheFile) {
   const std::string path = testing::TempDir() + "/flags_test.yaml";
-  std::ofstream(path) << "listeners: [{address: 'a:1'}, {address: 'a:2'}]\n"
-                         "namespaces: [{name: kept}]\n"
-                         "log: {level: error, format: json}\n";
+  std::ofstream(path)
+      << "listeners: [{address: '127.0.0.1:1'}, {address: '127.0.0.1:2'}]\n"
+         "namespaces: [{name: kept}]\n"
+         "log: {level: error, format: json}\n";
   Flags flags;
   flags.config = path;
-  flags.listen = {"b:3"};
+  flags.listen = {"localhost:3"};
   flags.log_level = "debug";
   const auto config = ConfigFromFlags(flags);
   ASSERT_TRUE(config.ok()) << config.status();
   ASSERT_EQ(config->listeners_size(), 1);
-  EXPECT_EQ(config->listeners(0).address(), "b:3");
+  EXPECT_EQ(config->listeners(0).address(), "localhost:3");
   EXPECT_EQ(config->namespaces(0).name(), "kept");
   EXPECT_EQ(config->log().level(), v1::LOG_LEVEL_DEBUG);
   EXPECT_EQ(config->log().format(), v1::LOG_FORMAT_JSON);
@@ -127,7 +128,7 @@ TEST(FlagsTest, FlagsOverrideTheFile) {
 
 TEST(FlagsTest, ListenersGivenTwiceAreRefused) {
   Flags flags;
-  flags.listen = {"b:3", "b:3"};
+  flags.listen = {"localhost:3", "localhost:3"};
   EXPECT_EQ(ConfigFromFlags(flags).status().message(),
             "command line: listeners[1].address: the same as listeners[0]");
 }
