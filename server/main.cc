@@ -245,6 +245,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   AddServerMetrics(&server, monitoring.metrics());
   AddMemoryMetrics(monitoring.metrics());
   AddReloadMetrics(&reload, monitoring.metrics());
+  AddAccessMetrics(access.get(), monitoring.metrics());
   AddTlsMetrics(tls->get(), monitoring.metrics());
   monitoring.readiness()->Set(Readiness::State::kServing);
   const ServiceManager manager = ServiceManager::FromEnvironment();

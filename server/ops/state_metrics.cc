@@ -46,6 +46,20 @@ void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
       });
 }
 
+void AddAccessMetrics(const AccessFile* access, Metrics* metrics) {
+  if (access == nullptr) return;
+  metrics->AddGauge({"timecache_access_reload_ok",
+                     "1 if the access file was right when it was last read."},
+                    {}, [access] { return access->state().ok ? 1 : 0; });
+  metrics->AddGauge(
+      {"timecache_access_loaded_timestamp_seconds",
+       "When the access rules in force were read, in seconds since 1970."},
+      {}, [access] {
+        return absl::ToDoubleSeconds(access->state().loaded_at -
+                                     absl::UnixEpoch());
+      });
+}
+
 void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics) {
   const std::vector<TlsState> states = tls->states();
   for (size_t i = 0; i < states.size(); ++i) {

@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_OPS_STATE_METRICS_H_
 #define TIMECACHED_SERVER_OPS_STATE_METRICS_H_
 
+#include "server/ops/access_file.h"
 #include "server/ops/metrics.h"
 #include "server/ops/reload.h"
 #include "server/ops/tls_listeners.h"
@@ -16,6 +17,8 @@ void AddServerMetrics(Server* server, Metrics* metrics);
 // The memory account of this process.
 void AddMemoryMetrics(Metrics* metrics);
 void AddReloadMetrics(const Reload* reload, Metrics* metrics);
+// Nothing for null.
+void AddAccessMetrics(const AccessFile* access, Metrics* metrics);
 void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics);
 
 }  // namespace timecache
