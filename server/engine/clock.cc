@@ -1,8 +1,14 @@
 #include "server/engine/clock.h"
 
-#include "absl/time/time.h"
+#include <algorithm>
 
 namespace timecache {
+namespace {
+
+// Of one wait: far from where the sum with the time that it is overflows.
+constexpr std::chrono::microseconds kMaxWait = std::chrono::hours(24);
+
+}  // namespace
 
 SystemClock::SystemClock()
     : start_(std::chrono::steady_clock::now()),
@@ -17,17 +23,18 @@ int64_t SystemClock::NowUs() const {
 }
 
 void SystemClock::WaitUntil(int64_t deadline_us, absl::Mutex* mu,
-                            absl::CondVar* wake) const {
+                            SteadyCondVar* wake) const {
   if (deadline_us == kNeverUs) {
     wake->Wait(mu);
     return;
   }
   const int64_t wait_us = deadline_us - NowUs();
-  if (wait_us > 0) wake->WaitWithTimeout(mu, absl::Microseconds(wait_us));
+  if (wait_us <= 0) return;
+  wake->WaitFor(mu, std::min(kMaxWait, std::chrono::microseconds(wait_us)));
 }
 
 void ManualClock::WaitUntil(int64_t /*deadline_us*/, absl::Mutex* mu,
-                            absl::CondVar* wake) const {
+                            SteadyCondVar* wake) const {
   wake->Wait(mu);
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/synchronization/mutex.h"
+#include "server/engine/steady_cond_var.h"
 
 namespace timecache {
 
@@ -31,7 +32,7 @@ class Clock {
   // Waits on `*wake`, which is used with `*mu` (held by the caller), until it
   // is signalled or the clock has reached `deadline_us`. May return early.
   virtual void WaitUntil(int64_t deadline_us, absl::Mutex* mu,
-                         absl::CondVar* wake) const = 0;
+                         SteadyCondVar* wake) const = 0;
 };
 
 // The wall time at construction plus monotonic progress since: steps of the
@@ -44,7 +45,7 @@ class SystemClock final : public Clock {
 
   int64_t NowUs() const override;
   void WaitUntil(int64_t deadline_us, absl::Mutex* mu,
-                 absl::CondVar* wake) const override;
+                 SteadyCondVar* wake) const override;
 
  private:
   const std::chrono::steady_clock::time_point start_;
@@ -63,7 +64,7 @@ class ManualClock final : public Clock {
 
   // Waits for the signal alone.
   void WaitUntil(int64_t deadline_us, absl::Mutex* mu,
-                 absl::CondVar* wake) const override;
+                 SteadyCondVar* wake) const override;
 
   // Goes on to `now_us`; a time before now leaves the clock where it is.
   void AdvanceTo(int64_t now_us);

@@ -102,7 +102,7 @@ void Reaper::Run() {
 // Unless somebody waits for it.
 void Reaper::Pause() {
   if (stopping_ || flush_done_ != flush_asked_) return;
-  wake_.WaitWithTimeout(&mu_, absl::Microseconds(kPauseUs));
+  wake_.WaitFor(&mu_, std::chrono::microseconds(kPauseUs));
 }
 
 // Returns whether its sweep goes on and has time to do so.

@@ -100,7 +100,7 @@ class Reaper {
 
   mutable absl::Mutex mu_;
   DurationHistogram sweeps_ ABSL_GUARDED_BY(mu_);
-  absl::CondVar wake_;
+  SteadyCondVar wake_;
   absl::CondVar flushed_;
   absl::flat_hash_map<const TimeCacheMap*, Driven> driven_ ABSL_GUARDED_BY(mu_);
   std::set<std::pair<int64_t, const TimeCacheMap*>> schedule_

@@ -93,7 +93,7 @@ class WatchHub {
   const Clock* const clock_;
 
   mutable absl::Mutex mu_;
-  absl::CondVar wake_;
+  SteadyCondVar wake_;
   absl::CondVar removed_;
   int64_t max_watchers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<Watcher*, std::pair<std::shared_ptr<Watcher>, State>>

@@ -46,7 +46,7 @@ TEST(SystemClockTest, NeverGoesBackInAnyThread) {
 TEST(SystemClockTest, WaitUntilATimeThatHasPassedReturnsAtOnce) {
   const SystemClock clock;
   absl::Mutex mu;
-  absl::CondVar wake;
+  SteadyCondVar wake;
   absl::MutexLock lock(&mu);
   const int64_t before_us = clock.NowUs();
   clock.WaitUntil(before_us - kMicrosPerSecond, &mu, &wake);
@@ -56,7 +56,7 @@ TEST(SystemClockTest, WaitUntilATimeThatHasPassedReturnsAtOnce) {
 TEST(SystemClockTest, WaitUntilReturnsOnceItsTimeHasCome) {
   const SystemClock clock;
   absl::Mutex mu;
-  absl::CondVar wake;
+  SteadyCondVar wake;
   absl::MutexLock lock(&mu);
   const int64_t deadline_us = clock.NowUs() + 2'000;
   // May return early; whoever waits asks again.
@@ -67,7 +67,7 @@ TEST(SystemClockTest, WaitUntilReturnsOnceItsTimeHasCome) {
 TEST(SystemClockTest, WaitForeverEndsWithTheSignal) {
   const SystemClock clock;
   absl::Mutex mu;
-  absl::CondVar wake;
+  SteadyCondVar wake;
   bool told = false;
   std::thread signaller([&] {
     absl::MutexLock lock(&mu);
@@ -113,7 +113,7 @@ TEST(ManualClockTest, TwoWhoAdvanceEndAtTheLaterTime) {
 TEST(ManualClockTest, WaitUntilWaitsForTheSignalAlone) {
   ManualClock clock(1'000);
   absl::Mutex mu;
-  absl::CondVar wake;
+  SteadyCondVar wake;
   bool told = false;
   std::thread signaller([&] {
     absl::MutexLock lock(&mu);

@@ -1,0 +1,47 @@
+// A condition variable that does not care what time of day it is.
+
+#ifndef TIMECACHED_SERVER_ENGINE_STEADY_COND_VAR_H_
+#define TIMECACHED_SERVER_ENGINE_STEADY_COND_VAR_H_
+
+#include <chrono>
+#include <condition_variable>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace timecache {
+
+// As absl::CondVar, with waits that end by the monotonic clock. Abseil's (of
+// 2022) end at a time of day: where that is set back by an hour, a wait of a
+// millisecond takes an hour longer.
+//
+// Thread-safe. Costs one mutex more than absl::CondVar, for a few instructions.
+class SteadyCondVar {
+ public:
+  // Both may return early. `*mu` is held by the caller.
+  void Wait(absl::Mutex* mu) {
+    Unlockable lock{mu};
+    condition_.wait(lock);
+  }
+  void WaitFor(absl::Mutex* mu, std::chrono::microseconds timeout) {
+    Unlockable lock{mu};
+    condition_.wait_until(lock, std::chrono::steady_clock::now() + timeout);
+  }
+
+  void Signal() { condition_.notify_one(); }
+  void SignalAll() { condition_.notify_all(); }
+
+ private:
+  // absl::Mutex by the names that the standard library knows.
+  struct Unlockable {
+    void lock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mu->Lock(); }
+    void unlock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mu->Unlock(); }
+    absl::Mutex* mu;
+  };
+
+  std::condition_variable_any condition_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_STEADY_COND_VAR_H_
