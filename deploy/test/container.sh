@@ -41,7 +41,7 @@ die() {
 clean_up() {
   local process
   exec 3<&- # lets whoever writes to it go
-  [[ -z $server ]] || crun delete --force "$name" 2>/dev/null || true
+  [[ -z $server ]] || runc delete --force "$name" 2>/dev/null || true
   for process in $watcher $server; do
     kill -KILL "$process" 2>/dev/null || true
   done
@@ -94,7 +94,7 @@ describe_image() {
 write_bundle() {
   buildah inspect --type image "$image" >"$run/image.json"
   mkdir "$run/bundle"
-  (cd "$run/bundle" && crun spec)
+  (cd "$run/bundle" && runc spec)
   /usr/bin/python3 - "$run" "$root" "$memory_limit_bytes" <<'PYTHON'
 import json, sys
 run, root, memory = sys.argv[1:]
@@ -107,7 +107,7 @@ user, group = map(int, image["User"].split(":"))
 spec["process"].update(
     terminal=False, user={"uid": user, "gid": group}, env=image["Env"],
     args=image["Entrypoint"] + image["Cmd"], noNewPrivileges=True,
-    capabilities={}, rlimits=[{"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 65536}])
+    capabilities={}, rlimits=[])
 spec["root"] = {"path": root, "readonly": True}
 spec["linux"]["resources"]["memory"] = {"limit": int(memory)}
 with open(path, "w") as file:
@@ -115,7 +115,7 @@ with open(path, "w") as file:
 PYTHON
 }
 
-ctl() { timeout "$answer_seconds" crun exec "$name" timecachectl "$@"; }
+ctl() { timeout "$answer_seconds" runc exec "$name" timecachectl "$@"; }
 
 # await TEXT: reads the server's log on to the line that has it.
 await() {
@@ -129,7 +129,7 @@ await() {
 
 start() {
   mkfifo "$run/stderr"
-  crun run --bundle "$run/bundle" "$name" 2>"$run/stderr" &
+  runc run --bundle "$run/bundle" "$name" 2>"$run/stderr" &
   server=$!
   exec 3<"$run/stderr"
   await server_started
@@ -142,11 +142,11 @@ try_out() {
   [[ $(ctl get greeting) == hello ]] || die "what was put is not there"
   say "the probe says SERVING; what was put can be got"
   local status
-  status=$(crun exec "$name" timecachectl health --address 127.0.0.1:9 --timeout 1s 2>/dev/null) &&
+  status=$(runc exec "$name" timecachectl health --address 127.0.0.1:9 --timeout 1s 2>/dev/null) &&
     die "a probe of nothing says $status"
-  if crun exec "$name" /bin/sh -c true 2>/dev/null; then die "there is a shell"; fi
+  if runc exec "$name" /bin/sh -c true 2>/dev/null; then die "there is a shell"; fi
   local process
-  process=$(crun state "$name" | awk -F '[:,]' '/"pid"/ {gsub(" ", "", $2); print $2}')
+  process=$(runc state "$name" | awk -F '[:, ]+' '/"pid"/ {print $3}')
   grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' "/proc/$process/status" | tr '\n\t' '; '
   printf '\n'
   grep -qP '^Uid:\t65532\t65532' "/proc/$process/status" || die "it does not run as 65532"
@@ -154,7 +154,7 @@ try_out() {
 }
 
 drain() {
-  crun exec "$name" timecachectl watch >"$run/watched" 2>"$run/watch_errors" &
+  runc exec "$name" timecachectl watch >"$run/watched" 2>"$run/watch_errors" &
   watcher=$!
   # Its stream is open when the server counts a watcher.
   local tries
@@ -163,7 +163,7 @@ drain() {
     read -r -t 1 <> <(:) || true
   done
   local started=$SECONDS status=0
-  crun kill "$name" TERM
+  runc kill "$name" TERM
   await drain_started
   await server_stopped
   wait "$server" || status=$?
