@@ -5,8 +5,8 @@
 # with certificates of its own that it throws away, and applies deploy/kubernetes.yaml
 # and the chart, with every values file, to namespaces that enforce pod security
 # "restricted". Nothing schedules or runs the pods: this is about what is accepted.
-# Needs Go 1.22, etcd, openssl, helm as $HELM and the schemas' Python (./dev deploy
-# installs those).
+# Needs Go 1.22, etcd, openssl and helm as $HELM (./dev deploy makes
+# build/tools/bin/helm).
 set -euo pipefail
 
 readonly version=1.31.4
@@ -168,7 +168,8 @@ apply_chart() {
     kubectl label namespace "chart-$name" pod-security.kubernetes.io/enforce=restricted \
       pod-security.kubernetes.io/warn=restricted >/dev/null
     "$HELM" template timecached "$here/../helm/timecached" --namespace "chart-$name" \
-      --kube-version "$version" --values "$values" >"$run/chart.yaml"
+      --kube-version "$version" --values "$values" >"$run/chart.yaml" \
+      2>"$run/helm.log" || die "helm refused $values"
     apply "the chart with $name.yaml" -f "$run/chart.yaml"
   done
 }
