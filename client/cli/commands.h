@@ -14,6 +14,8 @@ void AddWatchCommand(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddBenchCommand(CLI::App& app, Context& context);
 void AddHealthCommand(CLI::App& app, Context& context);
+// status, top
+void AddStatusCommands(CLI::App& app, Context& context);
 void AddTokenCommand(CLI::App& app, Context& context);
 // ns create, get, list, update, delete, rotate
 void AddNamespaceCommands(CLI::App& app, Context& context);

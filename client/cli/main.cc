@@ -92,6 +92,7 @@ int Main(int argc, char** argv) {
   AddLoadCommand(app, context);
   AddBenchCommand(app, context);
   AddHealthCommand(app, context);
+  AddStatusCommands(app, context);
   AddTokenCommand(app, context);
   AddNamespaceCommands(app, context);
   try {

@@ -184,4 +184,9 @@ absl::StatusOr<uint64_t> Client::RotateNamespace(std::string_view name) const {
   return response->entries();
 }
 
+absl::StatusOr<v1::GetServerResponse> Client::GetServer() const {
+  return Call(*namespaces_, &Namespaces::GetServer, v1::GetServerRequest(),
+              options_.timeout);
+}
+
 }  // namespace timecache::inline client

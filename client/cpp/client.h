@@ -139,6 +139,9 @@ class Client {
   // Kills the oldest bucket now, and returns how many entries died with it.
   absl::StatusOr<uint64_t> RotateNamespace(std::string_view name) const;
 
+  // The server itself: version, age, limits and how far they are used.
+  absl::StatusOr<v1::GetServerResponse> GetServer() const;
+
  private:
   ClientOptions options_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -1,0 +1,61 @@
+#include "client/cli/server_sample.h"
+
+#include <algorithm>
+
+#include "client/cpp/convert.h"
+
+namespace timecache::cli {
+
+absl::StatusOr<ServerSample> TakeSample(const Client& client) {
+  ServerSample sample;
+  auto server = client.GetServer();
+  if (!server.ok()) return server.status();
+  sample.server = *std::move(server);
+  auto namespaces = client.ListNamespaces();
+  if (!namespaces.ok()) return namespaces.status();
+  sample.namespaces = *std::move(namespaces);
+  const size_t asked = std::min(sample.namespaces.size(), kMaxGroupNamespaces);
+  for (size_t i = 0; i < asked; ++i) {
+    auto groups = client.In(sample.namespaces[i].name()).ListGroups();
+    // Not to be seen, or deleted meanwhile.
+    if (absl::IsPermissionDenied(groups.status()) ||
+        absl::IsNotFound(groups.status())) {
+      continue;
+    }
+    if (!groups.ok()) return groups.status();
+    sample.groups.insert(sample.groups.end(), groups->begin(), groups->end());
+  }
+  return sample;
+}
+
+Rates RatesOf(const ServerSample& before, const ServerSample& now,
+              const v1::Namespace& ns) {
+  const auto old = std::find_if(
+      before.namespaces.begin(), before.namespaces.end(),
+      [&ns](const v1::Namespace& each) { return each.name() == ns.name(); });
+  const double seconds = absl::ToDoubleSeconds(FromProto(now.server.now()) -
+                                               FromProto(before.server.now()));
+  Rates rates;
+  if (old == before.namespaces.end() || seconds <= 0) return rates;
+  const v1::NamespaceStatistics& a = old->statistics();
+  const v1::NamespaceStatistics& b = ns.statistics();
+  // A counter that went back is that of another namespace of this name.
+  const auto rate = [seconds](uint64_t from, uint64_t to) {
+    return to <= from ? 0 : static_cast<double>(to - from) / seconds;
+  };
+  rates.puts = rate(a.puts(), b.puts());
+  rates.hits = rate(a.hits(), b.hits());
+  rates.misses = rate(a.misses(), b.misses());
+  rates.deaths = rate(a.expired() + a.evicted() + a.rotated(),
+                      b.expired() + b.evicted() + b.rotated());
+  return rates;
+}
+
+absl::Duration LagOf(const ServerSample& sample, const Group& group) {
+  const auto& oldest = group.statistics.oldest_unsettled;
+  if (!oldest) return absl::ZeroDuration();
+  return std::max(FromProto(sample.server.now()) - *oldest,
+                  absl::ZeroDuration());
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,201 @@
+#include "client/cli/server_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/progress.h"
+#include "client/cli/units.h"
+#include "client/cpp/convert.h"
+
+namespace timecache::cli {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest cell; the first is left-aligned, the others,
+// numbers, right. One that would pass `rows` lines says what it leaves out.
+std::string Table(std::vector<Row> table, int rows) {
+  const auto fits = static_cast<size_t>(std::max(rows, 2));
+  const size_t left_out = table.size() > fits ? table.size() - fits + 1 : 0;
+  table.resize(table.size() - left_out);
+  std::vector<size_t> widths(table[0].size());
+  for (const Row& row : table) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Row& row : table) {
+    std::string line = absl::StrFormat("%-*s", widths[0], row[0]);
+    for (size_t i = 1; i < row.size(); ++i) {
+      absl::StrAppendFormat(&line, "  %*s", widths[i], row[i]);
+    }
+    lines.push_back(std::move(line));
+  }
+  if (left_out > 0) lines.push_back(absl::StrCat("and ", left_out, " more"));
+  return absl::StrJoin(lines, "\n");
+}
+
+std::string RateText(double per_second) {
+  if (per_second < 10) return absl::StrFormat("%.1f", per_second);
+  return CountText(static_cast<uint64_t>(per_second + 0.5));
+}
+
+std::string Use(const std::string& name, const v1::LimitUse& use,
+                std::string (*text)(uint64_t)) {
+  if (use.max() == 0) return absl::StrCat(name, " ", text(use.used()));
+  return absl::StrCat(name, " ", text(use.used()), " of ", text(use.max()));
+}
+
+// Shorter than to the microsecond: nobody reads that of an age.
+std::string AgeText(absl::Duration age) {
+  const absl::Duration unit =
+      age < absl::Seconds(1) ? absl::Milliseconds(1) : absl::Seconds(1);
+  return DurationText(absl::Trunc(age, unit));
+}
+
+std::string HeaderText(const std::string& address, const ServerSample& sample) {
+  const v1::GetServerResponse& s = sample.server;
+  std::string text =
+      absl::StrCat("timecached ", s.version(), " at ", address, ": ",
+                   s.draining() ? "draining" : "serving", ", up ",
+                   AgeText(FromProto(s.now()) - FromProto(s.start_time())),
+                   "\n", Use("namespaces", s.namespaces(), CountText), "   ",
+                   Use("entries", s.entries(), CountText), "   ",
+                   Use("bytes", s.bytes(), SizeText), "   ",
+                   Use("watchers", s.watchers(), CountText));
+  if (s.has_memory_bytes()) {
+    absl::StrAppend(&text, "   ", Use("memory", s.memory_bytes(), SizeText));
+  }
+  if (s.has_connections()) {
+    absl::StrAppend(&text, "   ",
+                    Use("connections", s.connections(), CountText));
+  }
+  return text;
+}
+
+Row NamespaceRow(const v1::Namespace& ns, const Rates* rates) {
+  const v1::NamespaceStatistics& s = ns.statistics();
+  Row row = {ns.name(),
+             DurationText(FromProto(ns.options().ttl())),
+             CountText(s.entries()),
+             SizeText(s.bytes()),
+             CountText(s.live_buckets()),
+             CountText(s.watchers()),
+             CountText(s.expired() + s.evicted() + s.rotated()),
+             absl::StrCat(DurationText(FromProto(s.lateness_p99())), "/",
+                          DurationText(FromProto(ns.bucket_width()))),
+             CountText(s.bound_violations())};
+  if (rates != nullptr) {
+    for (const double rate :
+         {rates->puts, rates->hits, rates->misses, rates->deaths}) {
+      row.push_back(RateText(rate));
+    }
+  }
+  return row;
+}
+
+std::vector<Row> NamespaceRows(const ServerSample& sample,
+                               const ServerSample* before) {
+  std::vector<std::pair<const v1::Namespace*, Rates>> order;
+  for (const v1::Namespace& ns : sample.namespaces) {
+    order.emplace_back(
+        &ns, before == nullptr ? Rates() : RatesOf(*before, sample, ns));
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) {
+                     return a.second.operations() > b.second.operations();
+                   });
+  std::vector<Row> table = {{"NAMESPACE", "TTL", "ENTRIES", "BYTES", "BUCKETS",
+                             "WATCHERS", "DIED", "LATE/BOUND", "VIOLATIONS"}};
+  if (before != nullptr) {
+    for (const char* name : {"PUT/S", "HIT/S", "MISS/S", "DIED/S"}) {
+      table[0].push_back(name);
+    }
+  }
+  for (const auto& [ns, rates] : order) {
+    table.push_back(NamespaceRow(*ns, before == nullptr ? nullptr : &rates));
+  }
+  return table;
+}
+
+std::vector<Row> GroupRows(const ServerSample& sample) {
+  std::vector<Row> table = {{"GROUP", "MEMBERS", "WAITING", "IN FLIGHT", "LAG",
+                             "DEAD LETTERS", "LOST"}};
+  for (const Group& group : sample.groups) {
+    const GroupStatistics& s = group.statistics;
+    table.push_back({absl::StrCat(group.ns, "/", group.name),
+                     CountText(s.members), CountText(s.backlog),
+                     CountText(s.in_flight), AgeText(LagOf(sample, group)),
+                     CountText(s.dead_lettered), CountText(s.lost)});
+  }
+  return table;
+}
+
+Json UseJson(const v1::LimitUse& use) {
+  return {{"used", use.used()}, {"max", use.max()}};
+}
+
+}  // namespace
+
+std::string ServerText(const std::string& address, const ServerSample& sample,
+                       const ServerSample* before, int rows) {
+  std::string text = HeaderText(address, sample);
+  // The two lines above, and an empty one before each table.
+  int left = rows - 3;
+  std::vector<Row> namespaces = NamespaceRows(sample, before);
+  if (sample.groups.empty()) {
+    return absl::StrCat(text, "\n\n", Table(std::move(namespaces), left));
+  }
+  // Namespaces get what groups leave, and at least half.
+  std::vector<Row> groups = GroupRows(sample);
+  left -= 1;
+  const int for_groups =
+      std::min(static_cast<int>(groups.size()), std::max(left / 2, 2));
+  return absl::StrCat(text, "\n\n",
+                      Table(std::move(namespaces), left - for_groups), "\n\n",
+                      Table(std::move(groups), for_groups));
+}
+
+Json ServerJson(const std::string& address, const ServerSample& sample,
+                const ServerSample* before) {
+  const v1::GetServerResponse& s = sample.server;
+  Json namespaces = Json::array();
+  for (const v1::Namespace& ns : sample.namespaces) {
+    Json object = ToJson(ns);
+    if (before != nullptr) {
+      const Rates rates = RatesOf(*before, sample, ns);
+      object["rates"] = {{"puts", rates.puts},
+                         {"hits", rates.hits},
+                         {"misses", rates.misses},
+                         {"deaths", rates.deaths}};
+    }
+    namespaces.push_back(std::move(object));
+  }
+  Json groups = Json::array();
+  for (const Group& group : sample.groups) {
+    Json object = ToJson(group);
+    object["lag_ms"] = absl::ToDoubleMilliseconds(LagOf(sample, group));
+    groups.push_back(std::move(object));
+  }
+  Json limits = {{"namespaces", UseJson(s.namespaces())},
+                 {"entries", UseJson(s.entries())},
+                 {"bytes", UseJson(s.bytes())},
+                 {"watchers", UseJson(s.watchers())}};
+  if (s.has_memory_bytes()) limits["memory_bytes"] = UseJson(s.memory_bytes());
+  if (s.has_connections()) limits["connections"] = UseJson(s.connections());
+  return {{"address", address},
+          {"version", s.version()},
+          {"serving", !s.draining()},
+          {"start_time", ExactTimeText(FromProto(s.start_time()))},
+          {"time", ExactTimeText(FromProto(s.now()))},
+          {"limits", limits},
+          {"namespaces", namespaces},
+          {"groups", groups}};
+}
+
+}  // namespace timecache::cli

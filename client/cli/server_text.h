@@ -1,0 +1,24 @@
+// A server on one screen.
+#pragma once
+
+#include <string>
+
+#include "client/cli/server_sample.h"
+
+namespace timecache::cli {
+
+// Rows that no screen has are no limit.
+inline constexpr int kAllRows = 1 << 30;
+
+// Lines without an end of the last: the server, its limits, a table of
+// namespaces and one of groups. With `before`, rates since then, and the
+// busiest namespaces first; else their names in order. `rows`: the most lines;
+// the tables then say how much more there is.
+std::string ServerText(const std::string& address, const ServerSample& sample,
+                       const ServerSample* before, int rows = kAllRows);
+
+// All that the server told, and rates with `before`.
+Json ServerJson(const std::string& address, const ServerSample& sample,
+                const ServerSample* before);
+
+}  // namespace timecache::cli
