@@ -38,8 +38,8 @@ def _read_what_came(connection):
     try:
         while connection.socket.recv(1 << 20):
             pass
-    except (BlockingIOError, ConnectionError):
-        pass
+    except OSError:
+        pass  # Nothing there now, or nothing any more.
     finally:
         connection.socket.settimeout(wire.PATIENCE_SECONDS)
 

@@ -26,14 +26,14 @@ def fill(world, count, prefix=b"fill"):
             batch = messages.execute((b"%s%d" % (prefix, at + i), VALUE) for i in range(size))
             stream = channel.http.get_next_available_stream_id()
             channel.http.send_headers(stream, wire.request_headers(wire.SERVICE + "Execute"))
-            _send_all(channel, stream, wire.message(batch))
+            send_all(channel, stream, wire.message(batch))
             for _ in channel.messages(stream):
                 pass
     finally:
         channel.close()
 
 
-def _send_all(channel, stream, data):
+def send_all(channel, stream, data):
     while data:
         room = min(channel.http.local_flow_control_window(stream), len(data),
                    channel.http.max_outbound_frame_size)

@@ -6,7 +6,7 @@ of JSON for each check. It goes on by itself meanwhile, and connects again if ne
 
 import json
 import queue
-import ssl
+import socket
 import sys
 import threading
 import time
@@ -30,16 +30,14 @@ class Channel:
     """One connection, one call at a time."""
 
     def __init__(self, address, tls=None):
-        import socket
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
+        source = (tls or {}).get("source")
+        self.socket = socket.create_connection(
+            (host, int(port)), PATIENCE_SECONDS, (source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
-            context = ssl.create_default_context(cafile=tls["ca"])
-            context.set_alpn_protocols(["h2"])
-            if tls.get("cert"):
-                context.load_cert_chain(tls["cert"], tls["key"])
-            self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
+            self.socket = wire.client_context(tls).wrap_socket(
+                self.socket, server_hostname="localhost")
         self.scheme = "https" if tls else "http"
         self.http = h2.connection.H2Connection(h2.config.H2Configuration(
             client_side=True, header_encoding="utf-8"))
@@ -55,7 +53,8 @@ class Channel:
     def start(self, method, body=None):
         stream = self.http.get_next_available_stream_id()
         self.http.send_headers(stream, wire.request_headers(
-            wire.SERVICE + method, replace={":scheme": self.scheme}))
+            method if method.startswith("/") else wire.SERVICE + method,
+            replace={":scheme": self.scheme}))
         if body is not None:
             self.send(stream, body, end=True)
         self._flush()

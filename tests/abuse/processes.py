@@ -5,6 +5,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -44,14 +45,23 @@ def wait_until(holds, what, patience=PATIENCE_SECONDS):
         time.sleep(0.02)
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 class Server:
     """One timecached. `wrapper` runs it, as in ["prlimit", "--nofile=64"]."""
 
     def __init__(self, binary, config="", wrapper=(), environment=None, stderr=None):
         self.directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
         path = os.path.join(self.directory.name, "timecached.yaml")
+        # Whose standard error cannot be read gets a port that is free just now.
+        port = 0 if stderr is None else free_port()
         with open(path, "w", encoding="utf-8") as file:
-            file.write(CONFIG + config)
+            file.write(config if "listeners:" in config
+                       else CONFIG.replace(":0", f":{port}") + config)
         self.log_path = os.path.join(self.directory.name, "log")
         self.log = open(self.log_path, "wb")
         self.process = subprocess.Popen(
@@ -59,11 +69,12 @@ class Server:
             stdout=subprocess.DEVNULL, stderr=self.log if stderr is None else stderr,
             env={**os.environ, **(environment or {})})
         self.pid = self.process.pid
-        self.http = None
-        self.address = None
         if stderr is None:
             self.started = wait_until(self._started, "the server starts")
             self.address = self.started["address"].split(",")[0]
+        else:
+            self.address = f"127.0.0.1:{port}"
+            wait_until(self._listens, "the server listens")
 
     def _started(self):
         if self.process.poll() is not None:
@@ -72,6 +83,15 @@ class Server:
             if '"server_started"' in line and line.endswith("}"):
                 return json.loads(line)
         return None
+
+    def _listens(self):
+        expect(self.alive(), "the server does not start")
+        try:
+            host, port = self.address.rsplit(":", 1)
+            socket.create_connection((host, int(port)), 1).close()
+            return True
+        except OSError:
+            return False
 
     def log_text(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:

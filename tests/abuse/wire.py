@@ -1,6 +1,7 @@
 """HTTP/2 frames by hand, as no well-behaved library would send them."""
 
 import socket
+import ssl
 import struct
 import time
 
@@ -84,14 +85,26 @@ class Closed(Exception):
     """The server has closed the connection."""
 
 
+def client_context(tls):
+    """Of {"ca": FILE, "cert": FILE, "key": FILE}; the client's own may be missing."""
+    context = ssl.create_default_context(cafile=tls["ca"])
+    context.set_alpn_protocols(["h2"])
+    if tls.get("cert"):
+        context.load_cert_chain(tls["cert"], tls["key"])
+    return context
+
+
 class Wire:
     """One connection. Reads come whole frames; writes go as they are."""
 
-    def __init__(self, address, source=None, greet=True, window=None):
+    def __init__(self, address, source=None, greet=True, window=None, tls=None):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection(
             (host, int(port)), PATIENCE_SECONDS, (source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = client_context(tls).wrap_socket(
+                self.socket, server_hostname="localhost")
         self.buffer = b""
         self.decoder = hpack.Decoder()
         self.decoder.max_allowed_table_size = 1 << 20
@@ -113,7 +126,7 @@ class Wire:
         """Raises Closed if nobody takes it."""
         try:
             self.socket.sendall(data)
-        except (ConnectionError, socket.timeout) as error:
+        except OSError as error:
             raise Closed(str(error)) from error
 
     def read_frame(self, patience=PATIENCE_SECONDS):
@@ -135,10 +148,10 @@ class Wire:
             self.socket.settimeout(left)
             try:
                 data = self.socket.recv(1 << 16)
-            except ConnectionError as error:
-                raise Closed(str(error)) from error
             except socket.timeout:
                 raise TimeoutError("no frame came") from None
+            except OSError as error:
+                raise Closed(str(error)) from error
             finally:
                 self.socket.settimeout(PATIENCE_SECONDS)
             if not data:

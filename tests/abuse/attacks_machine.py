@@ -1,0 +1,226 @@
+"""The machine: out of descriptors, of memory, of a place to log; and its clock."""
+
+import os
+import signal
+import subprocess
+import time
+
+from abuse import messages, wire
+from abuse.attack import attack
+from abuse.attacks_streams import send_all
+from abuse.honest import CallFailed, Channel
+from abuse.processes import Honest, Server, expect
+from abuse.wire import Closed
+
+FAKETIME = f"/usr/lib/{os.uname().machine}-linux-gnu/faketime/libfaketimeMT.so.1"
+HOUR_SECONDS = 3600
+YEAR_SECONDS = 365 * 24 * HOUR_SECONDS
+
+
+@attack(wrapper=("prlimit", "--nofile=64"), may_disturb=True)
+def few_descriptors(world):
+    """200 connections to a server that may have 64 files open."""
+    held = [world.connect() for _ in range(200)]
+    served = 0
+    for connection in held:
+        try:
+            connection.read_frame(patience=0.02)
+            served += 1
+        except (Closed, TimeoutError):
+            pass
+    before, seconds = world.server.usage(), world.scale(2, 5)
+    time.sleep(seconds)
+    during = world.server.usage()
+    share = (during["cpu_s"] - before["cpu_s"]) / seconds
+    for connection in held:
+        connection.close()
+    expect(share < 0.9, f"it spins: {share:.0%} of a CPU with no descriptor left")
+    # It accepts again.
+    with world.connect() as connection:
+        connection.wait_for_settings()
+    return f"200 connections and 64 descriptors: {served} served, {share:.0%} of a CPU " \
+           f"meanwhile, accepts afterwards"
+
+
+def _fill(world, megabytes):
+    """Puts of 512 KiB until so many are there or one is refused: how many, why."""
+    channel, value = Channel(world.server.address), bytes(512 << 10)
+    try:
+        for i in range(2 * megabytes):
+            stream = channel.http.get_next_available_stream_id()
+            channel.http.send_headers(stream, wire.request_headers(wire.SERVICE + "Put"))
+            send_all(channel, stream, wire.message(messages.put(b"big%d" % i, value)))
+            for _ in channel.messages(stream):
+                pass
+        return megabytes, "all taken"
+    except CallFailed as error:
+        return i // 2, str(error)
+    finally:
+        channel.close()
+
+
+@attack(config="limits: {max_memory_bytes: 134217728}\n", may_disturb=True)
+def memory_limit(world):
+    """Puts beyond max_memory_bytes: refused, and taken again when entries died."""
+    taken, why = _fill(world, 400)
+    expect(why.startswith("status 8"), f"{taken} MiB were taken at 128 MiB: {why}")
+    peak = world.server.usage()["peak_mib"]
+    return f"400 MiB of puts at max_memory_bytes 128 MiB: {taken} MiB taken, then " \
+           f"{why[:60]}; peak {peak} MiB"
+
+
+@attack(wrapper=("prlimit", "--as=2147483648"), may_disturb=True)
+def address_space_limit(world):
+    """An address space of 2 GiB: the server refuses before the system does."""
+    taken, why = _fill(world, 3_000)
+    expect(why.startswith("status 8"), f"{taken} MiB were taken: {why}")
+    return f"3,000 MiB of puts at RLIMIT_AS 2 GiB: {taken} MiB taken, then {why[:60]}"
+
+
+def _log_much(address, count):
+    """Each namespace that is made and deleted is logged."""
+    service = "/timecache.v1.NamespaceService/"
+    channel = Channel(address)
+    for i in range(count):
+        name = messages.field(1, f"log{i}")
+        channel.call(service + "CreateNamespace", name)
+        channel.call(service + "DeleteNamespace", name)
+    channel.close()
+
+
+def _log_to(world, stderr, count, meanwhile=None):
+    """Serves as ever while its log goes nowhere."""
+    server = Server(world.binary, stderr=stderr)
+    honest = None
+    try:
+        honest = Honest(server.address)
+        honest.check()
+        _log_much(server.address, count)
+        served = honest.check()
+        expect(not served["failures"], f"{served['failures'][:2]}")
+        server.expect_alive()
+        if meanwhile is not None:
+            meanwhile()
+        return f"{2 * count:,} log lines, honest: {served['calls']} puts+gets, " \
+               f"max {served['max_ms']:.0f} ms"
+    finally:
+        if honest is not None:
+            honest.stop()
+        code = server.stop()
+        expect(code == 0, f"it stops with {code}")
+
+
+@attack(alone=True)
+def log_to_full_disk(world):
+    with open("/dev/full", "wb") as full:
+        return "standard error is a full disk: " + _log_to(world, full, world.scale(500, 5_000))
+
+
+@attack(alone=True)
+def log_to_blocked_pipe(world):
+    """A pipe that nobody reads: a log collector that hangs."""
+    reader, writer = os.pipe()
+    try:
+        return "standard error is a pipe that nobody reads: " + \
+            _log_to(world, writer, world.scale(500, 5_000))
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@attack(alone=True)
+def log_to_closed_pipe(world):
+    """The log's reader has died."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return "standard error is a pipe whose reader died: " + _log_to(world, writer, 500)
+    finally:
+        os.close(writer)
+
+
+@attack(alone=True)
+def clock_jumps(world):
+    """The machine's time of day is set: nothing dies early, nothing stays."""
+    expect(os.path.exists(FAKETIME), f"{FAKETIME} is missing: install faketime")
+    jumps = (HOUR_SECONDS, -HOUR_SECONDS, YEAR_SECONDS, -YEAR_SECONDS)
+    server = honest = None
+    # In the server's own directory it would come too late.
+    path = f"/tmp/timecached-abuse-clock-{os.getpid()}"
+    _set_clock(path, 0)
+    try:
+        server = Server(world.binary, environment={
+            "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": path,
+            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        honest = Honest(server.address)
+        honest.check()
+        for jump in jumps:
+            channel = Channel(server.address)
+            channel.call("Put", messages.put(b"clock", b"tick", ttl=60))
+            _set_clock(path, jump)
+            for _ in range(20):
+                answer = channel.call("Get", messages.get(b"clock"))
+                expect(answer, f"an entry of 60 s is gone after a jump of {jump} s")
+                time.sleep(0.02)
+            channel.close()
+            checked = honest.check()
+            expect(not checked["failures"], f"after {jump} s: {checked['failures'][:2]}")
+        return f"the clock jumped by {[f'{j // HOUR_SECONDS} h' for j in jumps]}: " \
+               f"no entry died early, watches went on"
+    finally:
+        if honest is not None:
+            honest.stop()
+        if server is not None:
+            server.stop()
+        os.unlink(path)
+
+
+def _set_clock(path, offset):
+    with open(path + ".new", "w", encoding="ascii") as file:
+        file.write(f"{offset:+d}s\n")
+    os.replace(path + ".new", path)
+
+
+@attack(may_disturb=True)
+def stopped_process(world):
+    """SIGSTOP and SIGCONT: a machine that was suspended."""
+    seconds = world.scale(2, 10)
+    os.kill(world.server.pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(world.server.pid, signal.SIGCONT)
+    return f"the process stood still for {seconds} s"
+
+
+@attack()
+def two_servers_one_port(world):
+    second = subprocess.run(
+        [world.binary, "--listen", world.server.address], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=wire.PATIENCE_SECONDS, check=False)
+    expect(second.returncode == 1, f"it ended with {second.returncode}")
+    return f"a second server on the port: {second.stderr.strip()[-90:]}"
+
+
+@attack(alone=True)
+def killed_and_started(world):
+    """SIGKILL under load: the port is free at once."""
+    server = Server(world.binary)
+    honest = Honest(server.address)
+    honest.check()
+    os.kill(server.pid, signal.SIGKILL)
+    server.process.wait()
+    address = server.address
+    began = time.monotonic()
+    config = f"listeners: [{{address: '{address}'}}]\nnamespaces: [{{name: abuse}}]\n" \
+             "log: {level: info, format: json}\n"
+    again = None
+    try:
+        again = Server(world.binary, config=config)
+        took = time.monotonic() - began
+        honest.check()
+        return f"killed and started on the same port in {took * 1000:.0f} ms; " \
+               f"the client came back by itself"
+    finally:
+        honest.stop()
+        if again is not None:
+            again.stop()
+        server.stop()
