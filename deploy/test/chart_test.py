@@ -4,6 +4,7 @@ own schemas, by the server itself, and by what we want of a deployment. ./dev de
 TIMECACHED (the server's program) in the environment; none of them is optional."""
 
 import functools
+import json
 import os
 import pathlib
 import re
@@ -337,6 +338,18 @@ class RefusalTest(unittest.TestCase):
         self.refused("resources.limits", "resources.limits.memory=null")
         self.refused("cannot be guarded", "config.debug.channelz=true")
 
+    def test_the_schema_knows_the_configuration_s_fields(self):
+        schema = json.loads((chart.CHART / "values.schema.json").read_text())
+        config = schema["properties"]["config"]["properties"]
+        namespace = config["namespaces"]["items"]["properties"]
+        for known, file, message in [
+            (config["limits"], "config.proto", "ServerLimits"),
+            (config["log"], "config.proto", "LogConfig"),
+            (config["debug"], "config.proto", "DebugConfig"),
+            (namespace["options"], "namespace.proto", "NamespaceOptions"),
+        ]:
+            self.assertEqual(set(known["properties"]), proto_fields(file, message))
+
     def test_values_that_the_schema_refuses(self):
         unknown = "Additional property .* is not allowed"
         self.refused(unknown, "nmae=x")
@@ -358,12 +371,53 @@ class RefusalTest(unittest.TestCase):
         self.refused("drainDelaySeconds", "shutdown.drainDelaySeconds=301")
         self.refused("gracePeriodSeconds", "shutdown.gracePeriodSeconds=5s")
         self.refused("config.log.level", "config.log.level=loud")
+        self.refused(unknown, "config.limits.max_entires=5")
+        self.refused("max_entries", "config.limits.max_entries=-1")
+        self.refused("max_memory_bytes", "config.limits.max_memory_bytes=1GB")
+        self.refused("max_connection_age", "config.limits.max_connection_age=1 hour")
         self.refused("name is required", "config.namespaces[0].options.ttl=1s")
         self.refused("accessModes", "persistence.accessModes[0]=ReadWriteMany")
         self.refused("maxUnavailable", "podDisruptionBudget.maxUnavailable=-1")
         self.refused("memory", "resources.limits.memory=lots")
         self.refused("periodSeconds", "probes.liveness.periodSeconds=0")
         self.refused("interval", "serviceMonitor.interval=often")
+
+
+class ImageTest(unittest.TestCase):
+    """What the chart and the image must agree on."""
+
+    dockerfile = (chart.DEPLOY / "Dockerfile").read_text()
+
+    def instruction(self, name):
+        return re.findall(rf"^{name} (.*)$", self.dockerfile, re.M)[-1]
+
+    def test_the_server_takes_the_image_s_configuration(self):
+        path = chart.DEPLOY / "container/timecached.yaml"
+        result = check_config(path.read_text())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for port in PORTS.values():
+            self.assertIn(f"0.0.0.0:{port}", result.stdout)
+
+    def test_ports_user_and_version(self):
+        self.assertEqual(
+            self.instruction("EXPOSE"), " ".join(map(str, PORTS.values()))
+        )
+        spec = server_spec(chart.render())
+        context = spec["securityContext"]
+        self.assertEqual(
+            self.instruction("USER"), f"{context['runAsUser']}:{context['runAsGroup']}"
+        )
+        version = self.instruction("ARG").removeprefix("VERSION=")
+        self.assertEqual(spec["containers"][0]["image"], f"timecached:{version}")
+        cmake = (chart.DEPLOY.parent / "CMakeLists.txt").read_text()
+        self.assertIn(f"project(timecached VERSION {version} ", cmake)
+
+
+def proto_fields(file, message):
+    """The names of a message's fields."""
+    text = (chart.DEPLOY.parent / "proto/timecache/v1" / file).read_text()
+    body = re.search(rf"^message {message} {{\n(.*?)^}}", text, re.M | re.S)[1]
+    return set(re.findall(r"^  [\w. ]+ (\w+) = \d+;", body, re.M))
 
 
 def files_of(config):
