@@ -174,6 +174,27 @@ apply_chart() {
   done
 }
 
+helm() { KUBECONFIG=$run/kubeconfig "$HELM" --namespace helm "$@" 2>>"$run/helm.log"; }
+
+# As its users do: installed, upgraded, its notes read, uninstalled.
+install_chart() {
+  local chart=$here/../helm/timecached generation
+  helm install timecached "$chart" --create-namespace >"$run/installed" ||
+    die "helm install failed: $(cat "$run/helm.log")"
+  grep -q 'timecachectl health' "$run/installed" || die "no notes: $(cat "$run/installed")"
+  helm upgrade timecached "$chart" >/dev/null
+  generation=$(generation)
+  ((generation == 1)) || die "an upgrade to the same changes the StatefulSet"
+  helm upgrade timecached "$chart" --set config.log.level=debug >/dev/null
+  (($(generation) == 2)) || die "a changed configuration does not restart the pod"
+  helm uninstall timecached >/dev/null
+  [[ -z $(kubectl -n helm get all,configmap,networkpolicy,pdb -o name) ]] ||
+    die "helm uninstall leaves: $(kubectl -n helm get all -o name)"
+  say "helm install, upgrade, uninstall: accepted, with notes"
+}
+
+generation() { kubectl -n helm get statefulset timecached -o 'jsonpath={.metadata.generation}'; }
+
 # Pod security looks at pods, which nothing here makes of a StatefulSet: so they are
 # made by hand, and one that is not restricted is seen to be refused.
 apply_pods() {
@@ -214,4 +235,5 @@ start_cluster
 apply_manifest
 apply_pods
 apply_chart
+install_chart
 say "all is well"
