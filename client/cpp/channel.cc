@@ -1,5 +1,8 @@
 #include "client/cpp/channel.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <utility>
 #include <vector>
 
@@ -51,11 +54,13 @@ class TokenSender final
 };
 
 // Whether what is sent there stays on this machine.
-bool IsLocal(absl::string_view address) {
-  return absl::StartsWith(address, "unix:") ||
-         absl::StartsWith(address, "localhost:") ||
-         absl::StartsWith(address, "127.") ||
-         absl::StartsWith(address, "[::1]:");
+bool IsLocal(const std::string& address) {
+  if (absl::StartsWith(address, "unix:")) return true;
+  const std::string host = address.substr(0, address.rfind(':'));
+  in_addr v4;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1)
+    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  return host == "localhost" || host == "[::1]";
 }
 
 // gRPC only tells its log, and waits.

@@ -16,7 +16,9 @@ ServerOptions ToServerOptions(const TestServerOptions& options,
   to.addresses = {"127.0.0.1:0"};
   to.max_watchers = options.max_watchers;
   to.virtual_clock = clock;
+  to.access = options.access;
   to.observer = std::move(observer);
+  if (options.change) options.change(&to);
   return to;
 }
 
@@ -41,7 +43,11 @@ TestServer::TestServer(const TestServerOptions& options)
   data_ = v1::TimeCacheService::NewStub(channel_);
   namespaces_ = v1::NamespaceService::NewStub(channel_);
   clock_stub_ = testing::v1::VirtualClock::NewStub(channel_);
-  Create("default");
+  if (options.access == nullptr) {
+    Create("default");
+  } else {
+    EXPECT_TRUE(registry_.Create("default", MapOptions()).ok());
+  }
 }
 
 std::shared_ptr<grpc::Channel> TestServer::NewChannel(

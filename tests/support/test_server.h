@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ struct TestServerOptions {
   int64_t start_us = kStartUs;
   RegistryLimits limits;
   int64_t max_watchers = 10'000;
+  // Held to; not owned. The functions below that call the server then fail: they
+  // show no credentials.
+  Access* access = nullptr;
+  // Changes what else the server is made with; more addresses go behind the
+  // first, which speaks plain text.
+  std::function<void(ServerOptions*)> change = nullptr;
 };
 
 // Serves on a free loopback port, with the VirtualClock service and a namespace

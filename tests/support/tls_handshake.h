@@ -1,0 +1,15 @@
+// A TLS handshake without gRPC.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace timecache::test {
+
+// Shakes hands with a server at 127.0.0.1:PORT in at most the version `newest`
+// (TLS1_1_VERSION ...), trusting anybody. Returns the common name of the
+// server's certificate; nothing if there was no handshake. Takes at most a
+// minute.
+std::optional<std::string> ShakeHands(const std::string& address, int newest);
+
+}  // namespace timecache::test
