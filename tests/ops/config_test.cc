@@ -167,6 +167,26 @@ TEST(ConfigTest, WrongListenersAreRefused) {
   EXPECT_EQ(Refusal(many), "t.yaml:1: listeners: has 17, more than 16");
 }
 
+TEST(ConfigTest, HttpHasAPortOfItsOwn) {
+  EXPECT_EQ(DefaultConfig().http().address(), "");
+  EXPECT_EQ(Parsed("http: {address: '0.0.0.0:7172'}").http().address(),
+            "0.0.0.0:7172");
+  EXPECT_EQ(Refusal("http:\n  address: unix:/run/http\n"),
+            "t.yaml:2: http.address: must be host:port: probes and Prometheus "
+            "come by TCP");
+  EXPECT_THAT(Refusal("http: {address: localhost}"),
+              HasSubstr("http.address: \"localhost\" has no port"));
+  EXPECT_EQ(Refusal("listeners: [{address: '127.0.0.1:1'}]\n"
+                    "http: {address: '127.0.0.1:1'}"),
+            "t.yaml:2: http.address: the same as a listener's: HTTP has a port "
+            "of its own");
+  EXPECT_EQ(Parsed("listeners: [{address: '127.0.0.1:0'}]\n"
+                   "http: {address: '127.0.0.1:0'}")
+                .http()
+                .address(),
+            "127.0.0.1:0");
+}
+
 TEST(ConfigTest, WrongNamespacesAreRefused) {
   EXPECT_EQ(Refusal("namespaces:\n  - options: {ttl: 1s}\n"),
             "t.yaml:2: namespaces[0]: has no name: add name: NAME");

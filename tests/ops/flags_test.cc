@@ -65,15 +65,17 @@ TEST(FlagsTest, NoFlagsAreTheDefaultConfiguration) {
 }
 
 TEST(FlagsTest, EveryFlagIsRead) {
-  const Flags flags = Parsed({"--config", "t.yaml", "--listen=a:1", "--listen",
-                              "unix:/s", "--virtual-clock", "--log-level=debug",
-                              "--log-format", "json", "--check-config"});
+  const Flags flags =
+      Parsed({"--config", "t.yaml", "--listen=a:1", "--listen", "unix:/s",
+              "--virtual-clock", "--log-level=debug", "--log-format", "json",
+              "--check-config", "--http", "127.0.0.1:7172"});
   EXPECT_EQ(flags.config, "t.yaml");
   EXPECT_THAT(flags.listen, ElementsAre("a:1", "unix:/s"));
   EXPECT_TRUE(flags.virtual_clock);
   EXPECT_EQ(flags.log_level, "debug");
   EXPECT_EQ(flags.log_format, "json");
   EXPECT_TRUE(flags.check_config);
+  EXPECT_EQ(flags.http, "127.0.0.1:7172");
 }
 
 TEST(FlagsTest, HelpAndVersionEndWithZero) {
@@ -117,11 +119,13 @@ TEST(FlagsTest, FlagsOverrideTheFile) {
   flags.config = path;
   flags.listen = {"localhost:3"};
   flags.log_level = "debug";
+  flags.http = "localhost:4";
   const auto config = ConfigFromFlags(flags);
   ASSERT_TRUE(config.ok()) << config.status();
   ASSERT_EQ(config->listeners_size(), 1);
   EXPECT_EQ(config->listeners(0).address(), "localhost:3");
   EXPECT_EQ(config->namespaces(0).name(), "kept");
+  EXPECT_EQ(config->http().address(), "localhost:4");
   EXPECT_EQ(config->log().level(), v1::LOG_LEVEL_DEBUG);
   EXPECT_EQ(config->log().format(), v1::LOG_FORMAT_JSON);
 }

@@ -1,0 +1,399 @@
+// What the process tells of itself: metrics, exact after a known scenario, and
+// all that dashboard, alerts and documents say about them.
+#include <signal.h>
+
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/certificates.h"
+#include "tests/support/rpc.h"
+#include "tests/support/scrape.h"
+#include "tests/support/server_process.h"
+#include "tests/support/watch_reader.h"
+#include "timecache/testing/v1/virtual_clock.grpc.pb.h"
+#include "timecache/v1/namespace.grpc.pb.h"
+
+namespace timecache::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Data = v1::TimeCacheService::Stub;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.is_open()) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// A server with all that there are metrics of: TLS on its second listener,
+// access rules by which everything is denied to those without a token.
+class MetricsTest : public ::testing::Test {
+ protected:
+  static constexpr char kToken[] = "a-token-for-tests";
+
+  MetricsTest() {
+    directory_.Write("server", CertificateAuthority().Issue());
+    const std::string hash =
+        RunToEnd({"/bin/sh", "-c",
+                  absl::StrCat("printf %s ", kToken, " | sha256sum")})
+            .out.substr(0, 64);
+    directory_.Write(
+        "access.yaml",
+        absl::StrCat("principals: [{name: tester, token_sha256: [", hash,
+                     "]}]\nrules: [{principals: [tester], namespaces: [\"*\"], "
+                     "verbs: [read, write, watch, settle, admin]}]\n"));
+    const std::string config = directory_.Write(
+        "timecached.yaml",
+        absl::StrCat("listeners:\n  - address: 127.0.0.1:0\n"
+                     "  - address: 127.0.0.1:0\n    tls:\n"
+                     "      certificate_file: ",
+                     directory_.Path("server.crt"),
+                     "\n      key_file: ", directory_.Path("server.key"),
+                     "\naccess:\n  file: ", directory_.Path("access.yaml"),
+                     "\nhttp:\n  address: 127.0.0.1:0\nnamespaces:\n"
+                     "  - name: default\n  - name: small\n    options:\n"
+                     "      max_entries: 2\ndrain_delay: 5m\n"));
+    server_ = std::make_unique<ServerProcess>(
+        std::vector<std::string>{"--config", config, "--virtual-clock"});
+    http_ = server_->started().value("http", "");
+    namespaces_ = v1::NamespaceService::NewStub(server_->channel());
+    clock_ = testing::v1::VirtualClock::NewStub(server_->channel());
+  }
+
+  // A call as one who may.
+  template <typename Stub, typename Request, typename Response>
+  Reply<Response> CallAllowed(Stub* stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const std::string& request) {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    Allow(&context);
+    Reply<Response> reply;
+    reply.status =
+        (stub->*method)(&context, Proto<Request>(request), &reply.response);
+    return reply;
+  }
+  static void Allow(grpc::ClientContext* context) {
+    context->AddMetadata("authorization", absl::StrCat("Bearer ", kToken));
+  }
+
+  void Put(const std::string& name, const std::string& key) {
+    Must(CallAllowed(
+        server_->data(), &Data::Put,
+        absl::StrCat("namespace: '", name, "' key: '", key, "' value: 'v'")));
+  }
+  int64_t AdvanceBy(int64_t seconds) {
+    return ToUs(Must(CallAllowed(clock_.get(),
+                                 &testing::v1::VirtualClock::Stub::Advance,
+                                 absl::StrCat("by { seconds: ", seconds, " }")))
+                    .now());
+  }
+
+  // A batch, limits, denials, deaths, a watcher and a consumer group.
+  void DoEverything() {
+    Must(CallAllowed(namespaces_.get(),
+                     &v1::NamespaceService::Stub::CreateGroup,
+                     "namespace: 'default' name: 'g'"));
+    for (const char* key : {"a", "b", "c"}) Put("default", key);
+    Must(CallAllowed(server_->data(), &Data::Execute,
+                     "namespace: 'default' "
+                     "operations { put { key: 'd' value: 'v' } } "
+                     "operations { get { key: 'a' } } "
+                     "operations { get { key: 'none' } } "
+                     "operations { contains { key: 'b' } } "
+                     "operations { remove { key: 'd' } }"));
+    Put("small", "1");
+    Put("small", "2");
+    EXPECT_EQ(CallAllowed(server_->data(), &Data::Put,
+                          "namespace: 'small' key: '3' value: 'v'")
+                  .status.error_code(),
+              grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(Call(server_->data(), &Data::Get,
+                   Proto<v1::GetRequest>("namespace: 'default' key: 'a'"))
+                  .status.error_code(),
+              grpc::StatusCode::UNAUTHENTICATED);
+    // On time: no step is longer than a bucket is wide.
+    AdvanceBy(29);
+    for (int i = 0; i < 8; ++i) {
+      Must(CallAllowed(clock_.get(), &testing::v1::VirtualClock::Stub::Advance,
+                       "by { nanos: 200000000 }"));
+    }
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    Allow(&context);
+    const auto member = server_->data()->WatchExpired(
+        &context, Proto<v1::WatchExpiredRequest>(
+                      "namespaces: 'default' group: 'g' max_in_flight: 2"));
+    v1::WatchExpiredResponse message;
+    std::vector<uint64_t> ids;
+    while (ids.size() < 2 && member->Read(&message)) {
+      for (const v1::ExpiredEvent& event : message.events()) {
+        ids.push_back(event.event_id());
+      }
+    }
+    ASSERT_EQ(ids.size(), 2u);
+    Must(CallAllowed(server_->data(), &Data::SettleExpired,
+                     absl::StrCat("namespace: 'default' group: 'g' "
+                                  "settlements { event_id: ",
+                                  ids[0], " attempt: 1 action: ACK }")));
+    scrape_ = ScrapeFrom(http_);
+    context.TryCancel();
+    while (member->Read(&message)) {
+    }
+    member->Finish();
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<ServerProcess> server_;
+  std::string http_;
+  std::unique_ptr<v1::NamespaceService::Stub> namespaces_;
+  std::unique_ptr<testing::v1::VirtualClock::Stub> clock_;
+  // While everything is as DoEverything leaves it, a member included.
+  Scrape scrape_;
+};
+
+TEST_F(MetricsTest, CountsAreExact) {
+  ASSERT_NO_FATAL_FAILURE(DoEverything());
+  const std::string unary =
+      "{grpc_type=\"unary\",grpc_service=\"timecache.v1.TimeCacheService\","
+      "grpc_method=\"";
+  const std::vector<std::pair<std::string, double>> expected = {
+      {"timecache_entries{namespace=\"default\"}", 0},
+      {"timecache_entries{namespace=\"small\"}", 0},
+      {"timecache_puts_total{namespace=\"default\"}", 4},
+      {"timecache_puts_total{namespace=\"small\"}", 2},
+      {"timecache_hits_total{namespace=\"default\"}", 2},
+      {"timecache_misses_total{namespace=\"default\"}", 1},
+      {"timecache_removals_total{namespace=\"default\"}", 1},
+      {"timecache_expired_total{namespace=\"default\",cause=\"expired\"}", 3},
+      {"timecache_expired_total{namespace=\"small\",cause=\"expired\"}", 2},
+      {"timecache_refused_total{namespace=\"small\",reason=\"MAX_ENTRIES\"}",
+       1},
+      {"timecache_bound_violations_total{namespace=\"default\"}", 0},
+      {"timecache_lateness_seconds_count{namespace=\"default\"}", 3},
+      {"timecache_bucket_width_seconds{namespace=\"default\"}", 0.3},
+      {"timecache_log_events{namespace=\"default\"}", 3},
+      {"timecache_group_members{namespace=\"default\",group=\"g\"}", 1},
+      {"timecache_group_backlog{namespace=\"default\",group=\"g\"}", 1},
+      {"timecache_group_in_flight{namespace=\"default\",group=\"g\"}", 1},
+      {"timecache_group_delivered_total{namespace=\"default\",group=\"g\"}", 2},
+      {"timecache_group_acked_total{namespace=\"default\",group=\"g\"}", 1},
+      {"timecache_group_lost_total{namespace=\"default\",group=\"g\"}", 0},
+      {"grpc_server_started_total" + unary + "Put\"}", 6},
+      {"grpc_server_handled_total" + unary + "Put\",grpc_code=\"OK\"}", 5},
+      {"grpc_server_handled_total" + unary +
+           "Put\",grpc_code=\"ResourceExhausted\"}",
+       1},
+      {"grpc_server_handled_total" + unary +
+           "Get\",grpc_code=\"Unauthenticated\"}",
+       1},
+      {"grpc_server_handling_seconds_count" + unary + "Execute\"}", 1},
+      {"grpc_server_msg_received_total" + unary + "Put\"}", 6},
+      {"grpc_server_msg_sent_total" + unary + "Put\"}", 5},
+      {"timecache_access_denied_total{reason=\"NO_CREDENTIALS\"}", 1},
+      {"timecache_access_reload_ok", 1},
+      {"timecache_config_reload_ok", 1},
+      {"timecache_namespaces", 2},
+      {"timecache_server_state{state=\"serving\"}", 1},
+      {"timecache_server_state{state=\"draining\"}", 0},
+  };
+  for (const auto& [sample, value] : expected) {
+    EXPECT_EQ(scrape_.Value(sample), value) << sample;
+  }
+  // What the member holds died about a second ago.
+  EXPECT_NEAR(scrape_.Value("timecache_group_lag_seconds{namespace=\"default\","
+                            "group=\"g\"}"),
+              0.5, 0.5);
+}
+
+// Numbers, and names of namespaces, groups and methods.
+TEST_F(MetricsTest, TellNoSecretsAndNobodysName) {
+  ASSERT_NO_FATAL_FAILURE(DoEverything());
+  EXPECT_THAT(scrape_.text, Not(HasSubstr("tester")));
+  EXPECT_THAT(scrape_.text, Not(HasSubstr(kToken)));
+  std::set<std::string> labels;
+  for (const auto& [name, family] : scrape_.families) {
+    labels.insert(family.labels.begin(), family.labels.end());
+  }
+  EXPECT_THAT(labels, ElementsAre("address", "cause", "group", "grpc_code",
+                                  "grpc_method", "grpc_service", "grpc_type",
+                                  "namespace", "reason", "state", "version"));
+}
+
+TEST_F(MetricsTest, PrometheusFindsNothingWrong) {
+  ASSERT_NO_FATAL_FAILURE(DoEverything());
+  const std::string path = directory_.Write("scrape", scrape_.text);
+  const Exit check =
+      RunToEnd({"/bin/sh", "-c", PROMTOOL " check metrics < " + path});
+  EXPECT_EQ(check.code, 0);
+  EXPECT_EQ(check.out, "");
+  EXPECT_EQ(check.err, "");
+}
+
+// Names and labels in a PromQL expression that are ours.
+void ExpectExported(const std::string& expression, const Scrape& scrape) {
+  static const std::regex word("[a-zA-Z_][a-zA-Z0-9_]*");
+  static const std::regex text("\"[^\"]*\"|\\$\\w+|\\[[^\\]]*\\]");
+  // Of PromQL, of Prometheus' own labels, and up.
+  static const std::set<std::string> known = {
+      "and", "or",       "on",           "by",    "sum",
+      "max", "min",      "rate",         "time",  "le",
+      "up",  "increase", "changes",      "deriv", "histogram_quantile",
+      "job", "instance", "label_values", "vector"};
+  const std::string bare = std::regex_replace(expression, text, "");
+  std::set<std::string> labels;
+  for (const auto& [name, family] : scrape.families) {
+    labels.insert(family.labels.begin(), family.labels.end());
+  }
+  for (std::sregex_iterator it(bare.begin(), bare.end(), word), end; it != end;
+       ++it) {
+    std::string name = it->str();
+    for (const char* suffix : {"_bucket", "_sum", "_count"}) {
+      const size_t at = name.rfind(suffix);
+      if (at != std::string::npos && at + strlen(suffix) == name.size() &&
+          scrape.families.contains(name.substr(0, at))) {
+        name.resize(at);
+      }
+    }
+    EXPECT_TRUE(known.contains(name) || labels.contains(name) ||
+                scrape.families.contains(name))
+        << name << " in " << expression;
+  }
+}
+
+// All strings under a key, at any depth.
+void Collect(const json& value, const std::string& key,
+             std::vector<std::string>* found) {
+  if (value.is_array()) {
+    for (const json& item : value) Collect(item, key, found);
+  } else if (value.is_object()) {
+    for (const auto& [name, item] : value.items()) {
+      if (name == key && item.is_string()) found->push_back(item);
+      Collect(item, key, found);
+    }
+  }
+}
+
+TEST_F(MetricsTest, TheDashboardShowsOnlyWhatThereIs) {
+  ASSERT_NO_FATAL_FAILURE(DoEverything());
+  const json dashboard =
+      json::parse(ReadFile(DEPLOY "/grafana/timecached.json"));
+  std::vector<std::string> expressions;
+  Collect(dashboard, "expr", &expressions);
+  EXPECT_GE(expressions.size(), 50u);
+  for (const std::string& expression : expressions) {
+    ExpectExported(expression, scrape_);
+  }
+  std::vector<std::string> queries;
+  Collect(dashboard["templating"], "definition", &queries);
+  EXPECT_EQ(queries.size(), 2u);
+  for (const std::string& query : queries) ExpectExported(query, scrape_);
+}
+
+// Expressions of the rules' file: behind expr:, on one line or on several that
+// stand further in.
+std::vector<std::string> ExpressionsOf(const std::string& yaml) {
+  std::vector<std::string> expressions;
+  size_t indent = 0;
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(yaml, '\n'))) {
+    const size_t at = line.find_first_not_of(' ');
+    if (at == std::string::npos) continue;
+    if (line.substr(at, 6) == "expr: ") {
+      expressions.push_back(line.substr(at + 6));
+      indent = expressions.back() == "|" ? at : 0;
+      if (indent > 0) expressions.back().clear();
+    } else if (indent > 0 && at > indent) {
+      expressions.back() += line + " ";
+    } else {
+      indent = 0;
+    }
+  }
+  return expressions;
+}
+
+TEST_F(MetricsTest, AlertsWatchOnlyWhatThereIs) {
+  ASSERT_NO_FATAL_FAILURE(DoEverything());
+  const std::string alerts = ReadFile(DEPLOY "/prometheus/alerts.yaml");
+  const std::vector<std::string> expressions = ExpressionsOf(alerts);
+  EXPECT_GE(expressions.size(), 20u);
+  for (const std::string& expression : expressions) {
+    ExpectExported(expression, scrape_);
+  }
+  // Each has its section of the runbook.
+  const std::string runbook = ReadFile(DEPLOY "/prometheus/RUNBOOK.md");
+  static const std::regex alert("alert: (\\w+)");
+  int count = 0;
+  for (std::sregex_iterator it(alerts.begin(), alerts.end(), alert), end;
+       it != end; ++it, ++count) {
+    EXPECT_THAT(runbook, HasSubstr("\n## " + (*it)[1].str() + "\n"));
+  }
+  EXPECT_EQ(static_cast<size_t>(count), expressions.size());
+}
+
+// METRICS.md is what this writes.
+TEST_F(MetricsTest, AllAreDocumented) {
+  ASSERT_NO_FATAL_FAILURE(DoEverything());
+  std::string table =
+      "| metric | type | labels | what it tells |\n|---|---|---|---|\n";
+  for (const auto& [name, family] : scrape_.families) {
+    absl::StrAppend(&table, "| `", name, "` | ", family.type, " | ",
+                    absl::StrJoin(family.labels, ", "), " | ", family.help,
+                    " |\n");
+  }
+  const std::string document = ReadFile(DEPLOY "/prometheus/METRICS.md");
+  const size_t begin = document.find("| metric |");
+  ASSERT_NE(begin, std::string::npos) << table;
+  EXPECT_EQ(document.substr(begin), table);
+}
+
+TEST_F(MetricsTest, ProbesSayWhenItDrains) {
+  EXPECT_EQ(HttpGet(http_, "/healthz").status, 200);
+  EXPECT_EQ(HttpGet(http_, "/readyz").status, 200);
+  server_->process().Signal(SIGTERM);
+  HttpAnswer answer = HttpGet(http_, "/readyz");
+  const absl::Time until = absl::Now() + ChildProcess::kPatience;
+  while (answer.status == 200 && absl::Now() < until) {
+    absl::SleepFor(absl::Milliseconds(10));
+    answer = HttpGet(http_, "/readyz");
+  }
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.body, "draining\n");
+  EXPECT_EQ(HttpGet(http_, "/healthz").status, 200);
+  EXPECT_EQ(
+      ScrapeFrom(http_).Value("timecache_server_state{state=\"draining\"}"), 1);
+  // The drain_delay is long; a second signal does not wait for it.
+  server_->process().Signal(SIGTERM);
+  EXPECT_EQ(server_->process().Wait().code, 0);
+}
+
+TEST_F(MetricsTest, APortInUseIsToldAndEndsTheStart) {
+  const Exit exit =
+      RunToEnd({TIMECACHED, "--listen", "127.0.0.1:0", "--http", http_});
+  EXPECT_EQ(exit.code, 1);
+  EXPECT_THAT(exit.err, HasSubstr("cannot listen on " + http_ +
+                                  " for HTTP: "
+                                  "Address already in use"));
+}
+
+}  // namespace
+}  // namespace timecache::test
