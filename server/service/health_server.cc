@@ -27,9 +27,12 @@ absl::Status HealthServer::Start(const std::string& address) {
   limits.max_metadata_bytes = kMaxMetadataBytes;
   limits.Apply(&builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  builder.RegisterCallbackGenericService(&no_service_);
   const absl::Status status =
       acceptor_.Listen(address, grpc::InsecureServerCredentials(), &builder);
   if (!status.ok()) return status;
+  // gRPC starts no server without a service beside its own.
+  builder.RegisterCallbackGenericService(&nothing_else_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr)
     return absl::UnavailableError("cannot start the gRPC server for health");

@@ -3,6 +3,8 @@
 #ifndef TIMECACHED_SERVER_SERVICE_HEALTH_SERVER_H_
 #define TIMECACHED_SERVER_SERVICE_HEALTH_SERVER_H_
 
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -38,6 +40,11 @@ class HealthServer {
 
  private:
   ConnectionAcceptor acceptor_;
+  // Answers UNIMPLEMENTED. gRPC does not start without a service, and health,
+  // which it makes itself, does not count.
+  grpc::CallbackGenericService no_service_;
+  // Answers UNIMPLEMENTED.
+  grpc::CallbackGenericService nothing_else_;
   std::unique_ptr<grpc::Server> server_;
 };
 
