@@ -31,8 +31,6 @@ absl::Status HealthServer::Start(const std::string& address) {
   const absl::Status status =
       acceptor_.Listen(address, grpc::InsecureServerCredentials(), &builder);
   if (!status.ok()) return status;
-  // gRPC starts no server without a service beside its own.
-  builder.RegisterCallbackGenericService(&nothing_else_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr)
     return absl::UnavailableError("cannot start the gRPC server for health");

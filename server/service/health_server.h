@@ -4,7 +4,6 @@
 #define TIMECACHED_SERVER_SERVICE_HEALTH_SERVER_H_
 
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -43,8 +42,6 @@ class HealthServer {
   // Answers UNIMPLEMENTED. gRPC does not start without a service, and health,
   // which it makes itself, does not count.
   grpc::CallbackGenericService no_service_;
-  // Answers UNIMPLEMENTED.
-  grpc::CallbackGenericService nothing_else_;
   std::unique_ptr<grpc::Server> server_;
 };
 
