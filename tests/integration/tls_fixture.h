@@ -30,8 +30,7 @@ class TlsTest : public ::testing::Test {
 
   // Only Check looks at the files.
   void Serve(v1::ClientCertificate client_certificate,
-             const std::string& health_address = "",
-             Access* access = nullptr) {
+             const std::string& health_address = "", Access* access = nullptr) {
     v1::Listener config;
     config.set_address("127.0.0.1:0");
     v1::TlsConfig& tls = *config.mutable_tls();
