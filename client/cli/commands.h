@@ -2,6 +2,8 @@
 // named on the command line sets context.command. Both must outlive the run.
 #pragma once
 
+#include <optional>
+
 #include "CLI/CLI.hpp"
 #include "client/cli/context.h"
 
@@ -13,6 +15,10 @@ void AddScanCommand(CLI::App& app, Context& context);
 void AddWatchCommand(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddBenchCommand(CLI::App& app, Context& context);
+void AddCompletionCommand(CLI::App& app, Context& context);
+// Does what the first argument names and no user calls; else nothing.
+std::optional<int> RunHiddenCommand(CLI::App& app, Context& context, int argc,
+                                    const char* const* argv);
 void AddHealthCommand(CLI::App& app, Context& context);
 // status, top
 void AddStatusCommands(CLI::App& app, Context& context);

@@ -95,6 +95,10 @@ int Main(int argc, char** argv) {
   AddStatusCommands(app, context);
   AddTokenCommand(app, context);
   AddNamespaceCommands(app, context);
+  AddCompletionCommand(app, context);
+  if (const auto exit_code = RunHiddenCommand(app, context, argc, argv)) {
+    return *exit_code;
+  }
   try {
     app.parse(argc, argv);
     if (context.namespaces.size() != 1 && !app.got_subcommand("watch")) {

@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "manual/man_page.h"
 #include "server/ops/config.h"
 #include "server/ops/config_listeners.h"
 #include "server/ops/enum_names.h"
@@ -152,6 +154,15 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
   AddFlags(&app, &flags);
   // What no flag takes is reported below: CLI11 would list it in reverse.
   app.allow_extras();
+  // For the manual's build.
+  if (argc == 2 && std::string_view(argv[1]) == "--man") {
+    out << WriteManPage({"timecached", "8", std::string(Version()),
+                         "server of state that expires, on time, and tells "
+                         "you so",
+                         "timecachectl(1)"},
+                        app);
+    return 0;
+  }
   std::string problem;
   try {
     app.parse(argc, argv);

@@ -1,0 +1,38 @@
+// What the shell offers when a user presses Tab.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+
+namespace timecache::cli {
+
+// What could stand in a place.
+struct Completion {
+  struct Candidate {
+    std::string word;
+    std::string help;
+  };
+  std::vector<Candidate> candidates;
+  // The shell knows better: names of files.
+  bool files = false;
+};
+
+// Asks the server for the names of its namespaces. `flags`: those on the line
+// that say which server, and how to reach it.
+using ListNames = std::function<std::vector<std::string>(
+    const std::vector<std::string>& flags)>;
+
+// What could stand in place of the last of `words`, which begins with it, in
+// the command line of `app`; words[0] is behind the program's name. Follows the
+// commands and flags that there are.
+Completion Complete(const CLI::App& app, const std::vector<std::string>& words,
+                    const ListNames& list_names);
+
+// A script for bash, zsh or fish that asks the program itself, so that it is
+// the same for all versions; empty for another shell.
+std::string CompletionScript(const std::string& shell);
+
+}  // namespace timecache::cli

@@ -1,0 +1,27 @@
+// Manual pages, written from the flags and commands that a program has: they
+// cannot say anything else than --help.
+
+#ifndef TIMECACHED_MANUAL_MAN_PAGE_H_
+#define TIMECACHED_MANUAL_MAN_PAGE_H_
+
+#include <CLI/App.hpp>
+#include <string>
+
+namespace timecache {
+
+struct ManPage {
+  std::string name;     // "timecachectl"
+  std::string section;  // "1"
+  std::string version;  // "0.1.0"
+  // In a line, behind the name.
+  std::string summary;
+  std::string see_also;
+};
+
+// In troff, with the man macros. An "Examples:" in a footer becomes a section
+// of the page, or a paragraph of its command. Not thread-safe, as `app` is not.
+std::string WriteManPage(const ManPage& page, const CLI::App& app);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_MANUAL_MAN_PAGE_H_
