@@ -151,15 +151,19 @@ TEST(ConfigTest, LimitsHaveTheirRanges) {
 TEST(ConfigTest, WrongListenersAreRefused) {
   EXPECT_EQ(Refusal("listeners:\n  - {}\n"),
             "t.yaml:2: listeners[0]: has no address: add address: host:port");
+  EXPECT_EQ(Refusal("listeners:\n  - address: localhost:1\n  - address: "
+                    "localhost:99999\n"),
+            "t.yaml:3: listeners[1].address: \"localhost:99999\" has no port "
+            "from 0 to 65535 "
+            "after the last colon");
   EXPECT_EQ(
-      Refusal("listeners:\n  - address: a:1\n  - address: a:99999\n"),
-      "t.yaml:3: listeners[1].address: \"a:99999\" has no port from 0 to 65535 "
-      "after the last colon");
-  EXPECT_EQ(Refusal("listeners:\n  - address: a:1\n  - address: a:1\n"),
-            "t.yaml:3: listeners[1].address: the same as listeners[0]");
-  EXPECT_EQ(Parsed("listeners: [{address: 'a:0'}, {address: 'a:0'}]")
-                .listeners_size(),
-            2);
+      Refusal(
+          "listeners:\n  - address: localhost:1\n  - address: localhost:1\n"),
+      "t.yaml:3: listeners[1].address: the same as listeners[0]");
+  EXPECT_EQ(
+      Parsed("listeners: [{address: 'localhost:0'}, {address: 'localhost:0'}]")
+          .listeners_size(),
+      2);
   std::string many = "listeners:\n";
   for (int port = 0; port <= kMaxListeners; ++port) {
     absl::StrAppend(&many, "  - address: a:", port, "\n");
