@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kNanosPerMicro = 1'000;
-constexpr int64_t kMaxNowUs = (INT64_MAX - 2 * kSecondNs) / kNanosPerMicro;
+// So that no difference of two times overflows.
+constexpr int64_t kMaxNowUs = (INT64_MAX / 2 - 4 * kSecondNs) / kNanosPerMicro;
 
 // What `operations` fill of the bucket, rounded up: an average is never passed.
 // At most a second's.

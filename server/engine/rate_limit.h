@@ -50,7 +50,7 @@ class RateLimit {
 
  private:
   size_t TakeLimited(size_t wanted, int64_t per_second, int64_t now_us);
-  // Nanoseconds since origin_us_, for 292 years.
+  // Nanoseconds since origin_us_, for 146 years.
   int64_t NowNs(int64_t now_us) const;
 
   const int64_t origin_us_;

@@ -190,11 +190,13 @@ TEST_F(MemoryBudgetTest, WithoutMemoryTheLogDropsItsOldestEventsAndSaysSo) {
   };
   die("a");
   die("b");
-  SetRoom(kMiB);
+  SetRoom(8 * kMiB);
   die("c");
   EXPECT_EQ(harness.Statistics().events_retained, 12u);
   // Somebody else takes all, and more.
-  MemoryCharge other(Memory().limit_bytes() / 8 + kMiB);
+  const int64_t limit = Memory().limit_bytes();
+  const MemoryCharge other(limit + limit / MemoryBudget::kReserveShare -
+                           Memory().used_bytes() + 500'000);
   ASSERT_EQ(Memory().level(), Level::kExhausted);
   harness.Sweep();
   // The newest stay.
