@@ -247,7 +247,7 @@ absl::Status Call::Told(absl::Status status, Verbs verbs,
                         absl::string_view name) {
   if (status.ok()) return status;
   for (CallObserver* observer : gate_.observers()) {
-    observer->OnDenied({method_, status, name, verbs, *this});
+    observer->OnDenied({method_, status, Shown(name), verbs, *this});
   }
   return status;
 }
