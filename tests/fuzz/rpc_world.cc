@@ -31,8 +31,9 @@ RegistryLimits SmallLimits() {
   return limits;
 }
 
-ServerOptions Options() {
+ServerOptions Options(Access* access) {
   ServerOptions options;
+  options.access = access;
   options.max_watchers = 8;
   options.observer = [](absl::string_view event, const std::string& name,
                         const std::string& about) {
@@ -113,11 +114,11 @@ std::string PathOf(const google::protobuf::MethodDescriptor& method) {
 
 }  // namespace
 
-RpcWorld::RpcWorld()
+RpcWorld::RpcWorld(Access* access)
     : clock_(kStartUs),
       reaper_(&clock_),
       registry_(&clock_, &reaper_, SmallLimits(), WireFormat()),
-      server_(&registry_, &reaper_, &clock_, Options()) {
+      server_(&registry_, &reaper_, &clock_, Options(access)) {
   const absl::Status started = server_.Start();
   Require(started.ok(), started.ToString());
   channel_ = server_.InProcessChannel();
@@ -133,6 +134,7 @@ RpcWorld::RpcWorld()
 }
 
 void RpcWorld::Reset() {
+  metadata_.clear();
   for (const auto& map : registry_.List()) {
     Require(registry_.Delete(map->name()).ok(), "a namespace is deleted");
   }
@@ -150,10 +152,12 @@ bool RpcWorld::IsClientStreaming(size_t method) const {
   return At(method).client_streaming();
 }
 
-void RpcWorld::Call(size_t index, const std::vector<std::string>& messages) {
+grpc::Status RpcWorld::Call(size_t index,
+                            const std::vector<std::string>& messages) {
   const Method& method = At(index);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  for (const auto& [name, value] : metadata_) context.AddMetadata(name, value);
   grpc::Status status;
   bool well_formed = true;
   for (const std::string& message : messages) {
@@ -167,6 +171,7 @@ void RpcWorld::Call(size_t index, const std::vector<std::string>& messages) {
     status = CallUnary(method, &context, messages.at(0));
   }
   CheckStatus(method, status, well_formed);
+  return status;
 }
 
 grpc::Status RpcWorld::CallUnary(const Method& method,

@@ -7,6 +7,7 @@
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/grpcpp.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
+#include "server/service/access.h"
 #include "server/service/server.h"
 
 namespace timecache::fuzz {
@@ -27,7 +29,9 @@ class RpcWorld {
  public:
   static constexpr int kMaxNamespaces = 4;
 
-  RpcWorld();
+  // `access`, which is not owned, are the rules that calls are held to; null:
+  // none.
+  explicit RpcWorld(Access* access = nullptr);
 
   // The namespace "default", of two buckets, and its group "g", and nothing
   // else. The clock goes on from where it is.
@@ -35,8 +39,18 @@ class RpcWorld {
 
   // Calls the method, modulo the number of methods, with these messages: with
   // the first of them, where it takes only one.
-  void Call(size_t method, const std::vector<std::string>& messages);
+  // Returns how it ended.
+  grpc::Status Call(size_t method, const std::vector<std::string>& messages);
   bool IsClientStreaming(size_t method) const;
+
+  // Metadata of all further calls, until Reset: one value of each name.
+  void SetMetadata(const std::string& name, const std::string& value) {
+    metadata_[name] = value;
+  }
+
+  TimeCacheMap& map() { return *map_; }
+  Registry& registry() { return registry_; }
+  int64_t now_us() const { return clock_.NowUs(); }
 
   // Lets time pass, and what is due happen.
   void Pass(int64_t step_us);
@@ -59,9 +73,12 @@ class RpcWorld {
                         const std::vector<std::string>& messages);
 
   std::vector<const Method*> methods_;
+  std::map<std::string, std::string> metadata_;
   ManualClock clock_;
   Reaper reaper_;
   Registry registry_;
+  // The namespace "default", as Reset made it.
+  std::shared_ptr<TimeCacheMap> map_;
   Server server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
