@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/output.h"
 #include "client/cli/units.h"
+#include "client/cpp/connect_error.h"
 #include "client/cpp/status.h"
 
 namespace timecache::cli {
@@ -47,6 +49,13 @@ absl::StatusOr<std::string> DecodeAs(std::string_view name,
       absl::StrCat(std::string(name), ": ", bytes.status().message()));
 }
 
+// What a server that speaks TLS does to one that does not, and others hardly.
+bool IsClosedAtOnce(const std::string& message) {
+  return absl::StrContains(message, "failed to connect") &&
+         (absl::StrContains(message, "Socket closed") ||
+          absl::StrContains(message, "onnection reset"));
+}
+
 }  // namespace
 
 Client Context::MakeClient() const {
@@ -74,13 +83,24 @@ absl::StatusOr<std::string> Context::Value(const std::string& argument) const {
 std::string Context::Explain(const absl::Status& status) const {
   const std::string message(status.message());
   const std::optional<std::string> reason = ErrorReason(status);
+  if (absl::IsUnavailable(status) && !ExplainConnectError(message).empty()) {
+    return absl::StrCat("cannot connect to ", address, ": ", message,
+                        ": see --ca, --cert, --key and --server-name");
+  }
+  if (absl::IsUnavailable(status) && !reason && !channel.wants_tls() &&
+      IsClosedAtOnce(message)) {
+    return absl::StrCat("the server at ", address,
+                        " closes the connection at once: does it want TLS "
+                        "(--tls, --ca)? (",
+                        message, ")");
+  }
   if (absl::IsUnavailable(status) && !reason) {
     return absl::StrCat("no server at ", address,
                         ": start one with ./dev run, or name another with "
                         "--address (",
                         message, ")");
   }
-  if (absl::IsDeadlineExceeded(status)) {
+  if (absl::IsDeadlineExceeded(status) && !reason) {
     return absl::StrCat("no answer from ", address, " within ",
                         DurationText(timeout),
                         ": give it longer with --timeout");
@@ -127,6 +147,9 @@ int Context::Fail(const absl::Status& status) const {
   }
   Json error = {{"code", absl::StatusCodeToString(status.code())}};
   if (const auto reason = ErrorReason(status)) error["reason"] = *reason;
+  if (const auto retry_after = RetryAfter(status)) {
+    error["retry_after_ms"] = absl::ToDoubleMilliseconds(*retry_after);
+  }
   error["message"] = text;
   std::fprintf(stderr, "%s\n",
                Json({{"error", error}})

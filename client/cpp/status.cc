@@ -1,7 +1,9 @@
 #include "client/cpp/status.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cpp/connect_error.h"
 
 namespace timecache::inline client {
 namespace {
@@ -10,6 +12,9 @@ constexpr absl::string_view kErrorInfoUrl =
     "type.googleapis.com/google.rpc.ErrorInfo";
 constexpr absl::string_view kBadRequestUrl =
     "type.googleapis.com/google.rpc.BadRequest";
+
+constexpr absl::string_view kRetryInfoUrl =
+    "type.googleapis.com/google.rpc.RetryInfo";
 
 template <typename Detail>
 std::optional<Detail> FindDetail(const absl::Status& status,
@@ -32,8 +37,13 @@ void AddDetails(const google::rpc::Status& details, absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  std::string message = status.error_message();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    const std::string why = ExplainConnectError(message);
+    if (!why.empty()) message = absl::StrCat(why, " (", message, ")");
+  }
   absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
+                      message);
   google::rpc::Status details;
   if (details.ParseFromString(status.error_details())) {
     AddDetails(details, result);
@@ -61,6 +71,13 @@ std::optional<std::string> ErrorMetadata(const absl::Status& status,
   const auto it = info->metadata().find(name);
   if (it == info->metadata().end()) return std::nullopt;
   return it->second;
+}
+
+std::optional<absl::Duration> RetryAfter(const absl::Status& status) {
+  const auto info = FindDetail<google::rpc::RetryInfo>(status, kRetryInfoUrl);
+  if (!info) return std::nullopt;
+  return absl::Seconds(info->retry_delay().seconds()) +
+         absl::Nanoseconds(info->retry_delay().nanos());
 }
 
 std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(

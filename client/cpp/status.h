@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/support/status.h"
@@ -15,6 +16,8 @@
 namespace timecache::inline client {
 
 // The same status, details included. Details that cannot be read are left out.
+// Why there is no connection is said in words as far as is known (see
+// connect_error.h).
 absl::Status FromGrpcStatus(const grpc::Status& status);
 // The same of an operation's own error in a batch.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
@@ -29,6 +32,10 @@ std::optional<std::string> ErrorReason(const absl::Status& status);
 // cannot go on in.
 std::optional<std::string> ErrorMetadata(const absl::Status& status,
                                          const std::string& name);
+
+// How long the server says to wait before the call is tried again: after
+// MAX_OPERATION_RATE.
+std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
 // The fields that an INVALID_ARGUMENT is about. Empty where it names none.
 std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(

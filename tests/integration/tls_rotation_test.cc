@@ -119,6 +119,16 @@ TEST_F(TlsRotationTest, ClientsOfTheOldRootsAreRefusedOnNewConnections) {
   EXPECT_TRUE(SizeOver(open).ok());
 }
 
+// The client looks at its files every kFileCheckIntervalSeconds.
+TEST_F(TlsRotationTest, ClientsFilesAreFollowedAsWell) {
+  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  const auto channel =
+      ChannelTo(address_, Showing("client", IssueClient(server_authority_)));
+  EXPECT_FALSE(SizeOver(channel).ok());
+  directory_.Write("client", IssueClient(client_authority_));
+  EXPECT_TRUE(SizeOver(Connected(channel)).ok());
+}
+
 TEST_F(TlsRotationTest, WhatMakesNoSenseLeavesTheOldInForce) {
   directory_.Write("server", server_authority_.Issue(Named("one")));
   Serve(v1::CLIENT_CERTIFICATE_NONE);
