@@ -327,6 +327,17 @@ grpc::Status FakeService::ListNamespaces(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+grpc::Status FakeService::GetServer(grpc::ServerContext* context,
+                                    const v1::GetServerRequest*,
+                                    v1::GetServerResponse* response) {
+  absl::MutexLock lock(&mu_);
+  const grpc::Status status = EnterUnary(context);
+  if (!status.ok()) return status;
+  response->set_version("fake");
+  *response->mutable_now() = ToProto(absl::Now());
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeService::UpdateNamespace(
     grpc::ServerContext* context, const v1::UpdateNamespaceRequest* request,
     v1::UpdateNamespaceResponse* response) {

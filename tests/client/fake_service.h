@@ -95,6 +95,8 @@ class FakeService final : public v1::TimeCacheService::Service,
                                v1::DeleteNamespaceResponse*) override;
   grpc::Status RotateNamespace(Context*, const v1::RotateNamespaceRequest*,
                                v1::RotateNamespaceResponse*) override;
+  grpc::Status GetServer(Context*, const v1::GetServerRequest*,
+                         v1::GetServerResponse*) override;
   grpc::Status SettleExpired(Context*, const v1::SettleExpiredRequest*,
                              v1::SettleExpiredResponse*) override;
   grpc::Status CreateGroup(Context*, const v1::CreateGroupRequest*,
