@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/options.h"
 #include "server/ops/access_rules.h"
@@ -239,12 +240,13 @@ class AccessRulesReader {
       }
       const auto principal = by_name_.find(name);
       if (principal == by_name_.end()) {
-        return Error(element,
-                     absl::StrCat("there is no principal \"",
-                                  absl::string_view(name).substr(
-                                      0, AccessRules::kMaxPrincipalNameBytes),
-                                  "\": add it to principals, or remove it "
-                                  "here"));
+        return Error(
+            element,
+            absl::StrCat("there is no principal \"",
+                         absl::CHexEscape(absl::string_view(name).substr(
+                             0, AccessRules::kMaxPrincipalNameBytes)),
+                         "\": add it to principals, or remove it "
+                         "here"));
       }
       principal->second->Add(rule);
     }

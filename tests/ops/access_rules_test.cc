@@ -273,6 +273,14 @@ TEST(AccessRulesTest, ErrorsNameLineFieldAndLimit) {
   }
 }
 
+TEST(AccessRulesTest, AnErrorIsOneLineWhateverTheFileHolds) {
+  const std::string error = ErrorOf(
+      "principals: [{name: a}]\n"
+      "rules: [{principals: [\"b\\nc\"], namespaces: [a], verbs: [read]}]");
+  EXPECT_THAT(error, HasSubstr("no principal \"b\\nc\""));
+  EXPECT_THAT(error, Not(HasSubstr("\n")));
+}
+
 TEST(AccessRulesTest, NobodyIsTwoPrincipals) {
   const std::string hash = Hash("shared");
   EXPECT_THAT(ErrorOf(absl::StrCat("principals: [{name: a, token_sha256: [",
