@@ -139,6 +139,8 @@ std::vector<prometheus::MetricFamily> RpcMetrics::Collect() const {
       with_code.push_back({"grpc_code", kCodeNames[code]});
       AddSample(with_code, static_cast<double>(sums.handled[code]), &handled);
     }
+    // Most methods of most servers are never called.
+    if (sums.handled == Sums().handled) continue;
     prometheus::ClientMetric& metric = took.metric.emplace_back();
     metric.label = labels;
     metric.histogram.sample_sum = static_cast<double>(sums.took_us) / kMicros;

@@ -30,7 +30,9 @@ class EngineMetricsTest : public ::testing::Test {
     EXPECT_TRUE(
         map->Apply(Operation::Put(key, "v"), clock_.NowUs()).status.ok());
   }
+  // What has died by now is published now.
   void Pass(int64_t seconds) {
+    reaper_.Flush();
     clock_.AdvanceBy(seconds * kMicrosPerSecond);
     reaper_.Flush();
   }
