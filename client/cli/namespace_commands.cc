@@ -120,6 +120,12 @@ void AddLimitFlags(CLI::App& app, v1::NamespaceOptions& options) {
         options.set_max_value_bytes(Narrow("--max-value-bytes", bytes));
       },
       "Largest value, up to 16MiB (1MiB)");
+  AddCount(
+      app, "--max-ops",
+      [&options](uint64_t n) {
+        options.set_max_operations_per_second(Narrow("--max-ops", n));
+      },
+      "Most operations a second; 0: no limit (0)");
 }
 
 void AddOptionFlags(CLI::App& app, v1::NamespaceOptions& options) {

@@ -143,22 +143,24 @@ Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only) {
 
 Json ToJson(const v1::Namespace& ns) {
   const v1::NamespaceOptions& options = ns.options();
-  return {{"name", ns.name()},
-          {"options",
-           {{"ttl_ms", Milliseconds(options.ttl())},
-            {"num_buckets", options.num_buckets()},
-            {"max_ttl_ms", Milliseconds(options.max_ttl())},
-            {"sliding", options.sliding()},
-            {"max_entries", options.max_entries()},
-            {"max_bytes", options.max_bytes()},
-            {"limit_policy", PolicyName(options.limit_policy())},
-            {"max_value_bytes", options.max_value_bytes()},
-            {"event_retention_ms", Milliseconds(options.event_retention())},
-            {"event_retention_bytes", options.event_retention_bytes()},
-            {"num_shards", options.num_shards()},
-            {"dead_letter_namespace", options.dead_letter_namespace()}}},
-          {"bucket_width_ms", Milliseconds(ns.bucket_width())},
-          {"statistics", StatisticsToJson(ns.statistics())}};
+  return {
+      {"name", ns.name()},
+      {"options",
+       {{"ttl_ms", Milliseconds(options.ttl())},
+        {"num_buckets", options.num_buckets()},
+        {"max_ttl_ms", Milliseconds(options.max_ttl())},
+        {"sliding", options.sliding()},
+        {"max_entries", options.max_entries()},
+        {"max_bytes", options.max_bytes()},
+        {"limit_policy", PolicyName(options.limit_policy())},
+        {"max_value_bytes", options.max_value_bytes()},
+        {"event_retention_ms", Milliseconds(options.event_retention())},
+        {"event_retention_bytes", options.event_retention_bytes()},
+        {"num_shards", options.num_shards()},
+        {"dead_letter_namespace", options.dead_letter_namespace()},
+        {"max_operations_per_second", options.max_operations_per_second()}}},
+      {"bucket_width_ms", Milliseconds(ns.bucket_width())},
+      {"statistics", StatisticsToJson(ns.statistics())}};
 }
 
 std::string Describe(const v1::Namespace& ns) {
@@ -179,6 +181,9 @@ std::string Describe(const v1::Namespace& ns) {
        {"sliding", o.sliding() ? "yes" : "no"},
        {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
        {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
+       {"max operations",
+        limit(o.max_operations_per_second(),
+              absl::StrCat(o.max_operations_per_second(), " a second"))},
        {"limit policy", std::string(PolicyName(o.limit_policy()))},
        {"max value", SizeText(o.max_value_bytes())},
        {"event retention", absl::StrCat(duration(o.event_retention()), ", ",
