@@ -31,6 +31,7 @@
 #include "server/ops/machine.h"
 #include "server/ops/monitoring.h"
 #include "server/ops/proto_to_yaml.h"
+#include "server/ops/read_file.h"
 #include "server/ops/reload.h"
 #include "server/ops/service_manager.h"
 #include "server/ops/signals.h"
@@ -114,6 +115,15 @@ void KeepTokensOutOfTraces(const v1::ServerConfig& config) {
   unsetenv("GRPC_TRACE");
   Log(LogLevel::kWarning, "grpc_trace_ignored",
       {{"why", "with access rules it would print tokens"}});
+}
+
+// What reading it at the start would come to.
+absl::Status CheckAccessFile(const v1::ServerConfig& config) {
+  const std::string& path = config.access().file();
+  if (path.empty()) return absl::OkStatus();
+  const auto text = ReadFile(path, FileWatch::kMaxFileBytes);
+  if (!text.ok()) return text.status();
+  return AccessRules::Parse(*text, path).status();
 }
 
 // What takes effect without a restart.
@@ -268,6 +278,9 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<v1::ServerConfig> config = ReadConfig(flags);
   if (!config.ok()) return Fail(config.status().message());
   if (flags.check_config) {
+    if (absl::Status status = CheckAccessFile(*config); !status.ok()) {
+      return Fail(status.message());
+    }
     std::cout << ProtoToYaml(*config);
     return EXIT_SUCCESS;
   }
