@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,10 +20,11 @@ namespace timecache::test {
 class ServerProcess {
  public:
   // Waits until the server says that it has started. `arguments` must make it
-  // listen on 127.0.0.1 first.
+  // listen on 127.0.0.1 first. `environment` is added to the test's.
   explicit ServerProcess(
-      const std::vector<std::string>& arguments = {"--listen", "127.0.0.1:0"})
-      : process_(Argv(arguments)) {
+      const std::vector<std::string>& arguments = {"--listen", "127.0.0.1:0"},
+      const std::map<std::string, std::string>& environment = {})
+      : process_(Argv(arguments), "", environment) {
     while (started_.value("event", "") != "server_started") {
       const std::string line = process_.ReadErrorLine();
       started_ = nlohmann::json::parse(line, nullptr, false);
