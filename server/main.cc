@@ -27,6 +27,7 @@
 #include "server/ops/configured_namespaces.h"
 #include "server/ops/file_watch.h"
 #include "server/ops/flags.h"
+#include "server/ops/heap_trimmer.h"
 #include "server/ops/log.h"
 #include "server/ops/machine.h"
 #include "server/ops/monitoring.h"
@@ -222,6 +223,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   CallLog call_log(SlowCallUs(config), &system_clock);
   options.call_observers.push_back(&call_log);
   FileWatch files;
+  const HeapTrimmer heap_trimmer;
   std::shared_ptr<AccessFile> access;
   if (!config.access().file().empty()) {
     auto file = AccessFile::Open(config.access().file(), &files);
