@@ -93,7 +93,8 @@ MALFORMED = {
 
 # gRPC and protobuf have reasons to take these.
 HARMLESS = ("unknown fields", "no content type", "two messages",
-            "compressed flag without encoding", "compressed flag of 7", "an unknown encoding")
+            "compressed flag without encoding", "compressed flag of 7", "an unknown encoding",
+            "a content type of JSON")
 
 
 @attack()

@@ -59,7 +59,8 @@ def _fill(world, megabytes):
         channel.close()
 
 
-@attack(config="limits: {max_memory_bytes: 134217728}\n", may_disturb=True)
+@attack(config="limits: {max_memory_bytes: 134217728}\n", may_disturb=True,
+        max_more_mib=512)
 def memory_limit(world):
     """Puts beyond max_memory_bytes: refused, and taken again when entries died."""
     taken, why = _fill(world, 400)
@@ -69,7 +70,7 @@ def memory_limit(world):
            f"{why[:60]}; peak {peak} MiB"
 
 
-@attack(wrapper=("prlimit", "--as=2147483648"), may_disturb=True)
+@attack(wrapper=("prlimit", "--as=2147483648"), may_disturb=True, max_more_mib=1536)
 def address_space_limit(world):
     """An address space of 2 GiB: the server refuses before the system does."""
     taken, why = _fill(world, 3_000)
