@@ -15,6 +15,10 @@ namespace {
 constexpr int kMaxRequestBytes =
     static_cast<int>(kMaxValueBytesLimit) + (64 << 10);
 
+// How long a new connection may take until it speaks HTTP/2, TLS included. gRPC
+// gives it 2 min, for which whoever says nothing holds one of max_connections.
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
+
 // A client that pings more often than it may is warned so many times.
 constexpr int kMaxPingStrikes = 2;
 
@@ -56,6 +60,7 @@ void ServerLimits::Apply(grpc::ServerBuilder* builder) const {
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Millis(kHandshakeTimeout));
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS, max_calls_per_connection);
   set(GRPC_ARG_MAX_METADATA_SIZE, max_metadata_bytes);
   if (max_connection_age > absl::ZeroDuration()) {
