@@ -13,7 +13,6 @@ readonly source=$here/../..
 readonly keep=${1:?usage: container.sh DIRECTORY}
 readonly base_image=docker.io/library/debian:bookworm-slim
 readonly image=localhost/timecached:test
-readonly memory_limit_bytes=$((256 << 20))
 readonly mirror=http://deb.debian.org/debian
 readonly answer_seconds=60 # for a start, a drain, or a line: a loaded machine's
 
@@ -89,30 +88,46 @@ describe_image() {
   [[ ! -e $root/bin/sh && ! -e $root/usr/bin/sh ]] || die "there is a shell in the image"
 }
 
-# The pod's securityContext and limit, and the image's own entry point, as an OCI
-# runtime is told.
+# What deploy/kubernetes.yaml says of the pod, as a container runtime is told it: the
+# arguments, the configuration, the user, the limit of memory.
 write_bundle() {
   buildah inspect --type image "$image" >"$run/image.json"
-  mkdir "$run/bundle"
+  mkdir "$run/bundle" "$run/config"
   (cd "$run/bundle" && runc spec)
-  /usr/bin/python3 - "$run" "$root" "$memory_limit_bytes" <<'PYTHON'
-import json, sys
-run, root, memory = sys.argv[1:]
+  /usr/bin/python3 - "$run" "$root" "$source/deploy/kubernetes.yaml" <<'PYTHON'
+import json, sys, yaml
+run, root, manifest = sys.argv[1:]
+with open(manifest) as file:
+    objects = {o["kind"]: o for o in yaml.safe_load_all(file)}
 with open(run + "/image.json") as file:
     image = json.load(file)["Docker"]["config"]
+pod = objects["StatefulSet"]["spec"]["template"]["spec"]
+(container,) = pod["containers"]
+for name, text in objects["ConfigMap"]["data"].items():
+    with open(f"{run}/config/{name}", "w") as file:
+        file.write(text)
 path = run + "/bundle/config.json"
 with open(path) as file:
     spec = json.load(file)
-user, group = map(int, image["User"].split(":"))
+user = pod["securityContext"]
 spec["process"].update(
-    terminal=False, user={"uid": user, "gid": group}, env=image["Env"],
-    args=image["Entrypoint"] + image["Cmd"], noNewPrivileges=True,
+    terminal=False, env=image["Env"], args=image["Entrypoint"] + container["args"],
+    user={"uid": user["runAsUser"], "gid": user["runAsGroup"]},
+    noNewPrivileges=not container["securityContext"]["allowPrivilegeEscalation"],
     capabilities={}, rlimits=[])
-spec["root"] = {"path": root, "readonly": True}
-spec["linux"]["resources"]["memory"] = {"limit": int(memory)}
+spec["root"] = {"path": root,
+                "readonly": container["securityContext"]["readOnlyRootFilesystem"]}
+(mount,) = container["volumeMounts"]
+spec["mounts"].append({
+    "destination": mount["mountPath"], "source": run + "/config", "type": "bind",
+    "options": ["bind", "ro"]})
+memory = container["resources"]["limits"]["memory"]
+assert memory.endswith("Gi"), memory
+spec["linux"]["resources"]["memory"] = {"limit": int(memory[:-2]) << 30}
 with open(path, "w") as file:
     json.dump(spec, file)
 PYTHON
+  chmod -R a+rX "$run/config"
 }
 
 ctl() { timeout "$answer_seconds" runc exec "$name" timecachectl "$@"; }
@@ -159,12 +174,16 @@ drain() {
   # Its stream is open when the server counts a watcher.
   local tries
   for ((tries = 0; tries < answer_seconds; ++tries)); do
-    ctl ns get default --json | grep -q '"watchers": *1' && break
-    read -r -t 1 <> <(:) || true
+    ctl ns get default --json | grep -qE '"watchers": *1' && break
+    sleep 0.2
   done
   local started=$SECONDS status=0
   runc kill "$name" TERM
   await drain_started
+  # For drain_delay it says that it will not serve, and serves.
+  [[ $(ctl health --address 127.0.0.1:7173) == NOT_SERVING ]] ||
+    die "while it drains, the probe does not say NOT_SERVING"
+  [[ $(ctl get greeting) == hello ]] || die "it does not serve for its drain_delay"
   await server_stopped
   wait "$server" || status=$?
   server=
