@@ -1,22 +1,16 @@
-// The composition root: flags and configuration, the objects that they ask for,
-// and the wait for signals.
+// The composition root: flags and configuration, and the objects that they ask
+// for.
 
 #include <grpc/support/log.h>
 
-#include <csignal>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "server/engine/clock.h"
 #include "server/engine/memory_budget.h"
 #include "server/engine/reaper.h"
@@ -28,12 +22,13 @@
 #include "server/ops/file_watch.h"
 #include "server/ops/flags.h"
 #include "server/ops/heap_trimmer.h"
+#include "server/ops/lifecycle.h"
 #include "server/ops/log.h"
 #include "server/ops/machine.h"
 #include "server/ops/monitoring.h"
 #include "server/ops/proto_to_yaml.h"
-#include "server/ops/read_file.h"
 #include "server/ops/reload.h"
+#include "server/ops/server_setup.h"
 #include "server/ops/service_manager.h"
 #include "server/ops/signals.h"
 #include "server/ops/startup_checks.h"
@@ -60,135 +55,12 @@ void LogGrpc(gpr_log_func_args* args) {
   Log(LogLevel::kDebug, "grpc", {{"message", args->message}});
 }
 
-void LogNamespace(absl::string_view event, const std::string& name,
-                  const std::string& about) {
-  Log(LogLevel::kInfo, std::string_view(event.data(), event.size()),
-      {{"namespace", name}, {"about", about}});
-}
-
-absl::Duration ToDuration(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) +
-         absl::Nanoseconds(duration.nanos());
-}
-
-// The whole of it, before anything is done.
-absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags) {
-  absl::StatusOr<v1::ServerConfig> config = ConfigFromFlags(flags);
-  if (!config.ok()) return config;
-  if (absl::Status status = CheckNamespaces(*config); !status.ok()) {
-    return status;
-  }
-  return config;
-}
-
-RegistryLimits ToRegistryLimits(const v1::ServerLimits& from) {
-  RegistryLimits limits;
-  limits.max_namespaces = static_cast<int>(from.max_namespaces());
-  limits.max_entries = static_cast<int64_t>(from.max_entries());
-  limits.max_bytes = static_cast<int64_t>(from.max_bytes());
-  return limits;
-}
-
-ServerOptions ToServerOptions(const v1::ServerConfig& config,
-                              ManualClock* virtual_clock) {
-  ServerOptions options;
-  for (const v1::Listener& listener : config.listeners()) {
-    options.addresses.push_back(listener.address());
-  }
-  options.max_watchers = config.limits().max_watchers();
-  options.limits = ServerLimits::From(config.limits());
-  options.virtual_clock = virtual_clock;
-  options.observer = LogNamespace;
-  options.reflection = config.debug().reflection();
-  options.channelz = config.debug().channelz();
-  options.health_address = config.health_address();
-  options.version = Version();
-  return options;
-}
-
-int64_t SlowCallUs(const v1::ServerConfig& config) {
-  return absl::ToInt64Microseconds(ToDuration(config.log().slow_call()));
-}
-
 // gRPC's traces print the headers of calls, and so the tokens of callers.
 void KeepTokensOutOfTraces(const v1::ServerConfig& config) {
   if (config.access().file().empty() || getenv("GRPC_TRACE") == nullptr) return;
   unsetenv("GRPC_TRACE");
   Log(LogLevel::kWarning, "grpc_trace_ignored",
       {{"why", "with access rules it would print tokens"}});
-}
-
-// What reading it at the start would come to.
-absl::Status CheckAccessFile(const v1::ServerConfig& config) {
-  const std::string& path = config.access().file();
-  if (path.empty()) return absl::OkStatus();
-  const auto text = ReadFile(path, FileWatch::kMaxFileBytes);
-  if (!text.ok()) return text.status();
-  return AccessRules::Parse(*text, path).status();
-}
-
-// What takes effect without a restart.
-void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
-                 Reload* reload) {
-  reload->Apply("log", [=](const v1::ServerConfig& now) {
-    SetLogging(now.log());
-    call_log->SetSlowCall(SlowCallUs(now));
-  });
-  // Looked at when the server stops.
-  reload->Apply("grace_period", [](const v1::ServerConfig&) {});
-  reload->Apply("drain_delay", [](const v1::ServerConfig&) {});
-  reload->Apply("namespaces", [=](const v1::ServerConfig& before,
-                                  const v1::ServerConfig& now) {
-    return ReloadNamespaces(before, now, registry);
-  });
-  const auto set_limits = [=](const v1::ServerConfig&,
-                              const v1::ServerConfig& now) {
-    return registry->SetLimits(ToRegistryLimits(now.limits()));
-  };
-  for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
-    reload->Apply(absl::StrCat("limits.", field), set_limits);
-  }
-  reload->Apply("limits.max_memory_bytes", [](const v1::ServerConfig& now) {
-    MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
-  });
-  reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
-    server->SetMaxWatchers(now.limits().max_watchers());
-  });
-}
-
-// Returns the signal that ends it.
-int ServeUntilSignal(Signals* signals, const ServiceManager& manager,
-                     Reload* reload) {
-  while (true) {
-    const int signal = signals->Next();
-    if (signal != SIGHUP) return signal;
-    manager.Reloading();
-    manager.Ready(reload->Run() ? "Serving"
-                                : "Serving; the configuration has an error, "
-                                  "see the log");
-  }
-}
-
-// A second signal does not wait.
-void Stop(int signal, const v1::ServerConfig& config, Signals* signals,
-          const ServiceManager& manager, Server* server) {
-  const absl::Time start = absl::Now();
-  const absl::Duration delay = ToDuration(config.drain_delay());
-  const absl::Duration grace = ToDuration(config.grace_period());
-  Log(LogLevel::kInfo, "drain_started",
-      {{"signal", strsignal(signal)},
-       {"drain_delay_ms", absl::ToInt64Milliseconds(delay)},
-       {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
-  manager.Stopping(delay + grace);
-  server->SetNotServing();
-  if (delay > absl::ZeroDuration()) signals->NextEndWithin(delay);
-  signals->Release();
-  const DrainReport report = server->Drain(absl::ToInt64Microseconds(grace));
-  Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
-      {{"calls_cancelled", !report.in_time},
-       {"watchers", report.watchers},
-       {"pipelines", report.pipelines},
-       {"took_ms", absl::ToInt64Milliseconds(absl::Now() - start)}});
 }
 
 int Serve(const Flags& flags, const v1::ServerConfig& config,
@@ -259,12 +131,8 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   AddReloadMetrics(&reload, monitoring.metrics());
   AddAccessMetrics(access.get(), monitoring.metrics());
   AddTlsMetrics(tls->get(), monitoring.metrics());
-  monitoring.readiness()->Set(Readiness::State::kServing);
   const ServiceManager manager = ServiceManager::FromEnvironment();
-  manager.Ready("Serving");
-  const int signal = ServeUntilSignal(signals, manager, &reload);
-  monitoring.readiness()->Set(Readiness::State::kDraining);
-  Stop(signal, reload.config(), signals, manager, &server);
+  Lifecycle{signals, &manager, monitoring.readiness(), &reload, &server}.Run();
   monitoring.Stop();
   return EXIT_SUCCESS;
 }
@@ -280,7 +148,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<v1::ServerConfig> config = ReadConfig(flags);
   if (!config.ok()) return Fail(config.status().message());
   if (flags.check_config) {
-    if (absl::Status status = CheckAccessFile(*config); !status.ok()) {
+    if (absl::Status status = CheckConfigFiles(*config); !status.ok()) {
       return Fail(status.message());
     }
     std::cout << ProtoToYaml(*config);

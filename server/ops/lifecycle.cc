@@ -1,0 +1,53 @@
+#include "server/ops/lifecycle.h"
+
+#include <csignal>
+#include <cstring>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/ops/log.h"
+#include "server/ops/server_setup.h"
+
+namespace timecache {
+
+void Lifecycle::Run() {
+  readiness->Set(Readiness::State::kServing);
+  manager->Ready("Serving");
+  const int signal = ServeUntilSignal();
+  readiness->Set(Readiness::State::kDraining);
+  Stop(signal);
+}
+
+// Returns the signal that ends it.
+int Lifecycle::ServeUntilSignal() {
+  while (true) {
+    const int signal = signals->Next();
+    if (signal != SIGHUP) return signal;
+    manager->Reloading();
+    manager->Ready(reload->Run() ? "Serving"
+                                 : "Serving; the configuration has an error, "
+                                   "see the log");
+  }
+}
+
+void Lifecycle::Stop(int signal) {
+  const absl::Time start = absl::Now();
+  const absl::Duration delay = ToDuration(reload->config().drain_delay());
+  const absl::Duration grace = ToDuration(reload->config().grace_period());
+  Log(LogLevel::kInfo, "drain_started",
+      {{"signal", strsignal(signal)},
+       {"drain_delay_ms", absl::ToInt64Milliseconds(delay)},
+       {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
+  manager->Stopping(delay + grace);
+  server->SetNotServing();
+  if (delay > absl::ZeroDuration()) signals->NextEndWithin(delay);
+  signals->Release();
+  const DrainReport report = server->Drain(absl::ToInt64Microseconds(grace));
+  Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
+      {{"calls_cancelled", !report.in_time},
+       {"watchers", report.watchers},
+       {"pipelines", report.pipelines},
+       {"took_ms", absl::ToInt64Milliseconds(absl::Now() - start)}});
+}
+
+}  // namespace timecache

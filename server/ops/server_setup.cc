@@ -1,0 +1,115 @@
+#include "server/ops/server_setup.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/memory_budget.h"
+#include "server/ops/access_rules.h"
+#include "server/ops/config.h"
+#include "server/ops/configured_namespaces.h"
+#include "server/ops/file_watch.h"
+#include "server/ops/log.h"
+#include "server/ops/read_file.h"
+#include "server/ops/system_memory.h"
+#include "server/ops/tls_listeners.h"
+#include "server/ops/version.h"
+
+namespace timecache {
+namespace {
+
+void LogNamespace(absl::string_view event, const std::string& name,
+                  const std::string& about) {
+  Log(LogLevel::kInfo, std::string_view(event.data(), event.size()),
+      {{"namespace", name}, {"about", about}});
+}
+
+absl::Status CheckAccessFile(const v1::ServerConfig& config) {
+  const std::string& path = config.access().file();
+  if (path.empty()) return absl::OkStatus();
+  const auto text = ReadFile(path, FileWatch::kMaxFileBytes);
+  if (!text.ok()) return text.status();
+  return AccessRules::Parse(*text, path).status();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags) {
+  absl::StatusOr<v1::ServerConfig> config = ConfigFromFlags(flags);
+  if (!config.ok()) return config;
+  if (absl::Status status = CheckNamespaces(*config); !status.ok()) {
+    return status;
+  }
+  return config;
+}
+
+absl::Status CheckConfigFiles(const v1::ServerConfig& config) {
+  if (absl::Status status = CheckAccessFile(config); !status.ok()) {
+    return status;
+  }
+  FileWatch files;
+  return TlsListeners::Create(config, &files).status();
+}
+
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
+}
+
+int64_t SlowCallUs(const v1::ServerConfig& config) {
+  return absl::ToInt64Microseconds(ToDuration(config.log().slow_call()));
+}
+
+RegistryLimits ToRegistryLimits(const v1::ServerLimits& from) {
+  RegistryLimits limits;
+  limits.max_namespaces = static_cast<int>(from.max_namespaces());
+  limits.max_entries = static_cast<int64_t>(from.max_entries());
+  limits.max_bytes = static_cast<int64_t>(from.max_bytes());
+  return limits;
+}
+
+ServerOptions ToServerOptions(const v1::ServerConfig& config,
+                              ManualClock* virtual_clock) {
+  ServerOptions options;
+  for (const v1::Listener& listener : config.listeners()) {
+    options.addresses.push_back(listener.address());
+  }
+  options.max_watchers = config.limits().max_watchers();
+  options.limits = ServerLimits::From(config.limits());
+  options.virtual_clock = virtual_clock;
+  options.observer = LogNamespace;
+  options.reflection = config.debug().reflection();
+  options.channelz = config.debug().channelz();
+  options.health_address = config.health_address();
+  options.version = Version();
+  return options;
+}
+
+void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
+                 Reload* reload) {
+  reload->Apply("log", [=](const v1::ServerConfig& now) {
+    SetLogging(now.log());
+    call_log->SetSlowCall(SlowCallUs(now));
+  });
+  // Looked at when the server stops.
+  reload->Apply("grace_period", [](const v1::ServerConfig&) {});
+  reload->Apply("drain_delay", [](const v1::ServerConfig&) {});
+  reload->Apply("namespaces", [=](const v1::ServerConfig& before,
+                                  const v1::ServerConfig& now) {
+    return ReloadNamespaces(before, now, registry);
+  });
+  const auto set_limits = [=](const v1::ServerConfig&,
+                              const v1::ServerConfig& now) {
+    return registry->SetLimits(ToRegistryLimits(now.limits()));
+  };
+  for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
+    reload->Apply(absl::StrCat("limits.", field), set_limits);
+  }
+  reload->Apply("limits.max_memory_bytes", [](const v1::ServerConfig& now) {
+    MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
+  });
+  reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
+    server->SetMaxWatchers(now.limits().max_watchers());
+  });
+}
+
+}  // namespace timecache
