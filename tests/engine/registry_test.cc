@@ -223,6 +223,47 @@ TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
       two->Apply(Operation::Put("key", "v"), clock_.NowUs()).status.ok());
 }
 
+TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
+  RegistryLimits limits;
+  limits.max_namespaces = 1;
+  limits.max_entries = 1;
+  Registry registry(&clock_, &reaper_, limits);
+  const auto map = *registry.Create("a", Options());
+  const auto put = [&](const std::string& key) {
+    return ReasonOf(
+        map->Apply(Operation::Put(key, "v"), clock_.NowUs()).status);
+  };
+  EXPECT_EQ(put("1"), "");
+  EXPECT_EQ(put("2"), "SERVER_MAX_ENTRIES");
+  limits.max_namespaces = 2;
+  limits.max_entries = 2;
+  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_EQ(registry.limits().max_entries, 2);
+  EXPECT_EQ(put("2"), "");
+  EXPECT_EQ(put("3"), "SERVER_MAX_ENTRIES");
+  EXPECT_TRUE(registry.Create("b", Options()).ok());
+  EXPECT_EQ(ReasonOf(registry.Create("c", Options()).status()),
+            "MAX_NAMESPACES");
+  // Below what is in, nothing goes, and no limit is fine.
+  limits.max_entries = 1;
+  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_EQ(put("1"), "");
+  limits.max_entries = 0;
+  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_EQ(put("3"), "");
+}
+
+TEST_F(RegistryTest, AFirstLimitOfEntriesNeedsARestart) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  RegistryLimits limits;
+  limits.max_namespaces = 5;
+  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  limits.max_entries = 1;
+  EXPECT_EQ(registry.SetLimits(limits).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(registry.limits().max_entries, 0);
+}
+
 TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
   Registry registry(&clock_, &reaper_, RegistryLimits());
   const auto map = registry.Create("a", Options());

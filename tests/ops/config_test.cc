@@ -93,6 +93,10 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
   EXPECT_EQ(Refusal("grace_period: 3600.1s"),
             "t.yaml:1: grace_period: must be from 0s to 1h");
   EXPECT_EQ(Parsed("grace_period: 1h").grace_period().seconds(), 3600);
+  EXPECT_EQ(Refusal("drain_delay: 301s"),
+            "t.yaml:1: drain_delay: must be from 0s to 5m");
+  EXPECT_EQ(Parsed("drain_delay: 5m").drain_delay().seconds(), 300);
+  EXPECT_EQ(Parsed("").drain_delay().seconds(), 0);
 }
 
 TEST(ConfigTest, LimitsHaveTheirDefaults) {

@@ -89,6 +89,17 @@ TEST(FlagsTest, HelpAndVersionEndWithZero) {
   EXPECT_EQ(version.out, "timecached " + std::string(Version()) + "\n");
 }
 
+TEST(FlagsTest, TheManualHasEveryFlagAndTheExamples) {
+  const Outcome manual = Parse({"--man"});
+  EXPECT_EQ(std::get<int>(manual.result), 0);
+  for (const char* part :
+       {".TH TIMECACHED 8", ".SH NAME\ntimecached \\- server of state",
+        "\\-\\-check\\-config", "\\-\\-log\\-level",
+        ".SH EXAMPLES\n.RS 4\n.nf\n", "timecachectl(1)"}) {
+    EXPECT_THAT(manual.out, HasSubstr(part));
+  }
+}
+
 TEST(FlagsTest, WrongFlagsEndWithTwoAndOneLine) {
   EXPECT_THAT(Refusal({"--lisen", "a:1"}), HasSubstr("--lisen"));
   EXPECT_THAT(Refusal({"surplus"}), HasSubstr("surplus"));

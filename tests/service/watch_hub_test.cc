@@ -2,10 +2,12 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -157,6 +159,33 @@ TEST_F(WatchHubTest, ARemovedOneIsNeitherWokenNorKept) {
   EXPECT_THAT(watcher->Take(0), ElementsAre());
   EXPECT_EQ(watcher.use_count(), 1);
   hub_.Remove(watcher);
+}
+
+TEST_F(WatchHubTest, ItsLimitMayChange) {
+  const auto second = NewWatcher();
+  hub_.SetMax(2);
+  EXPECT_EQ(hub_.max(), 2);
+  EXPECT_EQ(ReasonOf(hub_.Add(std::make_shared<FakeWatcher>())),
+            "MAX_WATCHERS");
+  hub_.SetMax(1);
+  EXPECT_EQ(hub_.size(), 2);
+  hub_.SetMax(3);
+  NewWatcher();
+  EXPECT_EQ(hub_.size(), 3);
+}
+
+TEST_F(WatchHubTest, WaitsForTheLastOneToGo) {
+  const auto watcher = NewWatcher();
+  EXPECT_EQ(hub_.Drain(), 2u);
+  hub_.WaitForNone(absl::Now());
+  EXPECT_EQ(hub_.size(), 2);
+  std::thread goes([&] {
+    hub_.Remove(watcher);
+    hub_.Remove(last_);
+  });
+  hub_.WaitForNone(absl::Now() + absl::Minutes(1));
+  EXPECT_EQ(hub_.size(), 0);
+  goes.join();
 }
 
 TEST_F(WatchHubTest, DrainAsksAllToEndAndTakesNoMore) {
