@@ -44,6 +44,8 @@ trap clean_up EXIT
 build_programs() {
   [[ ! -x $bin/kube-apiserver || ! -x $bin/kubectl ]] || return 0
   local module package=k8s.io/component-base/version
+  local flags="-s -w -X $package.gitVersion=v$version"
+  flags+=" -X $package.gitMajor=1 -X $package.gitMinor=31"
   mkdir -p "$bin" "$run/build"
   printf 'module build\n' >"$run/build/go.mod"
   module=$(cd "$run/build" && GOFLAGS=-mod=mod go mod download -json "k8s.io/kubernetes@v$version" |
@@ -54,7 +56,7 @@ build_programs() {
   printf 'require k8s.io/kubernetes v%s\n' "$version" >>"$run/build/go.mod"
   say "building kube-apiserver and kubectl $version"
   (cd "$run/build" && GOFLAGS="-mod=mod -buildvcs=false" go build -o "$bin/" \
-    -ldflags "-s -w -X $package.gitVersion=v$version -X $package.gitMajor=1 -X $package.gitMinor=31" \
+    -ldflags "$flags" \
     k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl)
 }
 
@@ -107,7 +109,9 @@ apiVersion: v1
 kind: Config
 clusters:
   - name: test
-    cluster: {server: "https://127.0.0.1:$api_port", certificate-authority: $run/certificates/apiserver.crt}
+    cluster:
+      server: https://127.0.0.1:$api_port
+      certificate-authority: $run/certificates/apiserver.crt
 users:
   - name: admin
     user: {token: "$token"}

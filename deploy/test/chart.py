@@ -36,7 +36,9 @@ metadata:
 """
 
 # What is said of Helm is not true of a manifest.
-OF_HELM = re.compile(r"^ +(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n|^# Source: .*\n", re.M)
+OF_HELM = re.compile(
+    r"^ +(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n|^# Source: .*\n", re.M
+)
 
 
 def helm(*arguments, check=True):
