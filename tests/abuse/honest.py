@@ -31,9 +31,7 @@ class Channel:
 
     def __init__(self, address, tls=None):
         host, port = address.rsplit(":", 1)
-        source = (tls or {}).get("source")
-        self.socket = socket.create_connection(
-            (host, int(port)), PATIENCE_SECONDS, (source, 0) if source else None)
+        self.socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             self.socket = wire.client_context(tls).wrap_socket(

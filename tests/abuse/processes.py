@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import resource
 import select
 import signal
@@ -46,9 +47,15 @@ def wait_until(holds, what, patience=PATIENCE_SECONDS):
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Below those that the system gives to connections, which come and go."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Server:
