@@ -20,11 +20,13 @@ namespace timecache::test {
 class ServerProcess {
  public:
   // Waits until the server says that it has started. `arguments` must make it
-  // listen on 127.0.0.1 first. `environment` is added to the test's.
+  // listen on 127.0.0.1 first. `environment` is added to the test's. `wrapper`
+  // is a command that is given all of it as arguments, to become the server.
   explicit ServerProcess(
       const std::vector<std::string>& arguments = {"--listen", "127.0.0.1:0"},
-      const std::map<std::string, std::string>& environment = {})
-      : process_(Argv(arguments), "", environment) {
+      const std::map<std::string, std::string>& environment = {},
+      const std::vector<std::string>& wrapper = {})
+      : process_(Argv(arguments, wrapper), "", environment) {
     while (started_.value("event", "") != "server_started") {
       const std::string line = process_.ReadErrorLine();
       started_ = nlohmann::json::parse(line, nullptr, false);
@@ -50,9 +52,12 @@ class ServerProcess {
   v1::TimeCacheService::Stub* data() { return data_.get(); }
 
  private:
-  static std::vector<std::string> Argv(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {TIMECACHED, "--log-format=json"});
-    return arguments;
+  static std::vector<std::string> Argv(
+      const std::vector<std::string>& arguments,
+      std::vector<std::string> wrapper) {
+    wrapper.insert(wrapper.end(), {TIMECACHED, "--log-format=json"});
+    wrapper.insert(wrapper.end(), arguments.begin(), arguments.end());
+    return wrapper;
   }
 
   ChildProcess process_;

@@ -1,0 +1,108 @@
+// A process that runs out of memory refuses what grows, and lives.
+#include <signal.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/process.h"
+#include "tests/support/rpc.h"
+#include "tests/support/server_process.h"
+#include "tests/support/watch_reader.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache::test {
+namespace {
+
+using grpc::StatusCode;
+using Data = v1::TimeCacheService::Stub;
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr absl::Duration kPatience = absl::Seconds(60);
+// Many times what the server may hold.
+constexpr int kMaxPuts = 5'000;
+
+grpc::Status Put(Data* data, const std::string& key, const std::string& value,
+                 int ttl_s) {
+  v1::PutRequest request;
+  request.set_namespace_("default");
+  request.set_key(key);
+  request.set_value(value);
+  request.mutable_ttl()->set_seconds(ttl_s);
+  return Call(data, &Data::Put, request).status;
+}
+
+// Puts half MiBs until one is refused; returns how many there are.
+int Fill(Data* data, const std::string& prefix, int ttl_s) {
+  const std::string value(kMiB / 2, 'v');
+  for (int i = 0; i < kMaxPuts; ++i) {
+    const grpc::Status status =
+        Put(data, absl::StrCat(prefix, i), value, ttl_s);
+    if (status.ok()) continue;
+    ExpectError(status, StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
+                "limits.max_memory_bytes of");
+    return i;
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return 0;
+}
+
+class MemoryLimitTest : public ::testing::Test {
+ protected:
+  // Within half a GiB of addresses.
+  ServerProcess server_{
+      {"--listen", "127.0.0.1:0"},
+      {},
+      {"/bin/sh", "-c", "ulimit -v 524288; exec \"$@\"", "timecached"}};
+};
+
+TEST_F(MemoryLimitTest, TheProcessLivesAndDeathsMakeRoom) {
+  Data* const data = server_.data();
+  EXPECT_EQ(server_.started()["max_memory_source"], "RLIMIT_AS");
+  EXPECT_EQ(server_.started()["max_memory_bytes"].get<int64_t>() / kMiB, 255);
+  WatchReader watcher(data, "default");
+  ASSERT_TRUE(watcher.Next());
+  ASSERT_TRUE(Put(data, "stays", "here", 600).ok());
+
+  int filled = Fill(data, "first.", 2);
+  EXPECT_GT(filled, 300);
+  EXPECT_LT(filled, 530);
+  for (int round = 0; round < 2; ++round) {
+    // Whoever reads, removes and watches goes on.
+    v1::GetRequest get;
+    get.set_namespace_("default");
+    get.set_key("stays");
+    EXPECT_EQ(Must(Call(data, &Data::Get, get)).entry().value(), "here");
+    EXPECT_TRUE(Put(data, "stays", "less", 600).ok());
+    EXPECT_TRUE(Put(data, "stays", "here", 600).ok());
+
+    // Deaths come, and then there is room again.
+    const absl::Time end = absl::Now() + kPatience;
+    while (!Put(data, "room", std::string(kMiB / 2, 'v'), 1).ok()) {
+      ASSERT_LT(absl::Now(), end);
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+    filled = Fill(data, absl::StrCat(round, "."), 2);
+    EXPECT_GT(filled, 0);
+  }
+  uint64_t told = 0;
+  for (const absl::Time end = absl::Now() + kPatience; told < 300;) {
+    ASSERT_LT(absl::Now(), end);
+    const auto message = watcher.Next();
+    ASSERT_TRUE(message);
+    told += static_cast<uint64_t>(message->events_size()) + message->lost();
+  }
+  server_.process().Signal(SIGTERM);
+  watcher.Drain();
+  EXPECT_EQ(server_.process().Wait().code, 0);
+}
+
+}  // namespace
+}  // namespace timecache::test

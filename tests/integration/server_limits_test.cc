@@ -1,0 +1,235 @@
+// What clients may cost the server, and how it refuses more.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "gtest/gtest.h"
+#include "server/engine/memory_budget.h"
+#include "server/service/call_observer.h"
+#include "tests/support/group_client.h"
+#include "tests/support/raw_connection.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+using Data = v1::TimeCacheService::Stub;
+
+TestServerOptions With(std::function<void(ServerLimits*)> change) {
+  TestServerOptions options;
+  options.change = [change = std::move(change)](ServerOptions* to) {
+    change(&to->limits);
+  };
+  return options;
+}
+
+// --- Connections.
+
+TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
+  TestServer server(
+      With([](ServerLimits* limits) { limits->max_connections = 4; }));
+  const std::string address = server.server().addresses().at(0);
+  // The test server's own is the first.
+  std::vector<std::unique_ptr<RawConnection>> open;
+  for (int i = 0; i < 3; ++i) {
+    open.push_back(std::make_unique<RawConnection>(address));
+    EXPECT_TRUE(open.back()->IsServed());
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(RawConnection(address).IsServed());
+  EXPECT_EQ(server.server().refused_connections(), 10u);
+  EXPECT_EQ(server.server().connections(), 4u);
+  // The others are served all the while.
+  server.Put("key", "value");
+  open.pop_back();
+  const absl::Time end = absl::Now() + kPatience;
+  while (!RawConnection(address).IsServed()) ASSERT_LT(absl::Now(), end);
+}
+
+TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
+  TestServer server(
+      With([](ServerLimits* limits) { limits->max_calls_per_connection = 2; }));
+  const auto data = v1::TimeCacheService::NewStub(server.NewChannel());
+  WatchReader first(data.get(), "default");
+  WatchReader second(data.get(), "default");
+  ASSERT_TRUE(first.Next() && second.Next());
+  v1::ContainsRequest request;
+  request.set_namespace_("default");
+  request.set_key("key");
+  v1::ContainsResponse response;
+  grpc::ClientContext waits;
+  waits.set_deadline(std::chrono::system_clock::now() +
+                     std::chrono::milliseconds(100));
+  EXPECT_EQ(data->Contains(&waits, request, &response).error_code(),
+            StatusCode::DEADLINE_EXCEEDED);
+  // Another connection has its own.
+  Must(Call(server.data(), &Data::Contains, request));
+  first.Cancel();
+  Must(Call(data.get(), &Data::Contains, request));
+}
+
+TEST(ConnectionLimit, MetadataIsBounded) {
+  TestServer server(
+      With([](ServerLimits* limits) { limits->max_metadata_bytes = 4 << 10; }));
+  const auto call = [&](size_t bytes) {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    context.AddMetadata("x-large", std::string(bytes, 'x'));
+    v1::ContainsRequest request;
+    request.set_namespace_("default");
+    request.set_key("key");
+    v1::ContainsResponse response;
+    return server.data()->Contains(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(call(3 << 10), StatusCode::OK);
+  EXPECT_EQ(call(16 << 10), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(call(3 << 10), StatusCode::OK);
+}
+
+TEST(ConnectionLimit, UnixSocketsAreServedAlike) {
+  const std::string path =
+      absl::StrCat("/tmp/timecached_limits.", getpid(), ".socket");
+  TestServerOptions options;
+  options.change = [&](ServerOptions* to) {
+    to->addresses.push_back("unix:" + path);
+  };
+  TestServer server(options);
+  const auto data = v1::TimeCacheService::NewStub(
+      grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials()));
+  v1::PutRequest request;
+  request.set_namespace_("default");
+  request.set_key("key");
+  request.set_value("value");
+  Must(Call(data.get(), &Data::Put, request));
+  EXPECT_EQ(server.Get("key").entry().value(), "value");
+}
+
+// --- Calls.
+
+// Waits for the end of one Scan.
+class ScanObserver final : public CallObserver {
+ public:
+  void OnStarted(const Method& /*method*/) override {}
+  void OnDenied(const CallDenial& /*denial*/) override {}
+  void OnReceived(const Method& /*method*/) override {}
+  void OnSent(const Method& /*method*/) override {}
+  void OnHandled(const CallRecord& record) override {
+    if (record.method.name != "Scan") return;
+    code_ = record.code;
+    ended_.Notify();
+  }
+  // How it ended, as the server has it.
+  grpc::StatusCode Await() {
+    EXPECT_TRUE(ended_.WaitForNotificationWithTimeout(kPatience));
+    return code_;
+  }
+
+ private:
+  grpc::StatusCode code_ = StatusCode::UNKNOWN;
+  absl::Notification ended_;
+};
+
+TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
+  ScanObserver observer;
+  TestServerOptions options;
+  options.change = [&](ServerOptions* to) {
+    to->limits.max_call_duration = absl::Milliseconds(100);
+    to->call_observers.push_back(&observer);
+  };
+  TestServer server(options);
+  // Much more than is in flight on a connection.
+  server.Fill(500, "key", std::string(100'000, 'v'));
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  const auto reader = server.data()->Scan(
+      &context, Proto<v1::ScanRequest>("namespace: 'default'"));
+  EXPECT_EQ(observer.Await(), StatusCode::DEADLINE_EXCEEDED);
+  v1::ScanResponse page;
+  int entries = 0;
+  while (reader->Read(&page)) entries += page.entries_size();
+  EXPECT_LT(entries, 500);
+  const grpc::Status status = reader->Finish();
+  EXPECT_FALSE(status.ok());
+  // The server goes on.
+  server.Put("key", "value");
+}
+
+TEST(CallLimit, OperationsBeyondTheRateSayWhenToComeAgain) {
+  TestServer server;
+  server.Create("slow", "max_operations_per_second: 2");
+  server.Put("a", "1", 0, "slow");
+  server.Put("b", "1", 0, "slow");
+  const auto put = Proto<v1::PutRequest>("namespace: 'slow' key: 'c'");
+  const auto refused = Call(server.data(), &Data::Put, put);
+  ExpectError(refused.status, StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_OPERATION_RATE", "max_operations_per_second of 2");
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(refused.status.error_details()));
+  google::rpc::RetryInfo retry;
+  ASSERT_TRUE(
+      std::any_of(details.details().begin(), details.details().end(),
+                  [&](const auto& detail) { return detail.UnpackTo(&retry); }));
+  EXPECT_EQ(retry.retry_delay().seconds(), 0);
+  EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
+  EXPECT_EQ(server.Describe("slow").statistics().rate_limited(), 1u);
+  // Others have their own.
+  server.Put("c", "1");
+  server.AdvanceBy(kMicrosPerSecond / 2);
+  Must(Call(server.data(), &Data::Put, put));
+}
+
+TEST(WatcherLimit, AMemberTooManyLeavesNoGroupBehind) {
+  TestServerOptions options;
+  options.max_watchers = 1;
+  TestServer server(options);
+  WatchReader watcher(server.data(), "default");
+  ASSERT_TRUE(watcher.Next());
+  GroupClient group(&server);
+  ExpectError(group.Start()->Drain(), StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_WATCHERS");
+  EXPECT_THAT(
+      Must(Call(server.namespaces(), &v1::NamespaceService::Stub::ListGroups,
+                Proto<v1::ListGroupsRequest>("namespace: 'default'")))
+          .groups(),
+      IsEmpty());
+}
+
+TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
+  TestServer server;
+  server.Put("key", "value");
+  MemoryBudget& memory = MemoryBudget::Process();
+  memory.SetLimit(memory.used_bytes());
+  ExpectError(Call(server.data(), &Data::Put,
+                   Proto<v1::PutRequest>("namespace: 'default' key: 'more'"))
+                  .status,
+              StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
+              "limits.max_memory_bytes of");
+  ExpectError(
+      Call(server.namespaces(), &v1::NamespaceService::Stub::CreateNamespace,
+           Proto<v1::CreateNamespaceRequest>("name: 'more'"))
+          .status,
+      StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
+      "limits.max_memory_bytes of");
+  EXPECT_EQ(server.Get("key").entry().value(), "value");
+  memory.SetLimit(0);
+  server.Put("more", "value");
+}
+
+}  // namespace
+}  // namespace timecache::test
