@@ -37,8 +37,9 @@ constexpr size_t kMaxQuotedBytes = 64;
 
 std::string Quoted(absl::string_view text) {
   const bool cut = text.size() > kMaxQuotedBytes;
-  return absl::StrCat("\"", text.substr(0, kMaxQuotedBytes), cut ? "..." : "",
-                      "\"");
+  // Half a character may be at the end of a part.
+  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxQuotedBytes)),
+                      cut ? "..." : "", "\"");
 }
 
 // Lets a document pass that the mapper can take, before any of it is built: no
