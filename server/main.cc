@@ -128,6 +128,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   reload.Also([&files] { files.Check(); });
   AddServerMetrics(&server, monitoring.metrics());
   AddMemoryMetrics(monitoring.metrics());
+  AddLogMetrics(monitoring.metrics());
   AddReloadMetrics(&reload, monitoring.metrics());
   AddAccessMetrics(access.get(), monitoring.metrics());
   AddTlsMetrics(tls->get(), monitoring.metrics());

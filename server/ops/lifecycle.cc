@@ -46,7 +46,9 @@ void Lifecycle::Stop(int signal) {
   Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
       {{"calls_cancelled", !report.in_time},
        {"watchers", report.watchers},
+       {"watchers_cut", report.watchers_cut},
        {"pipelines", report.pipelines},
+       {"pipelines_cut", report.pipelines_cut},
        {"took_ms", absl::ToInt64Milliseconds(absl::Now() - start)}});
 }
 

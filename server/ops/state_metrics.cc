@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "server/engine/memory_budget.h"
+#include "server/ops/log.h"
 
 namespace timecache {
 
@@ -32,6 +33,13 @@ void AddMemoryMetrics(Metrics* metrics) {
        "flight."},
       {},
       [] { return static_cast<double>(MemoryBudget::Process().used_bytes()); });
+}
+
+void AddLogMetrics(Metrics* metrics) {
+  metrics->AddCounter(
+      {"timecache_log_lines_dropped_total",
+       "Log lines that nobody took from standard error in time."},
+      {}, [] { return static_cast<double>(DroppedLogLines()); });
 }
 
 void AddReloadMetrics(const Reload* reload, Metrics* metrics) {

@@ -16,6 +16,8 @@ namespace timecache {
 void AddServerMetrics(Server* server, Metrics* metrics);
 // The memory account of this process.
 void AddMemoryMetrics(Metrics* metrics);
+// The log of this process.
+void AddLogMetrics(Metrics* metrics);
 void AddReloadMetrics(const Reload* reload, Metrics* metrics);
 // Nothing for null.
 void AddAccessMetrics(const AccessFile* access, Metrics* metrics);

@@ -51,10 +51,11 @@ size_t OpenStreams::Drain() {
   return streams.size();
 }
 
-void OpenStreams::WaitForNone(absl::Time deadline) {
+size_t OpenStreams::WaitForNone(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   while (!streams_.empty() && !removed_.WaitWithDeadline(&mu_, deadline)) {
   }
+  return streams_.size();
 }
 
 }  // namespace timecache

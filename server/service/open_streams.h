@@ -42,8 +42,8 @@ class OpenStreams {
 
   // Tells all streams. Takes no more, and returns how many there are.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
-  // Waits until there is none, at most until then.
-  void WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until there is none, at most until then; returns how many are left.
+  size_t WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   absl::Mutex mu_;

@@ -128,8 +128,8 @@ DrainReport Server::Drain(int64_t grace_us) {
       std::chrono::system_clock::now() + std::chrono::microseconds(grace_us);
   if (report.watchers + report.pipelines > 0) {
     const absl::Time until = absl::FromChrono(deadline);
-    streams_.WaitForNone(until);
-    hub_.WaitForNone(until);
+    report.pipelines_cut = streams_.WaitForNone(until);
+    report.watchers_cut = hub_.WaitForNone(until);
     absl::SleepFor(std::min(kLinger, until - absl::Now()));
   }
   acceptor_.Stop();

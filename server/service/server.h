@@ -64,6 +64,9 @@ struct DrainReport {
   // That were open when it began.
   size_t watchers = 0;
   size_t pipelines = 0;
+  // Of these, ended at the end of the grace period: their clients did not read.
+  size_t watchers_cut = 0;
+  size_t pipelines_cut = 0;
   // All calls finished; else the others were cancelled.
   bool in_time = false;
 };

@@ -76,10 +76,11 @@ size_t WatchHub::Drain() {
   return watchers_.size();
 }
 
-void WatchHub::WaitForNone(absl::Time deadline) {
+size_t WatchHub::WaitForNone(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   while (!watchers_.empty() && !removed_.WaitWithDeadline(&mu_, deadline)) {
   }
+  return watchers_.size();
 }
 
 int64_t WatchHub::size() const {

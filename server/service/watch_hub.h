@@ -67,8 +67,8 @@ class WatchHub {
   // Asks every watcher to end, and takes no more. Does not wait for them;
   // returns how many there are.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
-  // Waits until there is none, at most until then.
-  void WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until there is none, at most until then; returns how many are left.
+  size_t WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Watchers now, and the most that are taken.
   int64_t size() const ABSL_LOCKS_EXCLUDED(mu_);

@@ -130,7 +130,9 @@ TEST(Drain, AStalledWatcherHoldsItForTheGracePeriodAndNoLonger) {
   server.AdvanceBy(2 * kTtlUs);
   constexpr int64_t kGraceUs = 300'000;
   const absl::Time start = absl::Now();
-  EXPECT_FALSE(server.server().Drain(kGraceUs).in_time);
+  const DrainReport report = server.server().Drain(kGraceUs);
+  EXPECT_FALSE(report.in_time);
+  EXPECT_EQ(report.watchers_cut, 1u);
   const absl::Duration took = absl::Now() - start;
   EXPECT_GE(took, absl::Microseconds(kGraceUs));
   EXPECT_LT(took, kQuick);
