@@ -46,7 +46,7 @@ class EventWatcher;
 // Used by one thread. An idle watcher costs no time.
 class Watchers {
  public:
-  static constexpr int kMaxConnections = 8;
+  static constexpr int kMaxConnections = 16;
 
   // Opens the streams; they stand once AwaitStanding() returns.
   Watchers(const std::string& address, const WatchPlan& plan);
