@@ -115,6 +115,17 @@ TEST_F(CliTest, GlobalFlagsGoBeforeAndAfterTheCommand) {
             Run({"ns", "get", "n", "--json"}).out);
 }
 
+TEST_F(CliTest, ANamespacesOperationsAreShown) {
+  const std::string text = Run({"ns", "get", "default"}).out;
+  EXPECT_THAT(text, HasSubstr("operations "));
+  EXPECT_THAT(text, HasSubstr(" puts, "));
+  EXPECT_THAT(text, HasSubstr(" rate limited\n"));
+  const std::string json = Run({"--json", "ns", "get", "default"}).out;
+  for (const char* field : {"puts", "hits", "misses", "rate_limited"}) {
+    EXPECT_THAT(json, HasSubstr(absl::StrCat("\"", field, "\":")));
+  }
+}
+
 TEST_F(CliTest, EnvironmentGivesAddressAndNamespace) {
   ASSERT_TRUE(client_.CreateNamespace("n").ok());
   ASSERT_TRUE(client_.In("n").Put("key", "value").ok());

@@ -240,6 +240,17 @@ TEST_F(NamespaceTest, RotateKillsTheOldestBucketNow) {
               HasSubstr("namespace_rotated default entries: 1"));
 }
 
+TEST_F(NamespaceTest, StatisticsCountLookups) {
+  server_.Put("a", "1");
+  EXPECT_TRUE(server_.Get("a").has_entry());
+  EXPECT_FALSE(server_.Get("b").has_entry());
+  EXPECT_FALSE(server_.Get("c").has_entry());
+  const v1::NamespaceStatistics now = server_.Describe().statistics();
+  EXPECT_EQ(now.puts(), 1u);
+  EXPECT_EQ(now.hits(), 1u);
+  EXPECT_EQ(now.misses(), 2u);
+}
+
 TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
   server_.Create("full",
                  "max_entries: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST");
@@ -250,12 +261,16 @@ TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
   EXPECT_EQ(now.bytes(), 3u);
   EXPECT_GT(now.memory_bytes(), 0u);
   EXPECT_EQ(now.live_buckets(), 1u);
+  EXPECT_EQ(now.puts(), 2u);
   server_.AdvanceBy(kTtlUs + kWidthUs);
   server_.Put("c", "", 0, "full");
   EXPECT_EQ(server_.Rotate("full"), 1u);
   server_.AdvanceBy(1);
   now = server_.Describe("full").statistics();
   EXPECT_EQ(now.entries(), 0u);
+  EXPECT_EQ(now.puts(), 3u);
+  EXPECT_EQ(now.hits(), 0u);
+  EXPECT_EQ(now.misses(), 0u);
   EXPECT_EQ(now.evicted(), 1u);
   EXPECT_EQ(now.expired(), 1u);
   EXPECT_EQ(now.rotated(), 1u);
