@@ -6,8 +6,8 @@ import time
 
 from abuse import messages, wire
 from abuse.attack import attack
-from abuse.processes import expect, wait_until
-from abuse.wire import Closed, Wire
+from abuse.processes import expect
+from abuse.wire import Closed
 
 # A port of one address has about 28,000 peers: several addresses have enough.
 CONNECTIONS_PER_SOURCE = 5_000

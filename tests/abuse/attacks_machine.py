@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 from abuse import messages, wire
@@ -146,8 +147,8 @@ def clock_jumps(world):
     expect(os.path.exists(FAKETIME), f"{FAKETIME} is missing: install faketime")
     jumps = (HOUR_SECONDS, -HOUR_SECONDS, YEAR_SECONDS, -YEAR_SECONDS)
     server = honest = None
-    # In the server's own directory it would come too late.
-    path = f"/tmp/timecached-abuse-clock-{os.getpid()}"
+    directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
+    path = os.path.join(directory.name, "clock")
     _set_clock(path, 0)
     try:
         server = Server(world.binary, environment={
@@ -173,7 +174,7 @@ def clock_jumps(world):
             honest.stop()
         if server is not None:
             server.stop()
-        os.unlink(path)
+        directory.cleanup()
 
 
 def _set_clock(path, offset):

@@ -121,11 +121,10 @@ class Honest:
         self.lock = threading.Lock()
         self.latencies_ms, self.failures, self.problems = [], [], []
         self.events = 0
-        self.seen = set()
         self.watched = queue.SimpleQueue()
         self.calls = 0
         for loop in (self._calls, self._watch):
-            threading.Thread(target=loop, args=(), daemon=True).start()
+            threading.Thread(target=loop, daemon=True).start()
 
     def _again(self, what):
         """Connects until the process ends."""
