@@ -177,7 +177,7 @@ drain() {
     ctl ns get default --json | grep -qE '"watchers": *1' && break
     sleep 0.2
   done
-  local started=$SECONDS status=0
+  local started=$SECONDS status=0 stopped
   runc kill "$name" TERM
   await drain_started
   # For drain_delay it says that it will not serve, and serves.
@@ -185,10 +185,13 @@ drain() {
     die "while it drains, the probe does not say NOT_SERVING"
   [[ $(ctl get greeting) == hello ]] || die "it does not serve for its drain_delay"
   await server_stopped
+  stopped=$(tail -n 1 "$run/log")
+  [[ $stopped == *'"calls_cancelled":false'* && $stopped == *'"watchers":1'* ]] ||
+    die "the drain cut somebody off: $stopped"
   wait "$server" || status=$?
   server=
   ((status == 0)) || die "after SIGTERM it ended with $status"
-  say "SIGTERM: drained and ended with 0 in $((SECONDS - started)) s: $(tail -n 1 "$run/log")"
+  say "SIGTERM: drained and ended with 0 in $((SECONDS - started)) s: $stopped"
 }
 
 make_base
