@@ -142,19 +142,20 @@ class MetricsTest : public ::testing::Test {
     Allow(&context);
     const auto member = server_->data()->WatchExpired(
         &context, Proto<v1::WatchExpiredRequest>(
-                      "namespaces: 'default' group: 'g' max_in_flight: 2"));
+                      "namespaces: 'default' group: 'g' max_in_flight: 10"));
     v1::WatchExpiredResponse message;
     std::vector<uint64_t> ids;
-    while (ids.size() < 2 && member->Read(&message)) {
+    while (ids.size() < 3 && member->Read(&message)) {
       for (const v1::ExpiredEvent& event : message.events()) {
         ids.push_back(event.event_id());
       }
     }
-    ASSERT_EQ(ids.size(), 2u);
-    Must(CallAllowed(server_->data(), &Data::SettleExpired,
-                     absl::StrCat("namespace: 'default' group: 'g' "
-                                  "settlements { event_id: ",
-                                  ids[0], " attempt: 1 action: ACK }")));
+    ASSERT_EQ(ids.size(), 3u);
+    Must(CallAllowed(
+        server_->data(), &Data::SettleExpired,
+        absl::StrCat("namespace: 'default' group: 'g' "
+                     "settlements { event_id: ",
+                     ids[0], " attempt: 1 action: SETTLE_ACTION_ACK }")));
     scrape_ = ScrapeFrom(http_);
     context.TryCancel();
     while (member->Read(&message)) {
@@ -193,9 +194,9 @@ TEST_F(MetricsTest, CountsAreExact) {
       {"timecache_bucket_width_seconds{namespace=\"default\"}", 0.3},
       {"timecache_log_events{namespace=\"default\"}", 3},
       {"timecache_group_members{namespace=\"default\",group=\"g\"}", 1},
-      {"timecache_group_backlog{namespace=\"default\",group=\"g\"}", 1},
-      {"timecache_group_in_flight{namespace=\"default\",group=\"g\"}", 1},
-      {"timecache_group_delivered_total{namespace=\"default\",group=\"g\"}", 2},
+      {"timecache_group_backlog{namespace=\"default\",group=\"g\"}", 0},
+      {"timecache_group_in_flight{namespace=\"default\",group=\"g\"}", 2},
+      {"timecache_group_delivered_total{namespace=\"default\",group=\"g\"}", 3},
       {"timecache_group_acked_total{namespace=\"default\",group=\"g\"}", 1},
       {"timecache_group_lost_total{namespace=\"default\",group=\"g\"}", 0},
       {"grpc_server_started_total" + unary + "Put\"}", 6},
