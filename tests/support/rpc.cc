@@ -18,6 +18,7 @@ ErrorParts PartsOf(const grpc::Status& status) {
   for (const google::protobuf::Any& detail : details.details()) {
     google::rpc::ErrorInfo info;
     google::rpc::BadRequest bad_request;
+    google::rpc::RetryInfo retry;
     if (detail.UnpackTo(&info)) {
       parts.domain = info.domain();
       parts.reason = info.reason();
@@ -26,6 +27,9 @@ ErrorParts PartsOf(const grpc::Status& status) {
       EXPECT_EQ(bad_request.field_violations_size(), 1);
       parts.field = bad_request.field_violations(0).field();
       parts.description = bad_request.field_violations(0).description();
+    } else if (detail.UnpackTo(&retry)) {
+      parts.retry_after = absl::Seconds(retry.retry_delay().seconds()) +
+                          absl::Nanoseconds(retry.retry_delay().nanos());
     } else {
       ADD_FAILURE() << "unknown detail " << detail.type_url();
     }

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace timecache::test {
@@ -80,6 +81,8 @@ struct ErrorParts {
   // Of google.rpc.BadRequest's only violation; empty if there is none.
   std::string field;
   std::string description;
+  // Of google.rpc.RetryInfo; 0 if there is none.
+  absl::Duration retry_after = absl::ZeroDuration();
 };
 
 ErrorParts PartsOf(const grpc::Status& status);
