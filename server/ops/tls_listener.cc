@@ -130,10 +130,13 @@ class TlsListener::Keeper {
     fetched_ = state_.reloads;
     const grpc_ssl_pem_key_cert_pair pair = {
         material_.private_key.c_str(), material_.certificate_chain.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        material_.client_roots.empty() ? nullptr
-                                       : material_.client_roots.c_str(),
-        &pair, 1);
+    // gRPC asserts that there are roots, also where it asks clients for nothing
+    // and so never looks at them.
+    const std::string& roots = material_.client_roots.empty()
+                                   ? material_.certificate_chain
+                                   : material_.client_roots;
+    *config =
+        grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 
