@@ -114,7 +114,7 @@ def hpack_long_string(world):
 @attack()
 def hpack_long_integer(world):
     """CVE-2023-33953: an integer of very many leading zeros."""
-    sent = world.scale(1, 64) << 20
+    sent = world.scale(1, 4) << 20
     with world.connect() as connection:
         try:
             connection.send(frame(wire.HEADERS, 0, 1, PUT_HEADERS + b"\x00\x7f"))
