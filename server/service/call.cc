@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/service/open_streams.h"
 #include "server/service/status.h"
 
 namespace timecache {
@@ -76,7 +77,11 @@ bool IsTraceParent(absl::string_view text) {
 
 Call::Call(const CallGate& gate, const Method& method,
            grpc::ServerContextBase* context)
-    : gate_(gate), method_(method), context_(context), number_(NextNumber()) {
+    : gate_(gate),
+      method_(method),
+      context_(context),
+      number_(NextNumber()),
+      refused_(gate.closed()) {
   if (!gate_.observers().empty()) {
     start_ns_ = NowNs();
     for (CallObserver* observer : gate_.observers()) {
@@ -92,14 +97,18 @@ Call::~Call() {
 
 absl::StatusOr<Verbs> Call::VerbsIn(absl::string_view name) {
   Note(name);
+  if (refused_) return Refusal();
   if (gate_.access() == nullptr) return Verbs::All();
   absl::Status status = Told(Check(Verbs(), name), Verbs(), name);
   if (!status.ok()) return status;
   return caller_->VerbsIn(name);
 }
 
+absl::Status Call::Refusal() { return OpenStreams::DrainingError(); }
+
 absl::Status Call::AuthorizeAnywhere() {
   checked_ = true;
+  if (refused_) return Refusal();
   if (gate_.access() == nullptr) return absl::OkStatus();
   absl::Status status = admission_;
   if (status.ok() && !caller_->MayAnything()) {
@@ -114,6 +123,7 @@ absl::Status Call::AuthorizeAnywhere() {
 
 absl::Status Call::Identify() {
   checked_ = true;
+  if (refused_) return Refusal();
   return Told(admission_, Verbs(), "");
 }
 
@@ -128,7 +138,7 @@ absl::Status Call::Deny(Verbs verbs, absl::string_view name) {
 
 absl::Status Call::Renew() {
   if (stale()) Authenticate();
-  return Told(admission_, Verbs(), "");
+  return Told(admission_, Verbs(), Namespace());
 }
 
 void Call::CountReceived() const {

@@ -60,6 +60,7 @@ class Call final : public CallDetails {
   // the server. No verbs: anything at all there.
   absl::Status Authorize(Verbs verbs, absl::string_view name) {
     Note(name);
+    if (refused_) return Refusal();
     if (gate_.access() == nullptr) return absl::OkStatus();
     return Told(Check(verbs, name), verbs, name);
   }
@@ -99,6 +100,7 @@ class Call final : public CallDetails {
  private:
   void Note(absl::string_view name);
   void Authenticate();
+  static absl::Status Refusal();
   absl::Status Check(Verbs verbs, absl::string_view name) const;
   absl::Status Denial(Verbs verbs, absl::string_view name) const;
   absl::Status Told(absl::Status status, Verbs verbs, absl::string_view name);
@@ -114,6 +116,8 @@ class Call final : public CallDetails {
   std::shared_ptr<const Caller> caller_;
   absl::Status admission_;
   uint64_t generation_ = 0;
+  // It came when the gate was closed.
+  const bool refused_;
   bool checked_ = false;
   bool ended_ = false;
   // The beginning of the last namespace; a valid name has room.

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_GATE_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_GATE_H_
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace timecache {
 
 // The rules that calls are held to, and those who are told of calls. Every
-// handler makes a Call (call.h) of it, first thing. Immutable, so thread-safe.
+// handler makes a Call (call.h) of it, first thing. Thread-safe.
 class CallGate {
  public:
   // None is owned; all must outlive the gate and its calls. `access` null:
@@ -23,9 +24,14 @@ class CallGate {
   const Access* access() const { return access_; }
   const std::vector<CallObserver*>& observers() const { return observers_; }
 
+  // Calls that are made from now on get no further: UNAVAILABLE (DRAINING).
+  void Close() { closed_.store(true, std::memory_order_relaxed); }
+  bool closed() const { return closed_.load(std::memory_order_relaxed); }
+
  private:
   const Access* const access_;
   const std::vector<CallObserver*> observers_;
+  std::atomic<bool> closed_{false};
 };
 
 }  // namespace timecache

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "grpc/health/v1/health.pb.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/convert.h"
 
@@ -23,8 +24,19 @@ namespace {
 // long to read what was written to their streams.
 constexpr absl::Duration kLinger = absl::Seconds(1);
 
-// gRPC's own, which reflection names, too.
-constexpr char kHealthService[] = "grpc.health.v1.Health";
+// A call that comes in the moment in which gRPC closes a connection ends with
+// CANCELLED, as if its client had done that. So callers hear before, for this
+// long, that the server stops.
+constexpr absl::Duration kLastCalls = absl::Milliseconds(100);
+
+// gRPC's own, which reflection names, too. That it is asked for here is what
+// links its descriptor.
+std::string HealthService() {
+  return grpc::health::v1::HealthCheckRequest::descriptor()
+      ->file()
+      ->service(0)
+      ->full_name();
+}
 
 }  // namespace
 
@@ -48,7 +60,7 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
         &gate_, options_.virtual_clock, reaper, &hub_);
   }
   if (options_.reflection) {
-    std::vector<std::string> services = {kHealthService};
+    std::vector<std::string> services = {HealthService()};
     for (const Method& method : kMethods) {
       const std::string service(method.service);
       const bool served =
@@ -126,12 +138,14 @@ DrainReport Server::Drain(int64_t grace_us) {
   keep_awake_.reset();
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::microseconds(grace_us);
-  if (report.watchers + report.pipelines > 0) {
-    const absl::Time until = absl::FromChrono(deadline);
-    report.pipelines_cut = streams_.WaitForNone(until);
-    report.watchers_cut = hub_.WaitForNone(until);
-    absl::SleepFor(std::min(kLinger, until - absl::Now()));
-  }
+  const absl::Time until = absl::FromChrono(deadline);
+  report.pipelines_cut = streams_.WaitForNone(until);
+  report.watchers_cut = hub_.WaitForNone(until);
+  gate_.Close();
+  absl::Duration linger;
+  if (acceptor_.open() > 0) linger = kLastCalls;
+  if (report.watchers + report.pipelines > 0) linger = kLinger;
+  absl::SleepFor(std::min(linger, until - absl::Now()));
   acceptor_.Stop();
   server_->Shutdown(deadline);
   report.in_time = std::chrono::system_clock::now() < deadline;

@@ -109,10 +109,11 @@ class Server {
 
   // In this order: health says NOT_SERVING; watchers are told their last
   // watermark and end with OK; pipelines answer what they have read and end
-  // with UNAVAILABLE; their clients get a second to read that; new calls are
-  // refused with UNAVAILABLE; calls in flight finish. What is not done after
-  // `grace_us` is cancelled. Probes of the listener for health are answered to
-  // the end.
+  // with UNAVAILABLE; new calls are refused with UNAVAILABLE (DRAINING), for a
+  // second if there were streams, so that their clients can read their ends,
+  // and else for a tenth; connections are closed as calls in flight finish.
+  // What is not done after `grace_us` is cancelled. Probes of the listener for
+  // health are answered to the end.
   DrainReport Drain(int64_t grace_us);
 
  private:
@@ -124,7 +125,7 @@ class Server {
   const int64_t start_us_;
   std::atomic<bool> draining_{false};
   ConnectionAcceptor acceptor_;
-  const CallGate gate_;
+  CallGate gate_;
   LocalStore store_;
   WatchHub hub_;
   OpenStreams streams_;

@@ -52,6 +52,7 @@ class Caller {
   void Check() {
     EXPECT_EQ(end_.error_code(), StatusCode::UNAVAILABLE)
         << end_.error_message();
+    EXPECT_EQ(PartsOf(end_).reason, "DRAINING");
     for (int i = 0; i < done_; ++i) {
       EXPECT_TRUE(Holds(server_, Key(i))) << Key(i) << " was answered";
     }
