@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
 
 namespace timecache {
 namespace {
@@ -45,6 +46,8 @@ void SetNotFound(absl::string_view what, ServerReflectionResponse* to) {
 ReflectionIndex::ReflectionIndex(std::vector<std::string> services)
     : pool_(*google::protobuf::DescriptorPool::generated_pool()),
       services_(std::move(services)) {
+  // Errors carry them as Any: no file imports them.
+  AddFile(google::rpc::ErrorInfo::descriptor()->file(), &files_);
   for (const std::string& name : services_) {
     const auto* const service = pool_.FindServiceByName(name);
     if (service != nullptr) AddFile(service->file(), &files_);

@@ -15,8 +15,8 @@
 namespace timecache {
 
 // Answers the questions of gRPC's server reflection, from the descriptors that
-// are compiled into this program. Only the given services are there, and the
-// files that they need.
+// are compiled into this program. Only the given services are there, the files
+// that they need, and the details of errors.
 //
 // Immutable, so thread-safe. An answer is at most those files, some tens of
 // KiB.

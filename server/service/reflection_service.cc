@@ -63,7 +63,7 @@ class ReflectionStream final
     writing_ = false;
     if (ok) call_.CountSent();
     if (!ok) end_.Update(absl::CancelledError("the client is gone"));
-    Continue(std::move(end_));
+    Continue(end_);
   }
 
   void OnDrain() override ABSL_LOCKS_EXCLUDED(mu_) {

@@ -253,6 +253,13 @@ TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
                 .file_descriptor_response()
                 .file_descriptor_proto_size(),
             0);
+  // gRPC's own, and what errors carry.
+  for (const char* request :
+       {"file_containing_symbol: 'grpc.health.v1.Health'",
+        "file_containing_symbol: 'google.rpc.ErrorInfo'"}) {
+    EXPECT_TRUE(reflection.Ask(request).has_file_descriptor_response())
+        << request;
+  }
   // Compiled in, but no part of what is served.
   for (const char* request :
        {"file_containing_symbol: 'timecache.v1.AccessRules'",
