@@ -132,6 +132,8 @@ def proxy_attacked(world):
     proxy = Proxy(world)
     honest, failed = None, 0
     try:
+        honest = Honest(proxy.address, proxy.tls)
+        honest.check()
         before = proxy.server.usage()
         for number, one in enumerate(THROUGH):
             proxy.world.source = f"127.0.1.{number + 1}"
@@ -144,12 +146,13 @@ def proxy_attacked(world):
             expect(proxy.process.poll() is None, f"the proxy died of {one.__name__}")
             print(f"  through the proxy: {one.__name__}: {said[:150]}. server: RSS "
                   f"{proxy.server.usage()['rss_mib']} MiB", flush=True)
-        honest = Honest(proxy.address, proxy.tls)
+        # Its connection to the server is its own: no attack has ended it.
         checked = honest.check()
+        failed = len(checked["failures"])
+        expect(failed == 0, f"the honest client failed: {checked['failures'][:3]}")
         after = proxy.server.usage()
         expect(after["peak_mib"] < before["rss_mib"] + 256,
                f"the server behind the proxy grew to {after['peak_mib']} MiB")
-        failed = len(checked["failures"])
         return f"{len(THROUGH)} attacks through the proxy: server RSS {before['rss_mib']} -> " \
                f"{after['rss_mib']} MiB (peak {after['peak_mib']}), CPU " \
                f"{after['cpu_s'] - before['cpu_s']:.1f} s; proxy {proxy.resident_mib()} MiB; " \
