@@ -75,6 +75,19 @@ class MetricsTest : public ::testing::Test {
     http_ = server_->started().value("http", "");
     namespaces_ = v1::NamespaceService::NewStub(server_->channel());
     clock_ = testing::v1::VirtualClock::NewStub(server_->channel());
+    // It says that it serves a little after it does.
+    EXPECT_EQ(AwaitReadiness(200).body, "ok\n");
+  }
+
+  // Asks until the probe answers with this status.
+  HttpAnswer AwaitReadiness(int status) const {
+    const absl::Time until = absl::Now() + ChildProcess::kPatience;
+    HttpAnswer answer = HttpGet(http_, "/readyz");
+    while (answer.status != status && absl::Now() < until) {
+      absl::SleepFor(absl::Milliseconds(10));
+      answer = HttpGet(http_, "/readyz");
+    }
+    return answer;
   }
 
   // A call as one who may.
@@ -369,16 +382,8 @@ TEST_F(MetricsTest, AllAreDocumented) {
 
 TEST_F(MetricsTest, ProbesSayWhenItDrains) {
   EXPECT_EQ(HttpGet(http_, "/healthz").status, 200);
-  EXPECT_EQ(HttpGet(http_, "/readyz").status, 200);
   server_->process().Signal(SIGTERM);
-  HttpAnswer answer = HttpGet(http_, "/readyz");
-  const absl::Time until = absl::Now() + ChildProcess::kPatience;
-  while (answer.status == 200 && absl::Now() < until) {
-    absl::SleepFor(absl::Milliseconds(10));
-    answer = HttpGet(http_, "/readyz");
-  }
-  EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(answer.body, "draining\n");
+  EXPECT_EQ(AwaitReadiness(503).body, "draining\n");
   EXPECT_EQ(HttpGet(http_, "/healthz").status, 200);
   EXPECT_EQ(
       ScrapeFrom(http_).Value("timecache_server_state{state=\"draining\"}"), 1);
