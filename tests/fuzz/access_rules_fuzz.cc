@@ -131,7 +131,8 @@ void CheckQuestion(const AccessRules& rules, const v1::AccessRules& text,
   }
 }
 
-void CheckRefusal(const absl::Status& status, const v1::AccessRules& text) {
+void CheckRefusal(const absl::Status& status, const std::string& yaml,
+                  const v1::AccessRules& text) {
   const std::string message(status.message());
   Require(absl::IsInvalidArgument(status), message);
   Require(absl::StartsWith(message, "file:"), message);
@@ -139,8 +140,11 @@ void CheckRefusal(const absl::Status& status, const v1::AccessRules& text) {
   for (const v1::Principal& principal : text.principals()) {
     for (const std::string& hash : principal.token_sha256()) {
       constexpr size_t kHashDigits = 64;
-      Require(hash.size() != kHashDigits || !absl::StrContains(message, hash),
-              "a hash in an error");
+      // One that stands in a field's name as well may be told with that.
+      if (hash.size() != kHashDigits || yaml.find(hash) != yaml.rfind(hash)) {
+        continue;
+      }
+      Require(!absl::StrContains(message, hash), "a hash in an error");
     }
   }
 }
@@ -156,7 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool is_yaml = YamlToProto(parts[0], "file", &text).ok();
   const auto rules = AccessRules::Parse(parts[0], "file");
   if (!rules.ok()) {
-    CheckRefusal(rules.status(), text);
+    CheckRefusal(rules.status(), parts[0], text);
     return 0;
   }
   fuzz::Require(is_yaml, "rules of what is no YAML");

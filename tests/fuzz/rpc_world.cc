@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -141,10 +142,11 @@ void RpcWorld::Reset() {
   MapOptions options;
   options.num_buckets = 2;
   options.num_shards = 1;
-  const auto map = registry_.Create("default", options);
+  auto map = registry_.Create("default", options);
   Require(map.ok(), map.status().ToString());
+  map_ = *std::move(map);
   const auto group =
-      (*map)->groups().Create("g", {}, ExpiryLog::Start::kNow, clock_.NowUs());
+      map_->groups().Create("g", {}, ExpiryLog::Start::kNow, clock_.NowUs());
   Require(group.ok(), group.status().ToString());
 }
 
