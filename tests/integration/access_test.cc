@@ -69,8 +69,9 @@ TEST_F(AccessTest, WhatANamespaceIsCannotBeGuessed) {
   EXPECT_EQ(first.code, second.code);
   EXPECT_EQ(first.reason, second.reason);
   // Nor by mistakes in the request.
-  ExpectDenied(As("nobody", &Data::Put, there + " ttl { nanos: -1 }").status,
-               "");
+  ExpectDenied(
+      As("nobody", &Data::Put, there + " ttl { seconds: 1 nanos: -1 }").status,
+      "");
   EXPECT_EQ(As("admin", &Data::Get, missing).status.error_code(),
             grpc::StatusCode::NOT_FOUND);
 }
@@ -166,10 +167,8 @@ TEST_F(AccessTest, ListsShowWhatTheCallerHasAnyRightIn) {
   Must(As("admin", &Admin::CreateNamespace, "name: 'other'"));
   const auto names = [this](const std::string& who) {
     std::vector<std::string> all;
-    for (const auto& each :
-         Must(As(who, &Admin::ListNamespaces, "")).namespaces()) {
-      all.push_back(each.name());
-    }
+    const auto listed = Must(As(who, &Admin::ListNamespaces, ""));
+    for (const auto& each : listed.namespaces()) all.push_back(each.name());
     return all;
   };
   EXPECT_THAT(names("admin"), ElementsAre("default", "other"));

@@ -13,8 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "timecache/testing/v1/virtual_clock.pb.h"
+#include "timecache/v1/namespace.pb.h"
+#include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
 namespace {
@@ -323,6 +327,13 @@ TEST(VerbsTest, OfAnOperationAreWhatItReadsAndWrites) {
 
 // The table and the services' own descriptors say the same.
 TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
+  // To ask for one of its messages is what links a file's descriptors.
+  for (const auto* message :
+       {v1::PutRequest::descriptor(), v1::GetServerRequest::descriptor(),
+        testing::v1::NowRequest::descriptor(),
+        grpc::reflection::v1alpha::ErrorResponse::descriptor()}) {
+    ASSERT_NE(message, nullptr);
+  }
   const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
   std::set<absl::string_view> services;
   for (size_t i = 0; i < kMethods.size(); ++i) {
