@@ -17,7 +17,7 @@ namespace timecache {
 // taking tokens is one compare-and-swap, and nothing has to run meanwhile.
 //
 // Thread-safe, without a lock. Take costs a load where there is no limit, else
-// about 10 ns, however many it takes.
+// about 20 ns, however many it takes.
 class RateLimit {
  public:
   static constexpr int64_t kMaxPerSecond = 1'000'000'000;

@@ -25,8 +25,9 @@ struct ServerLimits {
   absl::Duration keepalive_timeout = absl::Seconds(20);
   absl::Duration min_ping_interval = absl::Seconds(10);
   absl::Duration max_call_duration = absl::Minutes(1);
-  // For what gRPC reads and has not handed over, and for connections: near it,
-  // new connections are closed and reading slows down. 0: no limit.
+  // For connections (about 20 KB each) and for what gRPC reads and has not
+  // handed over: beyond it idle connections are told to go away, and closed. 0:
+  // no limit.
   int64_t grpc_memory_bytes = 0;
 
   // Of a complete and valid configuration. (grpc_memory_bytes stays: it follows
