@@ -102,6 +102,23 @@ TEST_F(CliEndToEndTest, AdministersNamespaces) {
   EXPECT_EQ(Run({"ns", "delete", "new"}).code, 2);
 }
 
+TEST_F(CliEndToEndTest, SaysWhenToComeAgainAfterTooManyOperations) {
+  constexpr int kMaxPuts = 100;
+  EXPECT_EQ(Run({"ns", "create", "slow", "--max-ops", "1"}).code, 0);
+  EXPECT_THAT(Run({"ns", "get", "slow"}).out, HasSubstr("1 a second"));
+  Exit put;
+  // One a second may pass, however slow this machine is.
+  for (int i = 0; i < kMaxPuts && put.code != 2; ++i) {
+    put = Run({"put", "a", "1", "-n", "slow", "--json"});
+  }
+  const json error = json::parse(put.err, nullptr, false)["error"];
+  EXPECT_EQ(error["reason"], "MAX_OPERATION_RATE");
+  EXPECT_GT(error["retry_after_ms"], 0);
+  EXPECT_LE(error["retry_after_ms"], 1'000);
+  EXPECT_EQ(Run({"ns", "update", "slow", "--max-ops", "0"}).code, 0);
+  EXPECT_EQ(Run({"put", "a", "1", "-n", "slow"}).code, 0);
+}
+
 TEST_F(CliEndToEndTest, WatchesWhatExpires) {
   ASSERT_EQ(
       Run({"ns", "create", "quick", "--ttl", "200ms", "--buckets", "3"}).code,
