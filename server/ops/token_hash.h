@@ -15,7 +15,7 @@ namespace timecache {
 // salt nor slow hashing would add anything. Thread-safe.
 using TokenHash = std::array<uint8_t, 32>;
 
-// Costs a third of a microsecond for a token of usual length.
+// Costs a tenth of a microsecond for a token of usual length.
 TokenHash HashToken(absl::string_view token);
 
 // Of 64 hexadecimal digits; nothing for any other text.
