@@ -35,6 +35,20 @@ using google::protobuf::Reflection;
 // Longest part of a value that an error repeats.
 constexpr size_t kMaxQuotedBytes = 64;
 
+// With \xNN for all but printable ASCII.
+std::string Printable(absl::string_view text) {
+  std::string printable;
+  for (const char c : text) {
+    if (absl::ascii_isprint(static_cast<unsigned char>(c))) {
+      printable.push_back(c);
+    } else {
+      absl::StrAppend(&printable, "\\x",
+                      absl::Hex(static_cast<uint8_t>(c), absl::kZeroPad2));
+    }
+  }
+  return printable;
+}
+
 std::string Quoted(absl::string_view text) {
   const bool cut = text.size() > kMaxQuotedBytes;
   // Half a character may be at the end of a part.
@@ -408,7 +422,7 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
     // It may name a byte of the text as it stands there: a line's end, half of
     // a character.
     return mapper.Error(e.mark.is_null() ? 1 : e.mark.line + 1, "",
-                        absl::CHexEscape(e.msg));
+                        Printable(e.msg));
   }
 }
 

@@ -112,9 +112,9 @@ TEST(YamlToProtoTest, UnknownFieldIsRefusedByFileLineAndFullName) {
 }
 
 TEST(YamlToProtoTest, UnknownFieldUnlikeAllOthersIsToldWhatThereIs) {
-  EXPECT_EQ(
-      Refusal("log: {colour: red}"),
-      "t.yaml:1: log.colour: unknown field; the fields here are level, format");
+  EXPECT_EQ(Refusal("log: {colour: red}"),
+            "t.yaml:1: log.colour: unknown field; the fields here are level, "
+            "format, slow_call");
 }
 
 TEST(YamlToProtoTest, FieldGivenTwiceIsRefused) {
