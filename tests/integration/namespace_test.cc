@@ -57,7 +57,8 @@ TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
                 "604800 } sliding: false max_entries: 0 max_bytes: 0 "
                 "limit_policy: LIMIT_POLICY_REJECT max_value_bytes: 1048576 "
                 "event_retention { seconds: 300 } event_retention_bytes: "
-                "67108864 num_shards: 16 dead_letter_namespace: ''")
+                "67108864 num_shards: 16 dead_letter_namespace: '' "
+                "max_operations_per_second: 0")
                 .SerializeAsString());
   EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
   EXPECT_EQ(made.statistics().entries(), 0u);
