@@ -49,7 +49,8 @@ absl::StatusOr<std::string> DecodeAs(std::string_view name,
       absl::StrCat(std::string(name), ": ", bytes.status().message()));
 }
 
-// What a server that speaks TLS does to one that does not, and others hardly.
+// What a server that speaks TLS does to one that does not, or that it does not
+// trust, and others hardly.
 bool IsClosedAtOnce(const std::string& message) {
   return absl::StrContains(message, "failed to connect") &&
          (absl::StrContains(message, "Socket closed") ||
@@ -87,12 +88,13 @@ std::string Context::Explain(const absl::Status& status) const {
     return absl::StrCat("cannot connect to ", address, ": ", message,
                         ": see --ca, --cert, --key and --server-name");
   }
-  if (absl::IsUnavailable(status) && !reason && !channel.wants_tls() &&
-      IsClosedAtOnce(message)) {
+  if (absl::IsUnavailable(status) && !reason && IsClosedAtOnce(message)) {
     return absl::StrCat("the server at ", address,
-                        " closes the connection at once: does it want TLS "
-                        "(--tls, --ca)? (",
-                        message, ")");
+                        " closes the connection at once: does it want ",
+                        channel.wants_tls()
+                            ? "another client's certificate (--cert, --key)"
+                            : "TLS (--tls, --ca)",
+                        "? (", message, ")");
   }
   if (absl::IsUnavailable(status) && !reason) {
     return absl::StrCat("no server at ", address,

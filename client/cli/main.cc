@@ -1,6 +1,9 @@
 // timecachectl: a timecached server from the command line. This file only wires
 // the commands together.
+#include <grpc/support/log.h>
+
 #include <csignal>
+#include <cstdlib>
 
 #include "client/cli/commands.h"
 #include "client/cli/flags.h"
@@ -68,6 +71,9 @@ int Usage(const CLI::App& app, const CLI::ParseError& error) {
 int Main(int argc, char** argv) {
   // A reader that leaves is an error of the write, not a death.
   std::signal(SIGPIPE, SIG_IGN);
+  // What matters of gRPC's own words is in a call's error.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr)
+    gpr_set_log_function([](gpr_log_func_args*) {});
   Context context;
   CLI::App app("The command line of timecached, state that expires.",
                "timecachectl");

@@ -19,6 +19,8 @@ constexpr Explanation kExplanations[] = {
     {"Hostname Verification Check failed",
      "the server's certificate is not for the name that this client asked for"},
     {"wrong version number", "this client speaks TLS, and the server does not"},
+    {"Failed to create security handshaker",
+     "the client's private key does not fit its certificate"},
     {"alert certificate required",
      "the server wants a client's certificate, and this client shows none"},
     {"alert certificate expired", "the client's certificate has expired"},
