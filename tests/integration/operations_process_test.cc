@@ -70,10 +70,10 @@ class OperationsProcessTest : public ::testing::Test {
   }
   static std::vector<std::string> NamesOf(ServerProcess* server) {
     const auto stub = v1::NamespaceService::NewStub(server->channel());
+    const auto list = Must(
+        Call(stub.get(), &Names::ListNamespaces, v1::ListNamespacesRequest()));
     std::vector<std::string> names;
-    for (const auto& each : Must(Call(stub.get(), &Names::ListNamespaces,
-                                      v1::ListNamespacesRequest()))
-                                .namespaces()) {
+    for (const v1::Namespace& each : list.namespaces()) {
       names.push_back(each.name());
     }
     return names;
