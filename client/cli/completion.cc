@@ -94,7 +94,11 @@ const CLI::Option* FindFlag(const Place& place, const std::string& name) {
 
 void Step(const std::string& word, Place* place) {
   if (place->open_flag != nullptr) {
-    place->flags.push_back(word);
+    // A command's own flag does not say which server it is.
+    const std::string name = place->open_flag->get_name();
+    if (place->path[0]->get_option_no_throw(name) == place->open_flag) {
+      place->flags.insert(place->flags.end(), {name, word});
+    }
     place->open_flag = nullptr;
     return;
   }
@@ -103,11 +107,11 @@ void Step(const std::string& word, Place* place) {
         absl::StrSplit(word, absl::MaxSplits('=', 1));
     const CLI::Option* option = FindFlag(*place, parts[0]);
     if (option == nullptr) return;
-    // A command's own flag does not say which server it is.
-    if (place->path[0]->get_option_no_throw(parts[0]) == option) {
+    if (TakesValue(*option) && parts.size() == 1) {
+      place->open_flag = option;
+    } else if (place->path[0]->get_option_no_throw(parts[0]) == option) {
       place->flags.push_back(word);
     }
-    if (TakesValue(*option) && parts.size() == 1) place->open_flag = option;
     return;
   }
   const auto commands = place->path.back()->get_subcommands(
