@@ -10,7 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/completion.h"
 #include "client/cli/output.h"
-#include "manual/man_page.h"
+#include "deploy/manual/man_page.h"
 
 namespace timecache::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "manual/man_page.h"
+#include "deploy/manual/man_page.h"
 #include "server/ops/config.h"
 #include "server/ops/config_listeners.h"
 #include "server/ops/enum_names.h"

@@ -1,6 +1,5 @@
 #include "tests/bench/service_echo.h"
 
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

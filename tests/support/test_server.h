@@ -33,8 +33,8 @@ struct TestServerOptions {
   int64_t start_us = kStartUs;
   RegistryLimits limits;
   int64_t max_watchers = 10'000;
-  // Held to; not owned. The functions below that call the server then fail: they
-  // show no credentials.
+  // Held to; not owned. The functions below that call the server then fail:
+  // they show no credentials.
   Access* access = nullptr;
   // Changes what else the server is made with; more addresses go behind the
   // first, which speaks plain text.

@@ -1,4 +1,4 @@
-#include "manual/man_page.h"
+#include "deploy/manual/man_page.h"
 
 #include <cctype>
 #include <sstream>
