@@ -38,11 +38,11 @@ void AddConnectionFlags(CLI::App& app, Context& context) {
 
 void AddGlobalFlags(CLI::App& app, Context& context) {
   app.add_option("--address", context.address, "The server, HOST:PORT")
-      ->envname("TIMECACHE_ADDRESS")
+      ->envname("TIMECACHED_ADDRESS")
       ->capture_default_str();
   app.add_option("-n,--namespace", context.namespaces,
                  "The namespace; watch takes several")
-      ->envname("TIMECACHE_NAMESPACE")
+      ->envname("TIMECACHED_NAMESPACE")
       ->allow_extra_args(false)
       ->capture_default_str();
   AddConnectionFlags(app, context);

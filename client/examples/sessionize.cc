@@ -321,7 +321,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "The log, in Common or Combined format; -: standard input")
       ->required();
   app.add_option("--address", flags.address, "The server, HOST:PORT")
-      ->envname("TIMECACHE_ADDRESS")
+      ->envname("TIMECACHED_ADDRESS")
       ->capture_default_str();
   app.add_option("-n,--namespace", flags.ns,
                  "The namespace of the sessions; made if it is not there")

@@ -53,7 +53,7 @@ constexpr NumberField kNumbers[] = {
      100'000},
     {TIMECACHED_FIELD(max_watchers), &Limits::set_max_watchers, 10'000, 1,
      1'000'000},
-    {TIMECACHED_FIELD(max_connections), &Limits::set_max_connections, 20'000, 1,
+    {TIMECACHED_FIELD(max_connections), &Limits::set_max_connections, 10'000, 1,
      1'000'000},
     {TIMECACHED_FIELD(max_calls_per_connection),
      &Limits::set_max_calls_per_connection, 1'000, 1, 1'000'000},

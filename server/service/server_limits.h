@@ -15,7 +15,7 @@ namespace timecache {
 // Meanings, ranges and defaults are those of ServerLimits in
 // proto/timecache/v1/config.proto.
 struct ServerLimits {
-  int max_connections = 20'000;
+  int max_connections = 10'000;
   int max_calls_per_connection = 1'000;
   int max_metadata_bytes = 8 << 10;
   // Zero: connections grow as old as they like.

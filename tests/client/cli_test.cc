@@ -129,11 +129,11 @@ TEST_F(CliTest, ANamespacesOperationsAreShown) {
 TEST_F(CliTest, EnvironmentGivesAddressAndNamespace) {
   ASSERT_TRUE(client_.CreateNamespace("n").ok());
   ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
-  setenv("TIMECACHE_ADDRESS", service_.address().c_str(), 1);
-  setenv("TIMECACHE_NAMESPACE", "n", 1);
+  setenv("TIMECACHED_ADDRESS", service_.address().c_str(), 1);
+  setenv("TIMECACHED_NAMESPACE", "n", 1);
   const ProcessResult result = Process({TIMECACHECTL, "get", "key"}).Wait();
-  unsetenv("TIMECACHE_ADDRESS");
-  unsetenv("TIMECACHE_NAMESPACE");
+  unsetenv("TIMECACHED_ADDRESS");
+  unsetenv("TIMECACHED_NAMESPACE");
   EXPECT_EQ(result.out, "value\n") << result.err;
 }
 

@@ -71,7 +71,7 @@ TEST_F(TlsProcessTest, ClientWithCertificateAndTokenWorksEndToEnd) {
   // The same from the environment.
   const Exit got =
       ChildProcess({TIMECACHECTL, "get", "a"}, "",
-                   {{"TIMECACHE_ADDRESS", address},
+                   {{"TIMECACHED_ADDRESS", address},
                     {"TIMECACHED_CA", directory_.Path("ca.crt")},
                     {"TIMECACHED_CERT", directory_.Path("client.crt")},
                     {"TIMECACHED_KEY", directory_.Path("client.key")}})

@@ -101,7 +101,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
 
 TEST(ConfigTest, LimitsHaveTheirDefaults) {
   const v1::ServerLimits limits = DefaultConfig().limits();
-  EXPECT_EQ(limits.max_connections(), 20'000);
+  EXPECT_EQ(limits.max_connections(), 10'000);
   EXPECT_EQ(limits.max_calls_per_connection(), 1'000);
   EXPECT_EQ(limits.max_metadata_bytes(), 8 << 10);
   EXPECT_EQ(limits.max_connection_age().seconds(), 0);
