@@ -14,7 +14,8 @@ constexpr int64_t kMaxSlowCallSeconds = 3600;
 }  // namespace
 
 void FillAccessDefaults(v1::ServerConfig* config) {
-  config->mutable_access();
+  v1::AccessConfig& access = *config->mutable_access();
+  if (!access.has_file()) access.set_file("");
   v1::DebugConfig& debug = *config->mutable_debug();
   if (!debug.has_reflection()) debug.set_reflection(true);
   if (!debug.has_channelz()) debug.set_channelz(false);

@@ -233,13 +233,13 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
     return ReasonOf(
         map->Apply(Operation::Put(key, "v"), clock_.NowUs()).status);
   };
-  EXPECT_EQ(put("1"), "");
+  EXPECT_EQ(put("1"), std::nullopt);
   EXPECT_EQ(put("2"), "SERVER_MAX_ENTRIES");
   limits.max_namespaces = 2;
   limits.max_entries = 2;
   EXPECT_TRUE(registry.SetLimits(limits).ok());
   EXPECT_EQ(registry.limits().max_entries, 2);
-  EXPECT_EQ(put("2"), "");
+  EXPECT_EQ(put("2"), std::nullopt);
   EXPECT_EQ(put("3"), "SERVER_MAX_ENTRIES");
   EXPECT_TRUE(registry.Create("b", Options()).ok());
   EXPECT_EQ(ReasonOf(registry.Create("c", Options()).status()),
@@ -247,10 +247,10 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
   // Below what is in, nothing goes, and no limit is fine.
   limits.max_entries = 1;
   EXPECT_TRUE(registry.SetLimits(limits).ok());
-  EXPECT_EQ(put("1"), "");
+  EXPECT_EQ(put("1"), std::nullopt);
   limits.max_entries = 0;
   EXPECT_TRUE(registry.SetLimits(limits).ok());
-  EXPECT_EQ(put("3"), "");
+  EXPECT_EQ(put("3"), std::nullopt);
 }
 
 TEST_F(RegistryTest, AFirstLimitOfEntriesNeedsARestart) {

@@ -25,17 +25,37 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
   EXPECT_EQ(ProtoToYaml(DefaultConfig()),
             "listeners:\n"
             "  - address: 127.0.0.1:7171\n"
+            "    allow_plaintext: false\n"
             "limits:\n"
             "  max_namespaces: 1024\n"
             "  max_entries: 0\n"
             "  max_bytes: 0\n"
             "  max_watchers: 10000\n"
+            "  max_connections: 10000\n"
+            "  max_calls_per_connection: 1000\n"
+            "  max_metadata_bytes: 8192\n"
+            "  max_connection_age: 0s\n"
+            "  connection_age_grace: 1m\n"
+            "  keepalive_interval: 1m\n"
+            "  keepalive_timeout: 20s\n"
+            "  min_ping_interval: 10s\n"
+            "  max_call_duration: 1m\n"
             "namespaces:\n"
             "  - name: default\n"
             "log:\n"
             "  level: info\n"
             "  format: text\n"
-            "grace_period: 10s\n");
+            "  slow_call: 100ms\n"
+            "grace_period: 10s\n"
+            "access:\n"
+            "  file: \"\"\n"
+            "http:\n"
+            "  address: \"\"\n"
+            "health_address: \"\"\n"
+            "debug:\n"
+            "  reflection: true\n"
+            "  channelz: false\n"
+            "drain_delay: 0s\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {
