@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -21,6 +22,11 @@ constexpr std::pair<const char*, int64_t> kLargeUnits[] = {
     {"d", 86'400}, {"h", 3600}, {"m", 60}, {"s", 1}};
 constexpr std::pair<const char*, int64_t> kSmallUnits[] = {
     {"ms", 1000}, {"us", 1'000'000}, {"ns", kNanosPerSecond}};
+
+// As much of a text as an error repeats, on one line.
+std::string Shown(absl::string_view text) {
+  return absl::CHexEscape(text.substr(0, 64));
+}
 
 // Reads what stands before the first 'd', and removes it: "1d12h" becomes
 // "12h".
@@ -51,16 +57,16 @@ absl::StatusOr<google::protobuf::Duration> ParseDurationText(
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a duration with a unit, as 500ms, 30s, 5m, 24h or 7d, "
         "got \"",
-        text.substr(0, 64), "\""));
+        Shown(text), "\""));
   }
   if (time < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("must not be negative, got \"", text.substr(0, 64), "\""));
+        absl::StrCat("must not be negative, got \"", Shown(text), "\""));
   }
   const absl::Duration total = days + time;
   if (total > absl::Seconds(kMaxSeconds)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("longer than 10,000 years: \"", text.substr(0, 64), "\""));
+        absl::StrCat("longer than 10,000 years: \"", Shown(text), "\""));
   }
   google::protobuf::Duration duration;
   duration.set_seconds(absl::ToInt64Seconds(total));

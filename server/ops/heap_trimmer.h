@@ -15,9 +15,8 @@ namespace timecache {
 // opened and reset) would else leave a process that is larger by gigabytes for
 // good. (What entries live in comes from elsewhere, see BlockPool.)
 //
-// Thread-safe. Costs a thread that looks every kInterval, for microseconds; a
-// trim takes about 50 us for each MiB that goes back, and holds up who
-// allocates meanwhile in the same arena.
+// Thread-safe. Costs a thread that looks every kIntervalMs, for microseconds; a
+// trim holds up who allocates meanwhile in the same arena.
 class HeapTrimmer {
  public:
   static constexpr int kIntervalMs = 5'000;

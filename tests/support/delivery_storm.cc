@@ -57,9 +57,10 @@ void DeliveryStorm::Run() {
     absl::MutexLock lock(&mu_);
     now_us_ = server_->now_us();
     const auto all_are_near = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      return std::all_of(told_us_.begin(), told_us_.end(), [&](const auto& it) {
-        return it.second >= now_us_ - kMaxLead * kWidthUs;
-      });
+      const int64_t near_us = now_us_ - kMaxLead * kWidthUs;
+      return std::all_of(
+          told_us_.begin(), told_us_.end(),
+          [near_us](const auto& it) { return it.second >= near_us; });
     };
     mu_.Await(absl::Condition(&all_are_near));
   }
