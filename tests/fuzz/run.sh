@@ -9,8 +9,8 @@ readonly work=$1/fuzz
 readonly programs=$1/tests/fuzz
 shift
 
-# At a time: a target uses one core, and little memory.
-readonly max_jobs=2
+# At a time: a target uses at most one core, and little memory.
+readonly max_jobs=4
 # Of one input; a target that needs longer has a finding.
 readonly input_timeout_seconds=25
 readonly max_memory_mib=3072

@@ -90,24 +90,26 @@ DeliveryWorker::DeliveryWorker(DeliveryTally* tally,
 
 void DeliveryWorker::Run() {
   for (;;) {
+    grpc::ClientContext* context = nullptr;
     {
       absl::MutexLock lock(&mu_);
       if (stopped_) return;
       context_ = std::make_unique<grpc::ClientContext>();
       context_->set_deadline(std::chrono::system_clock::now() + kStreamTimeout);
+      context = context_.get();
       killed_ = false;
     }
     ++lives_;
-    Live();
+    Live(context);
   }
 }
 
-void DeliveryWorker::Live() {
+void DeliveryWorker::Live(grpc::ClientContext* context) {
   v1::WatchExpiredRequest request;
   request.add_namespaces(name_);
   request.set_group(group_);
   request.set_max_in_flight(static_cast<uint32_t>(dice_.Draw(1, kMaxInFlight)));
-  const auto reader = stub_->WatchExpired(context_.get(), request);
+  const auto reader = stub_->WatchExpired(context, request);
   v1::WatchExpiredResponse message;
   for (int64_t left = dice_.Draw(1, kMaxMessages); left > 0; --left) {
     if (!reader->Read(&message)) break;

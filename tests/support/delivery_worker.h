@@ -80,7 +80,7 @@ class DeliveryWorker {
   int64_t lives() const { return lives_; }
 
  private:
-  void Live();
+  void Live(grpc::ClientContext* context);
   // Nothing, if it has been killed: then others may have the events already.
   std::vector<v1::Settlement> Take(const v1::WatchExpiredResponse& message)
       ABSL_LOCKS_EXCLUDED(mu_);
