@@ -13,7 +13,6 @@ readonly source=$here/../..
 readonly keep=${1:?usage: container.sh DIRECTORY}
 readonly base_image=docker.io/library/debian:bookworm-slim
 readonly image=localhost/timecached:test
-readonly mirror=http://deb.debian.org/debian
 readonly answer_seconds=60 # for a start, a drain, or a line: a loaded machine's
 
 mkdir -p "$keep"
@@ -53,7 +52,7 @@ trap clean_up EXIT
 make_base() {
   buildah inspect --type image "$base_image" >/dev/null 2>&1 && return
   say "making $base_image with debootstrap"
-  debootstrap --variant=minbase bookworm "$run/base" "$mirror" >"$run/debootstrap.log" ||
+  debootstrap --variant=minbase bookworm "$run/base" >"$run/debootstrap.log" ||
     die "debootstrap failed: $(tail -n 3 "$run/debootstrap.log")"
   rm -rf "$run"/base/var/cache/apt/archives/*.deb "$run"/base/var/lib/apt/lists/*
   local container
