@@ -63,6 +63,34 @@ void KeepTokensOutOfTraces(const v1::ServerConfig& config) {
       {{"why", "with access rules it would print tokens"}});
 }
 
+void LogStarted(const Flags& flags, const v1::ServerConfig& config,
+                const Server& server, const Monitoring& monitoring,
+                const MemoryPlan& memory) {
+  Log(LogLevel::kInfo, "server_started",
+      {{"version", Version()},
+       {"address", absl::StrJoin(server.addresses(), ",")},
+       {"health", server.health_address()},
+       {"http", monitoring.http_address()},
+       {"namespaces", config.namespaces_size()},
+       {"virtual_clock", flags.virtual_clock},
+       {"limits", config.limits().ShortDebugString()},
+       {"max_memory_bytes", memory.engine_bytes},
+       {"max_memory_source", memory.source},
+       {"grace_period_s", config.grace_period().seconds()}});
+}
+
+// None of them may end before the metrics.
+void AddStateMetrics(const Server& server, const Reload& reload,
+                     const AccessFile* access, const TlsListeners& tls,
+                     Metrics* metrics) {
+  AddServerMetrics(&server, metrics);
+  AddMemoryMetrics(metrics);
+  AddLogMetrics(metrics);
+  AddReloadMetrics(&reload, metrics);
+  AddAccessMetrics(access, metrics);
+  AddTlsMetrics(&tls, metrics);
+}
+
 int Serve(const Flags& flags, const v1::ServerConfig& config,
           Signals* signals) {
   const auto manual_clock =
@@ -111,27 +139,12 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
     return Fail(status.message());
   LogStartupChecks(config);
   LogNamespaces(config);
-  Log(LogLevel::kInfo, "server_started",
-      {{"version", Version()},
-       {"address", absl::StrJoin(server.addresses(), ",")},
-       {"health", server.health_address()},
-       {"http", monitoring.http_address()},
-       {"namespaces", config.namespaces_size()},
-       {"virtual_clock", flags.virtual_clock},
-       {"limits", config.limits().ShortDebugString()},
-       {"max_memory_bytes", memory.engine_bytes},
-       {"max_memory_source", memory.source},
-       {"grace_period_s", config.grace_period().seconds()}});
+  LogStarted(flags, config, server, monitoring, memory);
 
   Reload reload(config, [&flags] { return ReadConfig(flags); });
   AddAppliers(&registry, &server, &call_log, &reload);
   reload.Also([&files] { files.Check(); });
-  AddServerMetrics(&server, monitoring.metrics());
-  AddMemoryMetrics(monitoring.metrics());
-  AddLogMetrics(monitoring.metrics());
-  AddReloadMetrics(&reload, monitoring.metrics());
-  AddAccessMetrics(access.get(), monitoring.metrics());
-  AddTlsMetrics(tls->get(), monitoring.metrics());
+  AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
   const ServiceManager manager = ServiceManager::FromEnvironment();
   Lifecycle{signals, &manager, monitoring.readiness(), &reload, &server}.Run();
   monitoring.Stop();

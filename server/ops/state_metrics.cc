@@ -9,7 +9,7 @@
 
 namespace timecache {
 
-void AddServerMetrics(Server* server, Metrics* metrics) {
+void AddServerMetrics(const Server* server, Metrics* metrics) {
   metrics->AddGauge(
       {"timecache_connections", "Open connections of all listeners."}, {},
       [server] { return static_cast<double>(server->connections()); });

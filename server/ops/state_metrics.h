@@ -13,7 +13,7 @@
 namespace timecache {
 
 // Each is not owned and must outlive the last Metrics::Text.
-void AddServerMetrics(Server* server, Metrics* metrics);
+void AddServerMetrics(const Server* server, Metrics* metrics);
 // The memory account of this process.
 void AddMemoryMetrics(Metrics* metrics);
 // The log of this process.
