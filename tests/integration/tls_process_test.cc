@@ -87,8 +87,12 @@ TEST_F(TlsProcessTest, ClientIsToldWhyThereIsNoConnection) {
   const CertificateAuthority other("other");
   directory_.Write("other.crt", other.certificate());
 
+  // A client that ends in the midst of gRPC's handshake leaves some of
+  // OpenSSL's memory behind: no leak that a sanitizer should end it for.
   const auto why = [](const std::vector<std::string>& arguments) {
-    const Exit exit = RunToEnd(arguments);
+    const Exit exit =
+        ChildProcess(arguments, "", {{"ASAN_OPTIONS", "detect_leaks=0"}})
+            .Wait();
     EXPECT_EQ(exit.code, 2);
     return exit.err;
   };
