@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/cpp/connect_error.h"
+#include "client/cpp/convert.h"
 
 namespace timecache::inline client {
 namespace {
@@ -76,8 +77,7 @@ std::optional<std::string> ErrorMetadata(const absl::Status& status,
 std::optional<absl::Duration> RetryAfter(const absl::Status& status) {
   const auto info = FindDetail<google::rpc::RetryInfo>(status, kRetryInfoUrl);
   if (!info) return std::nullopt;
-  return absl::Seconds(info->retry_delay().seconds()) +
-         absl::Nanoseconds(info->retry_delay().nanos());
+  return FromProto(info->retry_delay());
 }
 
 std::vector<google::rpc::BadRequest::FieldViolation> FieldViolations(

@@ -201,7 +201,6 @@ bool TimeCacheMap::ApplyItems(Shard* shard, absl::Span<const Shard::Item> items,
   return true;
 }
 
-// Counts it, too.
 absl::Status TimeCacheMap::RateError(int64_t now_us) const {
   const std::string per_second = absl::StrCat(rate_limit_.per_second());
   return WithRetryAfter(
@@ -214,6 +213,7 @@ absl::Status TimeCacheMap::RateError(int64_t now_us) const {
       rate_limit_.WaitUs(now_us));
 }
 
+// Counts it, too.
 absl::Status TimeCacheMap::LimitError(LimitHit hit) {
   refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
   const auto error = [hit](absl::string_view message) {

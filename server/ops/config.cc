@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -229,8 +230,8 @@ void SetLogging(const v1::LogConfig& config) {
 
 absl::Status ValidateAddress(absl::string_view address) {
   const auto wrong = [address](absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", address.substr(0, 128), "\" ", what));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", absl::CHexEscape(address.substr(0, 128)), "\" ", what));
   };
   for (const char c : address) {
     if (!absl::ascii_isgraph(c))

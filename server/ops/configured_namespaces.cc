@@ -6,7 +6,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/error.h"
 #include "server/ops/log.h"
 #include "server/service/convert.h"
 
@@ -16,17 +15,16 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::util::MessageDifferencer;
 
-void LogNamespace(std::string_view event, const std::string& name,
-                  const v1::NamespaceOptions& options) {
-  Log(LogLevel::kInfo, event,
-      {{"namespace", name}, {"about", options.ShortDebugString()}});
-}
-
 // All options of a namespace that is configured like this.
 v1::NamespaceOptions FullOptions(const v1::NamespaceConfig& from) {
   v1::NamespaceOptions options;
   SetOptions(*NewOptions(from.options()), &options);
   return options;
+}
+
+void LogCreated(const v1::NamespaceConfig& from) {
+  LogNamespace("namespace_created", from.name(),
+               FullOptions(from).ShortDebugString());
 }
 
 // The options that differ, as the second has them.
@@ -53,17 +51,11 @@ absl::Status Create(const v1::NamespaceConfig& from, Registry* registry) {
 absl::Status Update(const std::string& name,
                     const v1::NamespaceOptions& changed, Registry* registry) {
   if (changed.ByteSizeLong() == 0) return absl::OkStatus();
-  const auto map =
-      registry->Update(name, [&](MapOptions* options) -> absl::Status {
-        const int num_shards = options->num_shards;
-        absl::Status status = ApplyOptions(changed, options);
-        if (status.ok() && options->num_shards != num_shards) {
-          status = InvalidField("num_shards",
-                                "is fixed at creation: it needs a restart");
-        }
-        return status;
-      });
-  if (map.ok()) LogNamespace("namespace_updated", name, changed);
+  const auto map = registry->Update(name, [&](MapOptions* options) {
+    return ChangeOptions(changed, options);
+  });
+  if (map.ok())
+    LogNamespace("namespace_updated", name, changed.ShortDebugString());
   return map.status();
 }
 
@@ -75,12 +67,18 @@ absl::Status CreateOrUpdate(const v1::NamespaceConfig& from,
     return Update(from.name(), from.options(), registry);
   }
   if (status.ok()) {
-    LogNamespace("namespace_created", from.name(), FullOptions(from));
+    LogCreated(from);
   }
   return status;
 }
 
 }  // namespace
+
+void LogNamespace(absl::string_view event, const std::string& name,
+                  const std::string& about) {
+  Log(LogLevel::kInfo, std::string_view(event.data(), event.size()),
+      {{"namespace", name}, {"about", about}});
+}
 
 absl::Status CheckNamespaces(const v1::ServerConfig& config) {
   for (const v1::NamespaceConfig& from : config.namespaces()) {
@@ -107,9 +105,7 @@ absl::Status CreateNamespaces(const v1::ServerConfig& config,
 }
 
 void LogNamespaces(const v1::ServerConfig& config) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
-    LogNamespace("namespace_created", from.name(), FullOptions(from));
-  }
+  for (const v1::NamespaceConfig& from : config.namespaces()) LogCreated(from);
 }
 
 absl::Status ReloadNamespaces(const v1::ServerConfig& before,

@@ -4,13 +4,20 @@
 #ifndef TIMECACHED_SERVER_OPS_CONFIGURED_NAMESPACES_H_
 #define TIMECACHED_SERVER_OPS_CONFIGURED_NAMESPACES_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/registry.h"
 #include "timecache/v1/config.pb.h"
 
 namespace timecache {
 
 // Thread-safe functions; each costs one creation or update a namespace.
+
+// What happened to a namespace: a NamespaceService::Observer.
+void LogNamespace(absl::string_view event, const std::string& name,
+                  const std::string& about);
 
 // INVALID_ARGUMENT that names the first namespace whose name or options are
 // wrong.

@@ -19,6 +19,10 @@ namespace {
 // this shortly before it was read may change again without a trace.
 constexpr int64_t kTimestampDoubtSeconds = 3;
 
+// Of one wait, where there is no file to look at: far from where the sum with
+// the time that it is overflows.
+constexpr absl::Duration kMaxWait = absl::Hours(1);
+
 // What stat tells of a file; all zero when it cannot be found.
 struct Trace {
   dev_t device = 0;
@@ -116,7 +120,8 @@ void FileWatch::Run() {
       }
       next_look = std::min(next_look, set.next_look);
     }
-    wake_.WaitWithDeadline(&mu_, next_look);
+    const absl::Duration wait = std::min(next_look - absl::Now(), kMaxWait);
+    wake_.WaitFor(&mu_, absl::ToChronoMicroseconds(wait));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/engine/steady_cond_var.h"
 
 namespace timecache {
 
@@ -66,7 +67,7 @@ class FileWatch {
   static void Look(bool read_all, Set* set);
 
   absl::Mutex mu_;
-  absl::CondVar wake_;
+  SteadyCondVar wake_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   size_t files_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);

@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/ops/log.h"
-#include "server/ops/server_setup.h"
+#include "server/service/convert.h"
 
 namespace timecache {
 

@@ -8,20 +8,14 @@
 #include "server/ops/config.h"
 #include "server/ops/configured_namespaces.h"
 #include "server/ops/file_watch.h"
-#include "server/ops/log.h"
 #include "server/ops/read_file.h"
 #include "server/ops/system_memory.h"
 #include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
+#include "server/service/convert.h"
 
 namespace timecache {
 namespace {
-
-void LogNamespace(absl::string_view event, const std::string& name,
-                  const std::string& about) {
-  Log(LogLevel::kInfo, std::string_view(event.data(), event.size()),
-      {{"namespace", name}, {"about", about}});
-}
 
 absl::Status CheckAccessFile(const v1::ServerConfig& config) {
   const std::string& path = config.access().file();
@@ -48,11 +42,6 @@ absl::Status CheckConfigFiles(const v1::ServerConfig& config) {
   }
   FileWatch files;
   return TlsListeners::Create(config, &files).status();
-}
-
-absl::Duration ToDuration(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) +
-         absl::Nanoseconds(duration.nanos());
 }
 
 int64_t SlowCallUs(const v1::ServerConfig& config) {

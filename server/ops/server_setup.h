@@ -8,8 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "google/protobuf/duration.pb.h"
 #include "server/engine/clock.h"
 #include "server/engine/registry.h"
 #include "server/ops/call_log.h"
@@ -30,7 +28,6 @@ absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags);
 // what using them at the start would come to.
 absl::Status CheckConfigFiles(const v1::ServerConfig& config);
 
-absl::Duration ToDuration(const google::protobuf::Duration& duration);
 int64_t SlowCallUs(const v1::ServerConfig& config);
 RegistryLimits ToRegistryLimits(const v1::ServerLimits& limits);
 

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "server/ops/log.h"
 #include "server/ops/tls_material.h"
+#include "server/service/convert.h"
 
 namespace timecache {
 namespace {
@@ -153,8 +154,6 @@ class TlsListener::Keeper {
 
 // gRPC's C++ API has no credentials that ask for their certificate, its C API
 // has: the only way to have what was checked here, and nothing else, in force.
-// (FileWatcherCertificateProvider does not look whether the key fits, and
-// leaves a listener without any certificate when it does not.)
 class TlsListener::Credentials final : public grpc::ServerCredentials {
  public:
   explicit Credentials(std::shared_ptr<Keeper> keeper)
@@ -182,10 +181,8 @@ class TlsListener::Credentials final : public grpc::ServerCredentials {
 absl::StatusOr<std::unique_ptr<TlsListener>> TlsListener::Create(
     const v1::Listener& config, FileWatch* watch) {
   auto keeper = std::make_shared<Keeper>(config);
-  const google::protobuf::Duration& interval = config.tls().reload_interval();
   absl::Status status = watch->Add(
-      TlsFiles(config.tls()),
-      absl::Seconds(interval.seconds()) + absl::Nanoseconds(interval.nanos()),
+      TlsFiles(config.tls()), ToDuration(config.tls().reload_interval()),
       [keeper](const FileWatch::Contents& contents) {
         keeper->Take(contents);
       });

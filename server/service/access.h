@@ -103,8 +103,8 @@ class Access {
   // Changes whenever the rules do. One atomic read.
   virtual uint64_t generation() const = 0;
 
-  // Calls this after every change, on a thread of its own, without a lock; null
-  // ends that, and waits for one that runs.
+  // Calls this after every change, on the thread that sees it; null ends that,
+  // and waits for one that runs. It must not call SetListener.
   virtual void SetListener(std::function<void()> on_change) = 0;
 };
 

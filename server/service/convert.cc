@@ -76,6 +76,11 @@ absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
   return DurationToMicros(duration.seconds(), duration.nanos(), field);
 }
 
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
+}
+
 absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
                                          absl::string_view field) {
   if (seconds > TimeUtil::kDurationMaxSeconds ||
@@ -230,6 +235,18 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
                           absl::StrCat("has no value ", from.limit_policy()));
   }
   return absl::OkStatus();
+}
+
+absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to) {
+  const int num_shards = to->num_shards;
+  absl::Status status = ApplyOptions(from, to);
+  if (status.ok() && to->num_shards != num_shards) {
+    status = InvalidField(
+        "num_shards", absl::StrCat("is fixed at creation, to ", num_shards,
+                                   ": to change it, delete the namespace and "
+                                   "create it again"));
+  }
+  return status;
 }
 
 absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from) {

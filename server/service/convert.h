@@ -25,7 +25,9 @@ namespace timecache {
 // to 9999.
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
                                  absl::string_view field);
-// The same of a duration's two numbers.
+// Of one that was checked; without rounding.
+absl::Duration ToDuration(const google::protobuf::Duration& duration);
+// The same as ToMicros of a duration's two numbers.
 absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
                                          absl::string_view field);
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
@@ -56,6 +58,9 @@ void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to);
 // Sets what is set in `from`. INVALID_ARGUMENT for what cannot be represented;
 // ranges are the engine's to check.
 absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to);
+// The same, of a namespace that there is: what is fixed at its creation cannot
+// change any more.
+absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to);
 
 // The options of a new namespace: the defaults, and what is set in `from`.
 absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);

@@ -97,16 +97,9 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
   absl::Status access = call.Authorize(v1::VERB_ADMIN, request->name());
   if (access.ok()) access = AuthorizeDeadLetters(request->options(), &call);
   if (!access.ok()) return Answer(context, &call, access);
-  const MapOr map = registry_->Update(
-      request->name(), [&](MapOptions* options) -> absl::Status {
-        const int num_shards = options->num_shards;
-        absl::Status status = ApplyOptions(request->options(), options);
-        if (status.ok() && options->num_shards != num_shards) {
-          status = InvalidField(
-              "num_shards",
-              absl::StrCat("is fixed at creation, to ", num_shards));
-        }
-        return status;
+  const MapOr map =
+      registry_->Update(request->name(), [&](MapOptions* options) {
+        return ChangeOptions(request->options(), options);
       });
   if (map.ok()) {
     SetNamespace(map->get(), clock_->NowUs(), response->mutable_namespace_());

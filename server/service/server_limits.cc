@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "server/engine/options.h"
+#include "server/service/convert.h"
 
 namespace timecache {
 namespace {
@@ -26,10 +27,6 @@ constexpr int kMaxPingStrikes = 2;
 int Millis(absl::Duration duration) {
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   return static_cast<int>(std::min(absl::ToInt64Milliseconds(duration), kMost));
-}
-
-absl::Duration ToDuration(const google::protobuf::Duration& from) {
-  return absl::Seconds(from.seconds()) + absl::Nanoseconds(from.nanos());
 }
 
 }  // namespace

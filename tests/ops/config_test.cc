@@ -252,6 +252,7 @@ TEST(ConfigTest, WrongAddressesAreExplained) {
     EXPECT_THAT(AddressProblem(address),
                 HasSubstr("a character that no address has"));
   }
+  EXPECT_THAT(AddressProblem("unix:/a\nb"), HasSubstr(R"("unix:/a\nb" has)"));
 }
 
 TEST(ConfigTest, LoadsAFileAndNamesItInErrors) {

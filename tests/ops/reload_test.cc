@@ -215,7 +215,8 @@ TEST_F(ReloadNamespacesTest, GoesOnBehindOneThatCannotChange) {
       "namespaces:\n  - name: a\n    options:\n      ttl: 10s\n"
       "      max_entries: 5\n      num_shards: 1\n  - name: b\n"
       "  - name: c\n");
-  EXPECT_THAT(std::string(status_.message()), HasSubstr("needs a restart"));
+  EXPECT_THAT(std::string(status_.message()),
+              HasSubstr("is fixed at creation, to 16"));
   EXPECT_THAT(log, AllOf(HasSubstr("namespace_not_reloaded namespace=a"),
                          HasSubstr("namespace_created namespace=c")));
   EXPECT_EQ(OptionsOf("a").num_shards, 16);
