@@ -24,7 +24,7 @@ Block<CompactIndex::Line[]> CompactIndex::MakeChunk(uint32_t lines) {
   return chunk;
 }
 
-void CompactIndex::EnsureLine(uint32_t line) {
+void CompactIndex::AllocateLine(uint32_t line) {
   while (line >= lines_allocated_) {
     if (lines_allocated_ < kLinesPerChunk) {
       const uint32_t more = std::max<uint32_t>(1, lines_allocated_ * 2);
@@ -56,12 +56,9 @@ void CompactIndex::Place(Slot slot) {
     EnsureLine(i);
     Line& line = LineAt(i);
     if (line.full()) continue;
-    for (Slot& free : line.slots) {
-      if (free != 0) continue;
-      free = slot;
-      longest_run_ = std::max(longest_run_, i - home);
-      return;
-    }
+    line.slots[line.FirstFree()] = slot;
+    longest_run_ = std::max(longest_run_, i - home);
+    return;
   }
 }
 

@@ -3,6 +3,10 @@
 #ifndef TIMECACHED_SERVER_ENGINE_COMPACT_INDEX_H_
 #define TIMECACHED_SERVER_ENGINE_COMPACT_INDEX_H_
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -135,17 +139,53 @@ class CompactIndex {
     Slot slots[kSlotsPerLine];
     // Slots are filled from the front.
     bool full() const { return slots[kSlotsPerLine - 1] != 0; }
+    // Of a line that is not full; halves what is left, without a branch.
+    int FirstFree() const {
+      static_assert(kSlotsPerLine == 8);
+      int i = slots[3] != 0 ? 4 : 0;
+      i += slots[i + 1] != 0 ? 2 : 0;
+      return i + (slots[i] != 0 ? 1 : 0);
+    }
     // A bit for each taken slot of this tag. Without a branch: where it stands
     // cannot be foretold.
     uint32_t Matches(uint32_t tag) const {
-      uint32_t found = 0;
-      for (int i = 0; i < kSlotsPerLine; ++i) {
-        const bool match = TagOfSlot(slots[i]) == tag && slots[i] != 0;
-        found |= uint32_t{match} << i;
+      uint32_t found = SlotsWithTag(slots, tag);
+      // Empty slots look like those of tag 0.
+      for (int i = kSlotsPerLine; tag == 0 && i-- > 0 && slots[i] == 0;) {
+        found &= ~(uint32_t{1} << i);
       }
       return found;
     }
   };
+
+  // A bit for each slot of a line with this tag.
+  static uint32_t SlotsWithTag(const Slot* slots, uint32_t tag) {
+    static_assert(kSlotsPerLine == 8);
+#ifdef __SSE2__
+    // A tag is in the upper half of its slot: four slots' halves to a vector.
+    const auto* const pairs = reinterpret_cast<const __m128i*>(slots);
+    const auto equal = [wanted = _mm_set1_epi32(static_cast<int>(tag))](
+                           __m128i first, __m128i second) {
+      const __m128 halves =
+          _mm_shuffle_ps(_mm_castsi128_ps(first), _mm_castsi128_ps(second),
+                         _MM_SHUFFLE(3, 1, 3, 1));
+      const __m128i tags =
+          _mm_srli_epi32(_mm_castps_si128(halves), kRefBits - 32);
+      return _mm_cmpeq_epi32(tags, wanted);
+    };
+    const __m128i found = _mm_packs_epi32(
+        equal(_mm_load_si128(pairs), _mm_load_si128(pairs + 1)),
+        equal(_mm_load_si128(pairs + 2), _mm_load_si128(pairs + 3)));
+    return static_cast<uint32_t>(
+        _mm_movemask_epi8(_mm_packs_epi16(found, _mm_setzero_si128())));
+#else
+    uint32_t found = 0;
+    for (int i = 0; i < kSlotsPerLine; ++i) {
+      found |= uint32_t{TagOfSlot(slots[i]) == tag} << i;
+    }
+    return found;
+#endif
+  }
 
   // The slots of a run of full lines and the line that ends it. At a load of
   // 7/9 runs of more than a few lines are rare, and the longest of a million
@@ -173,7 +213,10 @@ class CompactIndex {
   }
 
   static Block<Line[]> MakeChunk(uint32_t lines);
-  void EnsureLine(uint32_t line);
+  void EnsureLine(uint32_t line) {
+    if (line >= lines_allocated_) AllocateLine(line);
+  }
+  void AllocateLine(uint32_t line);
   void Place(Slot slot);
   Run CollectLine(uint32_t tag, uint32_t* end) const;
   void MoveFrontier(uint32_t line, uint32_t frontier);

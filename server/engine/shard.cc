@@ -88,33 +88,19 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
   absl::MutexLock lock(&mu_);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
-  const Outcome outcome = ApplyLocked(op, hash, room, result);
+  const Outcome outcome = ApplyOne(op, hash, room, result);
   SettleCharges();
   return outcome;
 }
 
-size_t Shard::Apply(absl::Span<const Item> items, int64_t now_us,
-                    AnswerRoom* room, int64_t* new_death_us) {
-  absl::MutexLock lock(&mu_);
-  return ApplyItems(items, now_us, room, new_death_us);
-}
-
-bool Shard::TryApply(absl::Span<const Item> items, int64_t now_us,
-                     AnswerRoom* room, int64_t* new_death_us, size_t* done) {
-  if (!mu_.TryLock()) return false;
-  *done = ApplyItems(items, now_us, room, new_death_us);
-  mu_.Unlock();
-  return true;
-}
-
-size_t Shard::ApplyItems(absl::Span<const Item> items, int64_t now_us,
-                         AnswerRoom* room, int64_t* new_death_us) {
+size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
+                          AnswerRoom* room, int64_t* new_death_us) {
   TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
   size_t done = 0;
   for (const Item& item : items) {
-    const Outcome outcome = ApplyLocked(*item.op, item.hash, room, item.result);
+    const Outcome outcome = ApplyOne(*item.op, item.hash, room, item.result);
     if (outcome.hit != LimitHit::kNone) break;
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
     ++done;
@@ -123,18 +109,15 @@ size_t Shard::ApplyItems(absl::Span<const Item> items, int64_t now_us,
   return done;
 }
 
-void Shard::PrefetchIndex(absl::Span<const Item> items) const {
-  if (!mu_.TryLock()) return;
+void Shard::PrefetchIndexLocked(absl::Span<const Item> items) const {
   for (const Item& item : items) {
     slots_.Touch(CompactIndex::TagOf(item.hash));
   }
-  mu_.Unlock();
 }
 
-void Shard::PrefetchRecords(absl::Span<const Item> items) const {
+void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
   constexpr size_t kLineBytes = 64;
   constexpr size_t kMaxBytes = 4 * kLineBytes;
-  if (!mu_.TryLock()) return;
   // Most records are as large as the last one, and begin anywhere in a line.
   const size_t bytes = std::min(last_size_ + kLineBytes, kMaxBytes);
   for (const Item& item : items) {
@@ -146,11 +129,10 @@ void Shard::PrefetchRecords(absl::Span<const Item> items) const {
       __builtin_prefetch(record + i);
     }
   }
-  mu_.Unlock();
 }
 
-Shard::Outcome Shard::ApplyLocked(const Operation& op, uint64_t hash,
-                                  AnswerRoom* room, Result* result) {
+Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
+                               AnswerRoom* room, Result* result) {
   const uint32_t tag = CompactIndex::TagOf(hash);
   Outcome outcome;
   const Found old = FindLive(tag, op.key);

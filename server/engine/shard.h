@@ -83,29 +83,32 @@ class Shard {
   Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
                 AnswerRoom* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The same for many, in order, under one lock. Returns how many were applied:
-  // the next one would pass a limit. `*new_death_us` gets the earliest death of
-  // a new generation, or stays.
+  // The same for many, under a lock that the caller takes, since a batch has
+  // that of several shards at once: it then calls the three below for all of
+  // them, one after the other, so that the cache misses of all their items
+  // overlap. Whoever has one lock must not wait for another.
   struct Item {
     const Operation* op;
     uint64_t hash;
     Result* result;
   };
+  // Items that are applied at most before the locks are let go.
   static constexpr size_t kMaxLockItems = 64;
+  bool TryLock() const ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mu_) {
+    return mu_.TryLock();
+  }
   // Bring what the items will touch into the cache, and do not wait for it:
   // first the lines of the index; once those are there, the records that they
-  // lead to. Called for all shards of a batch before any is applied, the misses
-  // of the whole batch overlap. A shard that is locked is left out: it would
-  // take longer to wait for than the misses.
-  void PrefetchIndex(absl::Span<const Item> items) const
-      ABSL_LOCKS_EXCLUDED(mu_);
-  void PrefetchRecords(absl::Span<const Item> items) const
-      ABSL_LOCKS_EXCLUDED(mu_);
-  size_t Apply(absl::Span<const Item> items, int64_t now_us, AnswerRoom* room,
-               int64_t* new_death_us) ABSL_LOCKS_EXCLUDED(mu_);
-  // The same, unless somebody else has the lock: then false.
-  bool TryApply(absl::Span<const Item> items, int64_t now_us, AnswerRoom* room,
-                int64_t* new_death_us, size_t* done) ABSL_LOCKS_EXCLUDED(mu_);
+  // lead to.
+  void PrefetchIndexLocked(absl::Span<const Item> items) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PrefetchRecordsLocked(absl::Span<const Item> items) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // In order. Returns how many were applied: the next one would pass a limit.
+  // `*new_death_us` gets the earliest death of a new generation, or stays.
+  size_t ApplyLocked(absl::Span<const Item> items, int64_t now_us,
+                     AnswerRoom* room, int64_t* new_death_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   using Visitor = std::function<void(absl::string_view key,
                                      absl::string_view value, uint64_t version,
@@ -212,11 +215,8 @@ class Shard {
     uint32_t tag;
   };
 
-  size_t ApplyItems(absl::Span<const Item> items, int64_t now_us,
-                    AnswerRoom* room, int64_t* new_death_us)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  Outcome ApplyLocked(const Operation& op, uint64_t hash, AnswerRoom* room,
-                      Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Outcome ApplyOne(const Operation& op, uint64_t hash, AnswerRoom* room,
+                   Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     ++(found ? operations_.hits : operations_.misses);

@@ -10,15 +10,14 @@
 #include "server/engine/block_pool.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
+#include "server/engine/items_by_shard.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache {
 namespace {
 
-// Operations that are sorted by shard at once.
-constexpr size_t kMaxGroup = 512;
-// Of fewer, none is prefetched.
-constexpr size_t kMinPrefetchGroup = 4;
+// Of fewer under one lock, none is prefetched.
+constexpr size_t kMinPrefetchItems = 4;
 
 uint64_t RandomSeed() {
   std::random_device random;
@@ -113,92 +112,88 @@ void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                               absl::Span<Result> results) {
   TIMECACHED_CHECK(ops.size() == results.size());
   AnswerRoom room;
-  for (size_t i = 0; i < ops.size(); i += kMaxGroup) {
-    ApplyGroup(ops.subspan(i, kMaxGroup), now_us, &room,
-               results.subspan(i, kMaxGroup));
+  for (size_t i = 0; i < ops.size(); i += ItemsByShard::kMaxItems) {
+    ApplyGroup(ops.subspan(i, ItemsByShard::kMaxItems), now_us, &room,
+               results.subspan(i, ItemsByShard::kMaxItems));
     BlockPool::Default().Prepare();
   }
 }
 
 void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                               AnswerRoom* room, absl::Span<Result> results) {
-  // The valid ones, sorted by shard, and where each shard's begin.
-  std::array<uint64_t, kMaxGroup> hashes;
-  std::array<Shard::Item, kMaxGroup> items;
-  const size_t shards = shards_.size();
-  std::array<uint16_t, kMaxShards + 1> begin;
-  std::fill_n(begin.begin(), shards + 1, 0);
+  std::array<Shard::Item, ItemsByShard::kMaxItems> valid;
+  size_t count = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
     results[i].Clear();
     results[i].status = Check(ops[i]);
     if (!results[i].status.ok()) continue;
-    hashes[i] = key_hash_(ops[i].key);
-    ++begin[(hashes[i] & shard_mask_) + 1];
+    valid[count++] = {&ops[i], key_hash_(ops[i].key), &results[i]};
   }
-  for (size_t s = 1; s <= shards; ++s) begin[s] += begin[s - 1];
-  std::array<uint16_t, kMaxShards + 1> end;
-  std::copy_n(begin.begin(), shards + 1, end.begin());
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (!results[i].status.ok()) continue;
-    items[end[hashes[i] & shard_mask_]++] = {&ops[i], hashes[i], &results[i]};
-  }
-  const auto items_of = [&](size_t s) {
-    return absl::MakeConstSpan(items).subspan(begin[s], end[s] - begin[s]);
-  };
-  // Batches that all began with the same shard would queue up behind each other
-  // there, and then at each further one.
-  const size_t first = begin[shards] == 0 ? 0 : items[0].hash >> 32;
-  const auto in_turn = [&](size_t i) { return (first + i) & shard_mask_; };
-  // A few do not make up for the locks.
-  if (ops.size() >= kMinPrefetchGroup) {
-    for (size_t i = 0; i < shards; ++i) {
-      const size_t s = in_turn(i);
-      if (end[s] != begin[s]) shards_[s]->PrefetchIndex(items_of(s));
-    }
-    for (size_t i = 0; i < shards; ++i) {
-      const size_t s = in_turn(i);
-      if (end[s] != begin[s]) shards_[s]->PrefetchRecords(items_of(s));
-    }
-  }
-  // Somebody else may have a shard's lock: it comes again, behind the others.
-  std::array<uint16_t, kMaxShards> busy;
-  size_t busy_count = 0;
-  for (size_t i = 0; i < shards; ++i) {
-    const size_t s = in_turn(i);
-    if (!ApplyItems(shards_[s].get(), items_of(s), false, now_us, room)) {
-      busy[busy_count++] = static_cast<uint16_t>(s);
-    }
-  }
-  for (size_t i = 0; i < busy_count; ++i) {
-    ApplyItems(shards_[busy[i]].get(), items_of(busy[i]), true, now_us, room);
-  }
+  ItemsByShard items(absl::MakeConstSpan(valid).subspan(0, count), shard_mask_);
+  while (!items.shards().empty()) ApplyTurn(&items, now_us, room);
 }
 
-// All items of one shard; false if its lock was taken, and not to be waited
-// for.
-bool TimeCacheMap::ApplyItems(Shard* shard, absl::Span<const Shard::Item> items,
-                              bool wait, int64_t now_us, AnswerRoom* room) {
-  while (!items.empty()) {
-    const auto turn = items.subspan(0, Shard::kMaxLockItems);
-    int64_t new_death_us = kNeverUs;
-    size_t done = 0;
+// Applies what fits under the locks of as many shards as are free; others may
+// have the rest, which come again, behind them. Each turn gets on: it waits for
+// the first lock, while it has none.
+void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
+                             AnswerRoom* room) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  struct Turn {
+    uint16_t shard;
+    uint16_t items;
+    uint16_t done;
+  };
+  std::array<Turn, Shard::kMaxLockItems> turns;
+  size_t count = 0;
+  size_t left = Shard::kMaxLockItems;
+  const auto lock = [&](uint16_t s, bool wait) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (left == 0) return false;
     if (wait) {
-      done = shard->Apply(turn, now_us, room, &new_death_us);
-    } else if (!shard->TryApply(turn, now_us, room, &new_death_us, &done)) {
+      shards_[s]->Lock();
+    } else if (!shards_[s]->TryLock()) {
       return false;
     }
-    // What has begun is ended: the items of one key keep their order.
-    wait = true;
-    if (new_death_us != kNeverUs) Announce(new_death_us);
-    items.remove_prefix(done);
-    if (done == turn.size()) continue;
-    // At a limit: alone, it may have room made for it.
-    const Shard::Item& item = items.front();
-    item.result->Clear();
-    ApplyOne(*item.op, item.hash, now_us, room, item.result);
-    items.remove_prefix(1);
+    const size_t some = std::min(items->of(s).size(), left);
+    left -= some;
+    turns[count++] = {s, static_cast<uint16_t>(some), 0};
+    return true;
+  };
+  items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/false); });
+  if (count == 0) {
+    items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/count == 0); });
   }
-  return true;
+  const absl::Span<Turn> locked = absl::MakeSpan(turns).subspan(0, count);
+  const auto items_of = [items](const Turn& turn) {
+    return items->of(turn.shard).subspan(0, turn.items);
+  };
+  // A few do not make up for the walks.
+  if (Shard::kMaxLockItems - left >= kMinPrefetchItems) {
+    for (const Turn& turn : locked) {
+      shards_[turn.shard]->PrefetchIndexLocked(items_of(turn));
+    }
+    for (const Turn& turn : locked) {
+      shards_[turn.shard]->PrefetchRecordsLocked(items_of(turn));
+    }
+  }
+  int64_t new_death_us = kNeverUs;
+  for (Turn& turn : locked) {
+    Shard& shard = *shards_[turn.shard];
+    turn.done = static_cast<uint16_t>(
+        shard.ApplyLocked(items_of(turn), now_us, room, &new_death_us));
+    shard.Unlock();
+  }
+  if (new_death_us != kNeverUs) Announce(new_death_us);
+  for (const Turn& turn : locked) {
+    items->Drop(turn.shard, turn.done);
+    if (turn.done < turn.items) {
+      // At a limit: alone, it may have room made for it.
+      const Shard::Item& item = items->of(turn.shard).front();
+      item.result->Clear();
+      ApplyOne(*item.op, item.hash, now_us, room, item.result);
+      items->Drop(turn.shard, 1);
+    }
+    if (!items->of(turn.shard).empty()) items->Return(turn.shard);
+  }
 }
 
 absl::Status TimeCacheMap::RateError(int64_t now_us) const {

@@ -32,6 +32,8 @@
 
 namespace timecache {
 
+class ItemsByShard;
+
 // A map whose entries die in buckets.
 //
 // An entry put at time t with TTL x is there for every reader until its bucket
@@ -202,8 +204,7 @@ class TimeCacheMap {
                 AnswerRoom* room, Result* result);
   void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                   AnswerRoom* room, absl::Span<Result> results);
-  bool ApplyItems(Shard* shard, absl::Span<const Shard::Item> items, bool wait,
-                  int64_t now_us, AnswerRoom* room);
+  void ApplyTurn(ItemsByShard* items, int64_t now_us, AnswerRoom* room);
   absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);

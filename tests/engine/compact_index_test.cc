@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 #include <utility>
@@ -176,6 +177,31 @@ TEST(CompactIndexTest, ExtremeTagsHaveAHome) {
   for (RecordRef ref = 1; ref <= 1'000; ++ref) {
     EXPECT_NE(index.FindExact(ref % 2 == 0 ? 0 : CompactIndex::kTags - 1, ref),
               nullptr);
+  }
+}
+
+// Lines are compared as a whole: every place in one, beside every number of
+// empty ones, which look like slots of tag 0.
+TEST(CompactIndexTest, EmptySlotsAreOfNoTag) {
+  for (const uint32_t tag : {0u, 1u, CompactIndex::kTags - 1}) {
+    CompactIndex index;
+    for (RecordRef ref = 1; ref <= 20; ++ref) {
+      const auto found = [&] {
+        std::vector<RecordRef> refs;
+        index.Find(tag, [&](RecordRef each) {
+          refs.push_back(each);
+          return false;
+        });
+        std::sort(refs.begin(), refs.end());
+        return refs;
+      };
+      std::vector<RecordRef> expected(ref - 1);
+      std::iota(expected.begin(), expected.end(), RecordRef{1});
+      EXPECT_EQ(found(), expected);
+      // Its tag alone would be taken for an empty one's upper half.
+      index.Insert(tag, ref);
+      EXPECT_EQ(index.FirstOf(tag), 1u);
+    }
   }
 }
 
