@@ -102,16 +102,6 @@ absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
   return CeilMicros(time.seconds(), time.nanos());
 }
 
-TimeParts PartsOfTime(int64_t time_us) {
-  int64_t seconds = time_us / kMicrosPerSecond;
-  int64_t micros = time_us % kMicrosPerSecond;
-  if (micros < 0) {
-    --seconds;
-    micros += kMicrosPerSecond;
-  }
-  return {seconds, static_cast<int32_t>(micros) * kNanosPerMicro};
-}
-
 void SetTime(int64_t time_us, google::protobuf::Timestamp* time) {
   const TimeParts parts = PartsOfTime(time_us);
   time->set_seconds(parts.seconds);

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "server/engine/clock.h"
 #include "server/engine/consumer_group.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
@@ -38,7 +39,15 @@ struct TimeParts {
   int64_t seconds;
   int32_t nanos;
 };
-TimeParts PartsOfTime(int64_t time_us);
+inline TimeParts PartsOfTime(int64_t time_us) {
+  int64_t seconds = time_us / kMicrosPerSecond;
+  int64_t micros = time_us % kMicrosPerSecond;
+  if (micros < 0) {
+    --seconds;
+    micros += kMicrosPerSecond;
+  }
+  return {seconds, static_cast<int32_t>(micros) * 1'000};
+}
 
 void SetTime(int64_t time_us, google::protobuf::Timestamp* time);
 void SetDuration(int64_t duration_us, google::protobuf::Duration* duration);

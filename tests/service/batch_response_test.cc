@@ -1,12 +1,15 @@
 #include "server/service/batch_response.h"
 
+#include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
+#include "server/engine/clock.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
 #include "server/service/status.h"
@@ -61,6 +64,86 @@ v1::OperationResult Expected(const Operation& op, Result result) {
   return expected;
 }
 
+grpc::ByteBuffer Message(const v1::ExecuteRequest& request) {
+  grpc::Slice slice(request.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+// What one operation of each kind is answered with, if all come to the same.
+void ExpectTheGeneratedBytes(const Result& result) {
+  v1::ExecuteRequest proto;
+  proto.add_operations()->mutable_put();
+  proto.add_operations()->mutable_get();
+  proto.add_operations()->mutable_remove();
+  proto.add_operations()->mutable_contains();
+  proto.add_operations()->mutable_touch();
+  BatchRequest request;
+  ASSERT_TRUE(request.Decode(Message(proto)).ok());
+  v1::ExecuteResponse expected;
+  for (const Operation& op : request.operations()) {
+    *expected.add_results() = Expected(op, result);
+  }
+  const std::vector<Result> results(request.operations().size(), result);
+  EXPECT_EQ(Bytes(EncodeResponse(request, results)),
+            expected.SerializeAsString());
+}
+
+Result Found(Entry entry) {
+  Result result;
+  result.found = true;
+  result.has_entry = true;
+  result.entry = std::move(entry);
+  return result;
+}
+
+TEST(BatchResponseTest, VersionsOfEveryLength) {
+  std::vector<uint64_t> versions = {std::numeric_limits<uint64_t>::max()};
+  for (int bit = 0; bit < 64; ++bit) {
+    versions.push_back((uint64_t{1} << bit) - 1);
+    versions.push_back(uint64_t{1} << bit);
+  }
+  for (const uint64_t version : versions) {
+    SCOPED_TRACE(version);
+    Result result = Found({"value", version, 0, 0});
+    result.version = version;
+    ExpectTheGeneratedBytes(result);
+  }
+}
+
+TEST(BatchResponseTest, TimesOfEveryLengthBeforeAndAfter1970) {
+  std::vector<int64_t> times = {std::numeric_limits<int64_t>::min(),
+                                std::numeric_limits<int64_t>::max()};
+  // Seconds from which on another byte is needed, now, and the last in range.
+  for (const int64_t seconds :
+       {int64_t{0}, int64_t{1}, int64_t{1} << 7, int64_t{1} << 14,
+        int64_t{1} << 21, int64_t{1} << 28, int64_t{1} << 35, int64_t{1} << 42,
+        int64_t{1'700'000'000}, int64_t{253'402'300'799}}) {
+    // On both sides of where nanos need another byte.
+    for (const int64_t micros :
+         {0, 1, 16, 17, 2'097, 2'098, 268'435, 268'436, 500'000, 999'999}) {
+      times.push_back(seconds * kMicrosPerSecond + micros);
+      times.push_back(-seconds * kMicrosPerSecond - micros);
+    }
+  }
+  for (const int64_t put_us : times) {
+    for (const int64_t deadline_us : times) {
+      SCOPED_TRACE(absl::StrCat(put_us, " ", deadline_us));
+      ExpectTheGeneratedBytes(Found({"value", 1, put_us, deadline_us}));
+    }
+  }
+}
+
+TEST(BatchResponseTest, ValuesOfEveryLength) {
+  // The lengths of the messages around them change there.
+  for (const size_t begin : {size_t{0}, (size_t{1} << 14) - 100}) {
+    for (size_t size = begin; size < begin + 300; ++size) {
+      SCOPED_TRACE(size);
+      ExpectTheGeneratedBytes(
+          Found({std::string(size, 'v'), 7, 1'700'000'000'123'456, 1}));
+    }
+  }
+}
+
 TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -91,9 +174,8 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
           break;
       }
     }
-    grpc::Slice slice(proto.SerializeAsString());
     BatchRequest request;
-    ASSERT_TRUE(request.Decode(grpc::ByteBuffer(&slice, 1)).ok());
+    ASSERT_TRUE(request.Decode(Message(proto)).ok());
     std::vector<Result> results(request.operations().size());
     for (Result& result : results) {
       result.found = random() % 2;
