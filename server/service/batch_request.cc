@@ -3,12 +3,34 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
 
 namespace timecache {
 namespace {
+
+// A number, and where it ends: null if there is none.
+struct LongVarint {
+  uint64_t value;
+  const char* end;
+};
+
+// Apart from WireReader, and all by value: so that its pointers can stay in
+// registers.
+ABSL_ATTRIBUTE_NOINLINE LongVarint ReadLongVarint(const char* at,
+                                                  const char* end) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && at != end; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*at++);
+    // The tenth byte has room for one bit.
+    if (shift == 63 && byte > 1) break;
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return {value, at};
+  }
+  return {0, nullptr};
+}
 
 // Reads the protobuf wire format. Every call returns false at what it does not
 // take, malformed or only unusual.
@@ -19,27 +41,42 @@ class WireReader {
 
   bool done() const { return at_ == end_; }
 
-  // Tags of the fields 1 to 15, which are all that these messages have: one
-  // byte.
+  // Whether this tag is next; then the reader is behind it.
+  bool Skip(uint8_t tag) {
+    if (at_ == end_ || static_cast<uint8_t>(*at_) != tag) return false;
+    ++at_;
+    return true;
+  }
+
+  // One byte, as the tags of all fields that these messages have. The first of
+  // a longer one is none of theirs.
   bool Tag(uint8_t* tag) {
     if (at_ == end_) return false;
     *tag = static_cast<uint8_t>(*at_++);
-    return *tag < 0x80;
+    return true;
   }
 
   bool Varint(uint64_t* value) {
-    uint64_t result = 0;
-    for (int shift = 0; shift < 64 && at_ != end_; shift += 7) {
-      const auto byte = static_cast<uint8_t>(*at_++);
-      // The tenth byte has room for one bit.
-      if (shift == 63 && byte > 1) return false;
-      result |= uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) {
-        *value = result;
+    if (at_ == end_) return false;
+    // Nearly all flags and lengths take one byte or two.
+    const uint64_t first = static_cast<uint8_t>(*at_);
+    if (first < 0x80) {
+      at_ += 1;
+      *value = first;
+      return true;
+    }
+    if (end_ - at_ >= 2) {
+      const uint64_t second = static_cast<uint8_t>(at_[1]);
+      if (second < 0x80) {
+        at_ += 2;
+        *value = (first & 0x7f) | second << 7;
         return true;
       }
     }
-    return false;
+    const LongVarint read = ReadLongVarint(at_, end_);
+    at_ = read.end;
+    *value = read.value;
+    return at_ != nullptr;
   }
 
   bool Bytes(absl::string_view* value) {
@@ -52,6 +89,17 @@ class WireReader {
     return true;
   }
 
+  // What must be all that is left.
+  bool Rest(absl::string_view* value) {
+    uint64_t size;
+    if (!Varint(&size) || size != static_cast<uint64_t>(end_ - at_)) {
+      return false;
+    }
+    *value = absl::string_view(at_, static_cast<size_t>(size));
+    at_ = end_;
+    return true;
+  }
+
   bool Bool(bool* value) {
     uint64_t number;
     if (!Varint(&number) || number > 1) return false;
@@ -61,7 +109,7 @@ class WireReader {
 
  private:
   const char* at_;
-  const char* const end_;
+  const char* end_;
 };
 
 constexpr uint8_t Field(int number, int wire_type) {
@@ -165,32 +213,23 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
   }
 }
 
-bool ReadOperation(absl::string_view bytes, Operation* op) {
-  WireReader outer(bytes);
-  uint8_t tag;
-  absl::string_view body;
-  if (!outer.Tag(&tag) || !outer.Bytes(&body) || !outer.done()) return false;
-  switch (tag) {
-    case Field(v1::Operation::kPutFieldNumber, kLengthDelimited):
-      op->kind = OpKind::kPut;
-      break;
-    case Field(v1::Operation::kGetFieldNumber, kLengthDelimited):
-      op->kind = OpKind::kGet;
-      break;
-    case Field(v1::Operation::kRemoveFieldNumber, kLengthDelimited):
-      op->kind = OpKind::kRemove;
-      break;
-    case Field(v1::Operation::kContainsFieldNumber, kLengthDelimited):
-      op->kind = OpKind::kContains;
-      break;
-    case Field(v1::Operation::kTouchFieldNumber, kLengthDelimited):
-      op->kind = OpKind::kTouch;
-      break;
-    default:
-      return false;
-  }
+// A request as nearly all are: a key and, of a put, a value. False for any
+// other; what was set then, ReadFields() sets again.
+bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
+  constexpr uint8_t kKey =
+      Field(v1::GetRequest::kKeyFieldNumber, kLengthDelimited);
+  constexpr uint8_t kValue =
+      Field(v1::PutRequest::kValueFieldNumber, kLengthDelimited);
+  WireReader reader(bytes);
+  if (!reader.Skip(kKey) || !reader.Bytes(&op->key)) return false;
+  return reader.done() || (op->kind == OpKind::kPut && reader.Skip(kValue) &&
+                           reader.Rest(&op->value));
+}
+
+bool ReadFields(absl::string_view bytes, Operation* op) {
   uint32_t seen = 0;
-  for (WireReader reader(body); !reader.done();) {
+  for (WireReader reader(bytes); !reader.done();) {
+    uint8_t tag;
     if (!reader.Tag(&tag)) return false;
     const uint32_t bit = uint32_t{1} << (tag >> 3);
     if ((seen & bit) != 0) return false;
@@ -198,6 +237,37 @@ bool ReadOperation(absl::string_view bytes, Operation* op) {
     if (!ReadField(op->kind, tag, &reader, op)) return false;
   }
   return true;
+}
+
+bool ReadKind(uint8_t tag, OpKind* kind) {
+  switch (tag) {
+    case Field(v1::Operation::kPutFieldNumber, kLengthDelimited):
+      *kind = OpKind::kPut;
+      return true;
+    case Field(v1::Operation::kGetFieldNumber, kLengthDelimited):
+      *kind = OpKind::kGet;
+      return true;
+    case Field(v1::Operation::kRemoveFieldNumber, kLengthDelimited):
+      *kind = OpKind::kRemove;
+      return true;
+    case Field(v1::Operation::kContainsFieldNumber, kLengthDelimited):
+      *kind = OpKind::kContains;
+      return true;
+    case Field(v1::Operation::kTouchFieldNumber, kLengthDelimited):
+      *kind = OpKind::kTouch;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool ReadOperation(absl::string_view bytes, Operation* op) {
+  WireReader reader(bytes);
+  uint8_t tag;
+  absl::string_view request;
+  return reader.Tag(&tag) && ReadKind(tag, &op->kind) &&
+         reader.Rest(&request) &&
+         (ReadKeyAndValue(request, op) || ReadFields(request, op));
 }
 
 absl::StatusOr<Operation> Convert(const v1::Operation& operation,

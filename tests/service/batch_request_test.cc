@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -154,6 +155,71 @@ TEST(BatchRequestTest, ReadsMutilatedBytesAsTheGeneratedParserDoes) {
   }
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, Rounds());
+}
+
+TEST(BatchRequestTest, KeysAndValuesOfEveryLength) {
+  for (const size_t begin : {size_t{0}, (size_t{1} << 14) - 100}) {
+    for (size_t size = begin; size < begin + 300; ++size) {
+      const std::string text(size, 'x');
+      v1::ExecuteRequest request;
+      request.add_operations()->mutable_get()->set_key(text);
+      request.add_operations()->mutable_remove()->set_key(text);
+      request.add_operations()->mutable_contains()->set_key(text);
+      request.add_operations()->mutable_touch()->set_key(text);
+      request.add_operations()->mutable_put()->set_key(text);
+      request.add_operations()->mutable_put()->set_value(text);
+      v1::PutRequest* put = request.add_operations()->mutable_put();
+      put->set_key("key");
+      put->set_value(text);
+      put = request.add_operations()->mutable_put();
+      put->set_key(text);
+      put->set_value("value");
+      put->mutable_ttl()->set_seconds(static_cast<int64_t>(size));
+      const std::string bytes = request.SerializeAsString();
+      ASSERT_EQ(DecodeBatch(Message(bytes)), ExpectedBatch(bytes)) << size;
+    }
+  }
+}
+
+// A field with a length that takes so many bytes, though one is enough.
+std::string WireField(char tag, const std::string& bytes,
+                      int length_bytes = 1) {
+  std::string field(1, tag);
+  field += static_cast<char>(bytes.size());
+  for (int i = 1; i < length_bytes; ++i) {
+    field.back() |= static_cast<char>(0x80);
+    field += '\0';
+  }
+  return field + bytes;
+}
+
+TEST(BatchRequestTest, OddEncodingsAreReadAsTheGeneratedParserDoes) {
+  constexpr char kOperations = 0x12, kPut = 0x0a, kGet = 0x12, kKey = 0x12,
+                 kValue = 0x1a;
+  for (int length_bytes = 1; length_bytes <= 5; ++length_bytes) {
+    const std::string key = WireField(kKey, "key", length_bytes);
+    const std::string value = WireField(kValue, "value", length_bytes);
+    for (const std::string& body :
+         {std::string(), key, value, key + value, value + key, key + key,
+          key + value + value, value + value, key + value + key}) {
+      for (const char kind : {kPut, kGet}) {
+        // What there is of it, and what there is behind it.
+        const std::string whole = WireField(
+            kOperations, WireField(kind, body, length_bytes), length_bytes);
+        for (size_t size = 0; size <= whole.size(); ++size) {
+          const std::string bytes = whole.substr(0, size);
+          ASSERT_EQ(DecodeBatch(Message(bytes)), ExpectedBatch(bytes))
+              << absl::BytesToHexString(bytes);
+        }
+        for (const char behind : {'\0', kPut, kGet, '\x80'}) {
+          const std::string bytes =
+              WireField(kOperations, WireField(kind, body) + behind);
+          ASSERT_EQ(DecodeBatch(Message(bytes)), ExpectedBatch(bytes))
+              << absl::BytesToHexString(bytes);
+        }
+      }
+    }
+  }
 }
 
 TEST(BatchRequestTest, AMessageInPiecesIsOneMessage) {
