@@ -20,9 +20,10 @@ struct LongVarint {
 // Apart from WireReader, and all by value: so that its pointers can stay in
 // registers.
 ABSL_ATTRIBUTE_NOINLINE LongVarint ReadLongVarint(const char* at,
-                                                  const char* end) {
+                                                  const char* end,
+                                                  int max_bytes) {
   uint64_t value = 0;
-  for (int shift = 0; shift < 64 && at != end; shift += 7) {
+  for (int shift = 0; shift < 7 * max_bytes && at != end; shift += 7) {
     const auto byte = static_cast<uint8_t>(*at++);
     // The tenth byte has room for one bit.
     if (shift == 63 && byte > 1) break;
@@ -56,7 +57,7 @@ class WireReader {
     return true;
   }
 
-  bool Varint(uint64_t* value) {
+  bool Varint(uint64_t* value, int max_bytes = 10) {
     if (at_ == end_) return false;
     // Nearly all flags and lengths take one byte or two.
     const uint64_t first = static_cast<uint8_t>(*at_);
@@ -73,7 +74,7 @@ class WireReader {
         return true;
       }
     }
-    const LongVarint read = ReadLongVarint(at_, end_);
+    const LongVarint read = ReadLongVarint(at_, end_, max_bytes);
     at_ = read.end;
     *value = read.value;
     return at_ != nullptr;
@@ -81,7 +82,8 @@ class WireReader {
 
   bool Bytes(absl::string_view* value) {
     uint64_t size;
-    if (!Varint(&size) || size > static_cast<uint64_t>(end_ - at_)) {
+    if (!Varint(&size, kMaxLengthBytes) ||
+        size > static_cast<uint64_t>(end_ - at_)) {
       return false;
     }
     *value = absl::string_view(at_, static_cast<size_t>(size));
@@ -92,7 +94,8 @@ class WireReader {
   // What must be all that is left.
   bool Rest(absl::string_view* value) {
     uint64_t size;
-    if (!Varint(&size) || size != static_cast<uint64_t>(end_ - at_)) {
+    if (!Varint(&size, kMaxLengthBytes) ||
+        size != static_cast<uint64_t>(end_ - at_)) {
       return false;
     }
     *value = absl::string_view(at_, static_cast<size_t>(size));
@@ -108,6 +111,9 @@ class WireReader {
   }
 
  private:
+  // The generated parser takes no longer ones, whatever their value.
+  static constexpr int kMaxLengthBytes = 5;
+
   const char* at_;
   const char* end_;
 };

@@ -196,7 +196,7 @@ std::string WireField(char tag, const std::string& bytes,
 TEST(BatchRequestTest, OddEncodingsAreReadAsTheGeneratedParserDoes) {
   constexpr char kOperations = 0x12, kPut = 0x0a, kGet = 0x12, kKey = 0x12,
                  kValue = 0x1a;
-  for (int length_bytes = 1; length_bytes <= 5; ++length_bytes) {
+  for (int length_bytes = 1; length_bytes <= 11; ++length_bytes) {
     const std::string key = WireField(kKey, "key", length_bytes);
     const std::string value = WireField(kValue, "value", length_bytes);
     for (const std::string& body :
