@@ -1,5 +1,6 @@
 #include "server/service/batch_request.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -219,11 +220,13 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
   }
 }
 
+// Of every kind of request.
+constexpr uint8_t kKey =
+    Field(v1::GetRequest::kKeyFieldNumber, kLengthDelimited);
+
 // A request as nearly all are: a key and, of a put, a value. False for any
 // other; what was set then, ReadFields() sets again.
 bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
-  constexpr uint8_t kKey =
-      Field(v1::GetRequest::kKeyFieldNumber, kLengthDelimited);
   constexpr uint8_t kValue =
       Field(v1::PutRequest::kValueFieldNumber, kLengthDelimited);
   WireReader reader(bytes);
@@ -267,7 +270,24 @@ bool ReadKind(uint8_t tag, OpKind* kind) {
   }
 }
 
+// An operation that is a short key and nothing else, as most but puts are: all
+// lengths in it take one byte, and follow from how long it is.
+bool ReadShort(absl::string_view bytes, Operation* op) {
+  const size_t size = bytes.size();
+  if (size < 4 || size >= 0x80) return false;
+  const auto byte = [&](size_t i) {
+    return static_cast<uint8_t>(bytes.data()[i]);
+  };
+  // Of a put, the first of these mostly is not so.
+  if (byte(3) != size - 4 || byte(2) != kKey || byte(1) != size - 2) {
+    return false;
+  }
+  op->key = absl::string_view(bytes.data() + 4, size - 4);
+  return ReadKind(byte(0), &op->kind);
+}
+
 bool ReadOperation(absl::string_view bytes, Operation* op) {
+  if (ReadShort(bytes, op)) return true;
   WireReader reader(bytes);
   uint8_t tag;
   absl::string_view request;
