@@ -118,8 +118,10 @@ class BenchStream final : public BenchSender {
     if (!status.ok()) return Fail(status);
     const int64_t due_ns = due_ns_.front();
     due_ns_.pop_front();
-    Read();
+    // The next message goes first: a read that waits sends an update of the
+    // flow control's window on its own.
     listener_.Answered(*this, due_ns, counts);
+    Read();
   }
 
   // For a reason of ours.

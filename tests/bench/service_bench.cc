@@ -39,10 +39,12 @@ constexpr Case kCases[] = {
     {"get", {Rpc::kGet, 1, 1}},
     {"pipeline put", {Rpc::kPipelinePut, 4, 4}},
     {"pipeline get", {Rpc::kPipelineGet, 4, 4}},
+    {"pipeline put", {Rpc::kPipelinePut, 16, 1}},
+    {"pipeline get", {Rpc::kPipelineGet, 16, 1}},
     {"pipeline put", {Rpc::kPipelinePut, 1, 1}},
     {"pipeline get", {Rpc::kPipelineGet, 1, 1}},
 };
-constexpr int kMaxConnections = 4;
+constexpr int kMaxConnections = 16;
 
 // Median, least and greatest of one figure over the rounds.
 struct Spread {
