@@ -16,7 +16,7 @@
 namespace timecache {
 namespace {
 
-// Of fewer under one lock, none is prefetched.
+// Of fewer in one turn, none is prefetched.
 constexpr size_t kMinPrefetchItems = 4;
 
 uint64_t RandomSeed() {

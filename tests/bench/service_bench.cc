@@ -44,7 +44,7 @@ constexpr Case kCases[] = {
     {"pipeline put", {Rpc::kPipelinePut, 1, 1}},
     {"pipeline get", {Rpc::kPipelineGet, 1, 1}},
 };
-constexpr int kMaxConnections = 16;
+constexpr int kMaxConnections = 256;
 
 // Median, least and greatest of one figure over the rounds.
 struct Spread {
@@ -207,19 +207,33 @@ void WriteJson(const std::string& path, const std::vector<Outcome>& outcomes) {
     std::fprintf(stderr, "service_bench: cannot write %s\n", path.c_str());
 }
 
-int RunAll(int rounds, int round_ms, const std::string& json) {
+std::vector<Case> CasesOf(int streams) {
+  if (streams == 0) return {std::begin(kCases), std::end(kCases)};
+  return {{"pipeline put", {Rpc::kPipelinePut, streams, 1}},
+          {"pipeline get", {Rpc::kPipelineGet, streams, 1}}};
+}
+
+int ConnectionsOf(const std::vector<Case>& cases) {
+  int most = 0;
+  for (const Case& c : cases) most = std::max(most, c.load.connections);
+  return most;
+}
+
+int RunAll(const std::vector<Case>& cases, int rounds, int round_ms,
+           const std::string& json) {
   const ServerChild real_server("timecached");
   const ServerChild echo_server("echo");
   // After the servers were started: they see all processors and take the rest.
   PinTo(false);
-  LoadGenerator real(real_server.address(), real_server.pid(), kMaxConnections);
-  LoadGenerator echo(echo_server.address(), echo_server.pid(), kMaxConnections);
+  const int connections = ConnectionsOf(cases);
+  LoadGenerator real(real_server.address(), real_server.pid(), connections);
+  LoadGenerator echo(echo_server.address(), echo_server.pid(), connections);
   Progress("filling", false);
   // The bare one has nothing to fill, but its process has then lived as long.
   real.Fill();
   echo.Fill();
   std::vector<Outcome> outcomes;
-  for (const Case& c : kCases) {
+  for (const Case& c : cases) {
     outcomes.push_back(
         Measure(c, &real, &echo, rounds, absl::Milliseconds(round_ms)));
   }
@@ -235,6 +249,7 @@ int Main(int argc, char** argv) {
   int rounds = 40;
   int round_ms = 200;
   std::string json;
+  int streams = 0;
   std::string serve;
   CLI::App app("Put, Get and Pipeline of timecached beside bare gRPC",
                "service_bench");
@@ -246,13 +261,17 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--json", json, "Write every round as a line of JSON")
       ->type_name("FILE");
+  app.add_option("--streams", streams,
+                 "Only Pipelines, so many, each with a connection of its own "
+                 "and one message in flight")
+      ->check(CLI::Range(1, kMaxConnections));
   app.add_option("--serve", serve, "Be one of the servers (for itself)")
       ->check(CLI::IsMember({"timecached", "echo"}));
   CLI11_PARSE(app, argc, argv);
   if (!serve.empty()) PinTo(true);
   if (serve == "timecached") return ServeTimecached();
   if (serve == "echo") return ServeEcho();
-  return RunAll(rounds, round_ms, json);
+  return RunAll(CasesOf(streams), rounds, round_ms, json);
 }
 
 }  // namespace

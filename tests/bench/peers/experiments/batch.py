@@ -8,6 +8,9 @@ with each put.
 
 import contextlib
 import dataclasses
+import json
+import pathlib
+import tempfile
 
 from .. import figures, loads, servers
 from . import Outcome
@@ -99,6 +102,22 @@ def _rows(how, runs, goal):
                                [run[cpu] for run in runs[peer]])
 
 
+def _limits(bench, connections, depth):
+    """What a server delivers that reads and writes the bytes of such batches and does
+    nothing: operations per second of each verb. It has a core for itself, and so has its
+    client."""
+    rounds = bench.pick(bench.repeats, 2)
+    bench.progress(f"the limit: a bare stream on each of {connections} connections")
+    with tempfile.TemporaryDirectory(prefix="timecached-bench-") as directory:
+        path = pathlib.Path(directory) / "service.jsonl"
+        bench.run([bench.programs.bench("service_bench"), "--streams", connections,
+                   "--rounds", rounds, "--json", path], timeout_seconds=600)
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {verb: [line["calls_per_second"] * depth for line in lines
+                   if line["server"] == "bare gRPC" and line["call"] == f"pipeline {verb}"]
+            for verb in ("put", "get")}
+
+
 def run(bench):
     connections, tried = _best_connections(bench)
     bench.progress(f"Redis does best with {connections} connections: all get as many")
@@ -109,6 +128,7 @@ def run(bench):
         rows.extend(_rows(f"{what}, {figures.count(load.keys)} keys", runs, goal))
         cases.append({"what": what, "depth": load.depth, "keys": load.keys, "runs": runs})
 
+    limits = None
     for i, (depth, keys, operations, goal) in enumerate(_cases(bench)):
         gets = loads.Load(put_percent=0, keys=keys, depth=depth, connections=connections,
                           operations=operations)
@@ -118,8 +138,18 @@ def run(bench):
             own = dataclasses.replace(puts, own_ttl=True)
             case("put", own, _puts(bench, own), None)
         case("get", gets, _gets(bench, gets), goal)
+        if i > 0:
+            continue
+        limits = _limits(bench, connections, depth)
+        for verb, rates in limits.items():
+            redis = loads.rates(next(case["runs"] for case in cases
+                                     if case["what"] == f"{verb} x {depth}")["Redis"])
+            rows.append(figures.Row(
+                f"a bare stream of {depth} {verb}s: the limit", "operations/s",
+                figures.Spread.of(rates), "Redis", figures.Spread.of(redis),
+                figures.Spread.of_ratios(rates, redis)))
     return Outcome(rows, {"connections": connections, "connections_tried": tried,
-                          "cases": cases})
+                          "limits": limits, "cases": cases})
 
 
 def plot(data, canvas):
