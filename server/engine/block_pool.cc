@@ -170,7 +170,7 @@ bool BlockPool::GiveBack() {
 
 void BlockPool::MakeReady() {
   // Whoever comes first.
-  if (!wanted_.exchange(false, std::memory_order_relaxed)) return;
+  if (!wanted_.exchange(false, std::memory_order_relaxed) || !kPooled) return;
   char* const slab = MapSlab();
   constexpr size_t kPageBytes = 4096;
   for (size_t i = 0; i < kSlabBytes; i += kPageBytes) slab[i] = 0;

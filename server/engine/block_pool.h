@@ -84,8 +84,8 @@ class BlockPool {
       ABSL_GUARDED_BY(mu_);
   std::array<std::vector<Slab*>, kSizeClasses> with_room_ ABSL_GUARDED_BY(mu_);
   std::vector<char*> idle_ ABSL_GUARDED_BY(mu_);
-  // The last idle slab was taken.
-  std::atomic<bool> wanted_{false};
+  // The last idle slab was taken, or there never was one.
+  std::atomic<bool> wanted_{true};
 };
 
 // Owns a block of the default pool.
