@@ -269,6 +269,9 @@ std::string StoreScalar(Message* message, const FieldDescriptor& field,
     case FieldDescriptor::CPPTYPE_ENUM:
       return StoreEnum(message, field, text);
     case FieldDescriptor::CPPTYPE_STRING:
+      // yaml-cpp turns the escapes \N and \_ into single bytes.
+      if (FindInvalidUtf8(text) != absl::string_view::npos)
+        return "UTF-8, with the characters themselves for \\N and \\_";
       Store(message, field, text, &Reflection::SetString,
             &Reflection::AddString);
       return "";

@@ -216,6 +216,10 @@ TEST(YamlToProtoTest, TextThatIsNoYamlIsRefusedByLine) {
   EXPECT_THAT(Refusal("a: b: c"), StartsWith("t.yaml:1: "));
   EXPECT_THAT(Refusal("log: {level: info"), StartsWith("t.yaml:1: "));
   EXPECT_EQ(Refusal("\nnamespaces: [{name: \xff}]"), "t.yaml:2: is not UTF-8");
+  for (const char* escape : {"\\_", "\\N"}) {
+    EXPECT_THAT(Refusal(absl::StrCat("namespaces: [{name: \"", escape, "\"}]")),
+                HasSubstr("expected UTF-8"));
+  }
 }
 
 TEST(YamlToProtoTest, ARefusalIsOneLineWhateverTheTextHolds) {
