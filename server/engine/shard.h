@@ -132,6 +132,7 @@ class Shard {
   int64_t NextDeathUs() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // For a death of several shards at one instant: all are locked, then told.
+  // Also for a batch that waits, see TryLock.
   void Lock() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) { mu_.Lock(); }
   void Unlock() const ABSL_UNLOCK_FUNCTION(mu_) { mu_.Unlock(); }
   int64_t SeenLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
