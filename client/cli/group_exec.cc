@@ -1,7 +1,5 @@
 #include "client/cli/group_exec.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -166,9 +164,8 @@ int RunGroupExec(const Context& context, const WatchArguments& arguments) {
       }
       return;
     }
-    command.KillAll();
-    Warn("killed the commands that ran; their events come again");
-    _exit(kExitError);
+    Warn("killing the commands that run; their events come again");
+    command.KillAllAndExit(kExitError);
   });
   const absl::Status end = worker.Wait();
   TellSummary(context, worker.counters());

@@ -31,8 +31,10 @@ class EventCommand {
   // How many commands run now.
   size_t running() { return command_.running(); }
 
-  // Kills them.
-  void KillAll() { command_.KillAll(); }
+  // Kills them and ends this process. Their events are not settled.
+  [[noreturn]] void KillAllAndExit(int exit_code) {
+    command_.KillAllAndExit(exit_code);
+  }
 
   // Says what went wrong outside of the command: the same once, until an event
   // comes.

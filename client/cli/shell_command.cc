@@ -98,20 +98,14 @@ absl::StatusOr<pid_t> ShellCommand::Start(
   pid_t pid = 0;
   int error = 0;
   {
-    // Started and entered in one: KillAll misses none.
+    // Started and entered in one: KillAllAndExit misses none.
     absl::MutexLock lock(&mu_);
-    if (killed_) {
-      error = ECANCELED;
-    } else {
-      error =
-          posix_spawn(&pid, "/bin/sh", &actions, &attributes,
-                      Pointers(arguments).data(), Pointers(variables).data());
-      if (error == 0) running_.insert(pid);
-    }
+    error = posix_spawn(&pid, "/bin/sh", &actions, &attributes,
+                        Pointers(arguments).data(), Pointers(variables).data());
+    if (error == 0) running_.insert(pid);
   }
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error == ECANCELED) return absl::CancelledError("killed");
   if (error != 0) return SystemError("/bin/sh", error);
   return pid;
 }
@@ -144,10 +138,11 @@ size_t ShellCommand::running() {
   return running_.size();
 }
 
-void ShellCommand::KillAll() {
+void ShellCommand::KillAllAndExit(int exit_code) {
+  // Held to the end: a Run whose command is dead waits for it.
   absl::MutexLock lock(&mu_);
-  killed_ = true;
   for (const pid_t pid : running_) kill(-pid, SIGKILL);
+  _exit(exit_code);
 }
 
 }  // namespace timecache::cli

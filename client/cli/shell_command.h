@@ -40,7 +40,7 @@ class ShellCommand {
 
   // Runs it with `input`, and with `environment` added to this process's.
   // RESOURCE_EXHAUSTED, or what else the system says, where it cannot be
-  // started; CANCELLED after KillAll.
+  // started.
   absl::StatusOr<Exit> Run(
       std::string_view input,
       const std::map<std::string, std::string>& environment);
@@ -48,9 +48,10 @@ class ShellCommand {
   // How many run now.
   size_t running();
 
-  // Kills all that run, with the processes of their groups. None is started any
-  // more.
-  void KillAll();
+  // Kills all that run, with the processes of their groups, and ends this
+  // process, without destructors. No Run returns any more, so that nobody takes
+  // this death for the command's own end.
+  [[noreturn]] void KillAllAndExit(int exit_code);
 
  private:
   absl::StatusOr<pid_t> Start(
@@ -60,7 +61,6 @@ class ShellCommand {
 
   absl::Mutex mu_;
   std::set<pid_t> running_ ABSL_GUARDED_BY(mu_);
-  bool killed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache::cli

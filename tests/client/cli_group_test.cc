@@ -253,7 +253,7 @@ TEST_F(CliGroupTest, SecondInterruptKillsTheCommandAndSettlesNothing) {
   // The end of its output: the command, too, is gone.
   const ProcessResult result = process.Wait();
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("killed the commands that ran"));
+  EXPECT_THAT(result.err, HasSubstr("killing the commands that run"));
   EXPECT_TRUE(service_.settle_requests().empty());
 }
 
