@@ -17,6 +17,7 @@ readonly max_memory_mib=3072
 readonly max_input_bytes=4096
 
 seconds=60
+seed=0
 merge=false
 targets=()
 
@@ -24,9 +25,11 @@ say() { printf 'fuzz: %s\n' "$*" >&2; }
 
 usage() {
   cat <<HELP
-usage: ./dev fuzz [--seconds N] [--merge] [TARGET...]
+usage: ./dev fuzz [--seconds N] [--seed N] [--merge] [TARGET...]
 
   --seconds N  how long each target runs (60)
+  --seed N     where chance begins: the same program does the same again, as far as the
+               time reaches (0: elsewhere each time)
   --merge      do not look for more: put what earlier runs found worth keeping into
                tests/fuzz/corpus, as few inputs as reach the same code
   TARGET       only these (all): $(all_targets | tr '\n' ' ')
@@ -43,6 +46,11 @@ parse() {
       --seconds)
         [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { say "--seconds: expected a number"; exit 2; }
         seconds=$2
+        shift
+        ;;
+      --seed)
+        [[ ${2:-} =~ ^[0-9]{1,9}$ ]] || { say "--seed: expected a number below 10^9"; exit 2; }
+        seed=$2
         shift
         ;;
       --merge) merge=true ;;
@@ -78,7 +86,7 @@ run() {
   local target=$1 log=$work/$1.log arguments=()
   mkdir -p "$work/$target" "$work/findings"
   [[ ! -f $here/$target.dict ]] || arguments+=(-dict="$here/$target.dict")
-  if "$programs/${target}_fuzz" -max_total_time="$seconds" -print_final_stats=1 \
+  if "$programs/${target}_fuzz" -max_total_time="$seconds" -seed="$seed" -print_final_stats=1 \
     -timeout="$input_timeout_seconds" -rss_limit_mb="$max_memory_mib" \
     -max_len="$max_input_bytes" -artifact_prefix="$work/findings/$target-" \
     "${arguments[@]}" "$work/$target" "$here/corpus/$target" >"$log" 2>&1 </dev/null; then
