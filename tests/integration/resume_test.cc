@@ -27,11 +27,17 @@ class ResumeTest : public ::testing::Test {
     for (const std::string& token : tokens) request.add_resume_tokens(token);
     return std::make_unique<WatchReader>(server_.data(), request);
   }
-  // A watch that has come up to now; its token.
+  // A watch that has come up to now; its token. It is gone, and holds no event
+  // any more.
   std::string TokenOfNow(const std::string& name = "default") {
-    WatchReader reader(server_.data(), name);
-    reader.ReadUpTo(server_.now_us(), name);
-    return reader.token(name);
+    std::string token;
+    {
+      WatchReader reader(server_.data(), name);
+      reader.ReadUpTo(server_.now_us(), name);
+      token = reader.token(name);
+    }
+    server_.AwaitWatchers(0, name);
+    return token;
   }
   // One entry dies.
   void Kill(const std::string& key, const std::string& name = "default") {

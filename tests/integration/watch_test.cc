@@ -33,15 +33,6 @@ class WatchTest : public ::testing::Test {
     }
     return reader;
   }
-  // Asks until `name` has `count` watchers: the server hears of a cancellation
-  // a little after the client.
-  void AwaitWatchers(uint64_t count, const std::string& name = "default") {
-    const absl::Time end = absl::Now() + absl::Seconds(30);
-    while (server_.Describe(name).statistics().watchers() != count) {
-      ASSERT_LT(absl::Now(), end)
-          << server_.Describe(name).statistics().watchers() << " watchers";
-    }
-  }
 
   TestServer server_;
 };
@@ -247,7 +238,7 @@ TEST_F(WatchTest, EarliestTellsNoMoreThanIsRetained) {
     EXPECT_THAT(KeysOf(reader.ReadUpTo(server_.now_us(), "brief")),
                 ElementsAre("a"));
   }
-  AwaitWatchers(0, "brief");
+  server_.AwaitWatchers(0, "brief");
   server_.AdvanceBy(1);
   WatchReader reader(server_.data(), Proto<v1::WatchExpiredRequest>(request));
   EXPECT_THAT(reader.ReadUpTo(server_.now_us(), "brief"), IsEmpty());
@@ -295,12 +286,12 @@ TEST_F(WatchTest, CancelledWatchersAreForgotten) {
     for (int i = 0; i < 20; ++i) {
       readers.push_back(Watch("namespaces: 'default'"));
     }
-    AwaitWatchers(20);
+    server_.AwaitWatchers(20);
     readers[0]->Cancel();
     EXPECT_EQ(readers[0]->Drain().error_code(), StatusCode::CANCELLED);
-    AwaitWatchers(19);
+    server_.AwaitWatchers(19);
   }
-  AwaitWatchers(0);
+  server_.AwaitWatchers(0);
 }
 
 TEST(WatchLimit, OneWatcherTooManyIsRefusedUntilAnotherGoes) {

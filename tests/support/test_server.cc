@@ -1,6 +1,8 @@
 #include "tests/support/test_server.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/service/convert.h"
 #include "server/service/event_codec.h"
@@ -120,6 +122,14 @@ void TestServer::AdvanceTo(int64_t time_us) {
   testing::v1::AdvanceRequest request;
   SetTime(time_us, request.mutable_to());
   Must(Call(clock(), &testing::v1::VirtualClock::Stub::Advance, request));
+}
+
+void TestServer::AwaitWatchers(uint64_t count, const std::string& name) {
+  const absl::Time end = absl::Now() + absl::FromChrono(kCallTimeout);
+  while (Describe(name).statistics().watchers() != count) {
+    ASSERT_LT(absl::Now(), end)
+        << Describe(name).statistics().watchers() << " watchers";
+  }
 }
 
 }  // namespace timecache::test

@@ -80,6 +80,9 @@ class TestServer {
   // Moves the clock by the VirtualClock service.
   void AdvanceTo(int64_t time_us);
   void AdvanceBy(int64_t step_us) { AdvanceTo(now_us() + step_us); }
+  // Asks until `name` has `count` watchers: the server hears of a cancellation
+  // a little after the client. Fails the test if that takes too long.
+  void AwaitWatchers(uint64_t count, const std::string& name = "default");
 
  private:
   mutable absl::Mutex mu_;
