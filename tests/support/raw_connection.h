@@ -49,6 +49,23 @@ class RawConnection {
     return HasAnswer() && recv(fd_, &byte, 1, MSG_PEEK) == 1;
   }
 
+  void Send(const std::string& bytes) const {
+    EXPECT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // All that the server says until it closes the connection.
+  std::string ReadToEnd() const {
+    std::string all;
+    char block[4096];
+    while (HasAnswer()) {
+      const ssize_t length = recv(fd_, block, sizeof(block), 0);
+      if (length <= 0) return all;
+      all.append(block, static_cast<size_t>(length));
+    }
+    ADD_FAILURE() << "the connection is still open";
+    return all;
+  }
+
  private:
   const int fd_;
 };

@@ -1,0 +1,163 @@
+// How long connections live: the old, the silent and those that ping too much.
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/service/call_observer.h"
+#include "tests/support/raw_connection.h"
+#include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
+
+namespace timecache::test {
+namespace {
+
+using namespace std::string_literals;
+using grpc::StatusCode;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+// Of HTTP/2, RFC 9113: what a client begins with, and the types of frames.
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr char kSettings = 4;
+constexpr char kPing = 6;
+constexpr char kGoAway = 7;
+
+std::string Frame(char type, const std::string& payload) {
+  return "\0\0"s + static_cast<char>(payload.size()) + type + "\0"s +
+         "\0\0\0\0"s + payload;
+}
+
+// The types of the frames that these bytes are.
+std::vector<char> FrameTypes(const std::string& bytes) {
+  constexpr size_t kHeader = 9;
+  std::vector<char> types;
+  for (size_t at = 0; at + kHeader <= bytes.size();) {
+    size_t length = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      length = length << 8 | static_cast<uint8_t>(bytes[at + i]);
+    }
+    types.push_back(bytes[at + 3]);
+    at += kHeader + length;
+  }
+  return types;
+}
+
+// Who has called.
+class PeerObserver final : public CallObserver {
+ public:
+  void OnStarted(const Method& /*method*/) override {}
+  void OnDenied(const CallDenial& /*denial*/) override {}
+  void OnReceived(const Method& /*method*/) override {}
+  void OnSent(const Method& /*method*/) override {}
+  void OnHandled(const CallRecord& record) override {
+    absl::MutexLock lock(&mu_);
+    peers_.insert(record.details.Peer());
+  }
+  size_t peers() {
+    absl::MutexLock lock(&mu_);
+    return peers_.size();
+  }
+
+ private:
+  absl::Mutex mu_;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mu_);
+};
+
+class ConnectionLifeTest : public ::testing::Test {
+ protected:
+  void Start(const ServerLimits& limits) {
+    TestServerOptions options;
+    options.change = [&](ServerOptions* to) {
+      to->limits = limits;
+      to->call_observers.push_back(&observer_);
+    };
+    server_ = std::make_unique<TestServer>(options);
+  }
+  RawConnection Connect() const {
+    return RawConnection(server_->server().addresses().at(0));
+  }
+
+  PeerObserver observer_;
+  std::unique_ptr<TestServer> server_;
+};
+
+TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
+  ServerLimits limits;
+  limits.max_connection_age = absl::Milliseconds(100);
+  Start(limits);
+  const absl::Time end = absl::Now() + kPatience;
+  for (int i = 0; observer_.peers() < 4; ++i) {
+    ASSERT_LT(absl::Now(), end);
+    server_->Put(absl::StrCat("key", i % 100), "value");
+  }
+}
+
+TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
+  ServerLimits limits;
+  limits.max_connection_age = absl::Milliseconds(100);
+  limits.connection_age_grace = absl::Seconds(1);
+  Start(limits);
+  auto request = Proto<v1::WatchExpiredRequest>("namespaces: 'default'");
+  // Takes what comes until the connection's end.
+  const auto watch = [&] {
+    WatchReader reader(server_->data(), request);
+    std::vector<std::string> keys;
+    while (const auto message = reader.Next()) {
+      for (const auto& event : message->events()) keys.push_back(event.key());
+    }
+    EXPECT_EQ(reader.Drain().error_code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(reader.lost(), 0u);
+    if (!reader.token().empty()) {
+      request.clear_resume_tokens();
+      request.add_resume_tokens(reader.token());
+    }
+    return keys;
+  };
+  while (request.resume_tokens().empty()) watch();
+  // Dies while nobody watches.
+  server_->Fill(1, "key", "value");
+  server_->AdvanceBy(2 * kTtlUs);
+  std::vector<std::string> keys;
+  while (keys.empty()) keys = watch();
+  EXPECT_THAT(keys, ElementsAre("key0"));
+}
+
+TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
+  ServerLimits limits;
+  limits.keepalive_interval = absl::Milliseconds(100);
+  limits.keepalive_timeout = absl::Milliseconds(100);
+  Start(limits);
+  const RawConnection silent = Connect();
+  silent.Send(kPreface + Frame(kSettings, ""));
+  EXPECT_THAT(FrameTypes(silent.ReadToEnd()), Contains(kPing));
+  // One that answers is served all the while.
+  server_->Put("key", "value");
+}
+
+TEST_F(ConnectionLifeTest, OneThatPingsTooOftenIsToldAndClosed) {
+  ServerLimits limits;
+  limits.min_ping_interval = absl::Minutes(1);
+  Start(limits);
+  const RawConnection noisy = Connect();
+  std::string bytes = kPreface + Frame(kSettings, "");
+  for (int i = 0; i < 10; ++i) bytes += Frame(kPing, "12345678");
+  noisy.Send(bytes);
+  const std::string answer = noisy.ReadToEnd();
+  EXPECT_THAT(FrameTypes(answer), Contains(kGoAway));
+  EXPECT_THAT(answer, HasSubstr("too_many_pings"));
+  server_->Put("key", "value");
+}
+
+}  // namespace
+}  // namespace timecache::test
