@@ -23,8 +23,11 @@ absl::StatusOr<std::shared_ptr<AccessFile>> AccessFile::Open(
 
 absl::StatusOr<std::shared_ptr<const Caller>> AccessFile::Authenticate(
     const Credentials& credentials) const {
-  std::shared_ptr<const AccessRules> rules =
-      rules_.load(std::memory_order_acquire);
+  std::shared_ptr<const AccessRules> rules;
+  {
+    absl::ReaderMutexLock lock(&mu_);
+    rules = rules_;
+  }
   absl::Status error;
   const Caller* const caller = rules->Find(credentials, &error);
   if (caller == nullptr) return error;
@@ -72,7 +75,12 @@ absl::Status AccessFile::Take(const absl::StatusOr<std::string>& content) {
       {{"file", path_},
        {"principals", (*rules)->num_principals()},
        {"rules", (*rules)->num_rules()}});
-  rules_.store(*std::move(rules), std::memory_order_release);
+  {
+    // Swapped: the rules from before, if nobody has them any more, go when the
+    // lock has gone.
+    absl::MutexLock lock(&mu_);
+    rules_.swap(*rules);
+  }
   generation_.fetch_add(1, std::memory_order_acq_rel);
   return absl::OkStatus();
 }

@@ -35,8 +35,8 @@ struct AccessFileState {
 // or is wrong; then the last good one is. Says in the log what it does:
 // access_file_loaded, access_file_refused.
 //
-// Thread-safe. Who calls is answered from a snapshot of the rules: an atomic
-// pointer is copied, and nobody waits for a reload.
+// Thread-safe. Who calls is answered from a snapshot of the rules, which costs
+// the copy of a pointer, and nobody waits for a reload.
 class AccessFile final : public Access {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
@@ -48,7 +48,7 @@ class AccessFile final : public Access {
       const std::string& path, FileWatch* watch);
 
   absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
-      const Credentials& credentials) const override;
+      const Credentials& credentials) const override ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t generation() const override {
     return generation_.load(std::memory_order_acquire);
   }
@@ -67,11 +67,13 @@ class AccessFile final : public Access {
       ABSL_LOCKS_EXCLUDED(mu_, listener_mu_);
 
   const std::string path_;
-  std::atomic<std::shared_ptr<const AccessRules>> rules_;
   // Set after rules_: who reads it first reads rules that are no older.
   std::atomic<uint64_t> generation_{0};
 
   mutable absl::Mutex mu_;
+  // No std::atomic: GCC 12's lets go of the pointer before it has read it, as a
+  // processor other than x86 may see it (google/sanitizers, issue 1558).
+  std::shared_ptr<const AccessRules> rules_ ABSL_GUARDED_BY(mu_);
   AccessFileState state_ ABSL_GUARDED_BY(mu_);
   absl::Status last_ ABSL_GUARDED_BY(mu_);
 
