@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -219,8 +220,8 @@ int ConnectionsOf(const std::vector<Case>& cases) {
   return most;
 }
 
-int RunAll(const std::vector<Case>& cases, int rounds, int round_ms,
-           const std::string& json) {
+int RunAll(int streams, int rounds, int round_ms, const std::string& json) {
+  const std::vector<Case> cases = CasesOf(streams);
   const ServerChild real_server("timecached");
   const ServerChild echo_server("echo");
   // After the servers were started: they see all processors and take the rest.
@@ -237,10 +238,11 @@ int RunAll(const std::vector<Case>& cases, int rounds, int round_ms,
     outcomes.push_back(
         Measure(c, &real, &echo, rounds, absl::Milliseconds(round_ms)));
   }
-  const IdleTimes idle = MeasureIdle(&real, &echo);
+  std::optional<IdleTimes> idle;
+  if (streams == 0) idle = MeasureIdle(&real, &echo);
   Progress("", true);
   PrintTable(outcomes);
-  PrintIdle(idle);
+  if (idle.has_value()) PrintIdle(*idle);
   if (!json.empty()) WriteJson(json, outcomes);
   return EXIT_SUCCESS;
 }
@@ -271,7 +273,7 @@ int Main(int argc, char** argv) {
   if (!serve.empty()) PinTo(true);
   if (serve == "timecached") return ServeTimecached();
   if (serve == "echo") return ServeEcho();
-  return RunAll(CasesOf(streams), rounds, round_ms, json);
+  return RunAll(streams, rounds, round_ms, json);
 }
 
 }  // namespace

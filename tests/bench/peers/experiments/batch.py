@@ -19,6 +19,8 @@ NAME = "batch"
 TITLE = "Puts and gets, a batch at a time; TTL 1 h, timecached's by namespace"
 LEAST_OF_PEER = 8
 CONNECTIONS = (4, 16, 50)
+BARE_STREAM = "bare gRPC"
+BARE_STREAM_MS = 1_000
 
 
 def _cases(bench):
@@ -66,18 +68,38 @@ def _drivers(load):
     return own_tool
 
 
-def _puts(bench, load):
-    """Into a fresh server each."""
+def _bare_stream(bench, load):
+    """What gRPC delivers alone, a function for turns by its name: a server that reads
+    and writes the bytes of such a load and does nothing. It has a core for itself, and
+    so has its client."""
+    def stream():
+        verb = "put" if load.put_percent else "get"
+        with tempfile.TemporaryDirectory(prefix="timecached-bench-") as directory:
+            path = pathlib.Path(directory) / "service.jsonl"
+            bench.run([bench.programs.bench("service_bench"), "--streams",
+                       load.connections, "--rounds", 1, "--round-ms", BARE_STREAM_MS,
+                       "--json", path])
+            lines = path.read_text(encoding="utf-8").splitlines()
+        done, = (line for line in map(json.loads, lines)
+                 if line["server"] == BARE_STREAM and line["call"] == f"pipeline {verb}")
+        return {"operations_per_second": done["calls_per_second"] * load.depth,
+                "server_cpu_us_per_operation":
+                    done["server_cpu_us_per_call"] / load.depth}
+    return {BARE_STREAM: stream}
+
+
+def _puts(bench, load, others):
+    """Into a fresh server each; `others` take their turns."""
     def put(kind, driver):
         with kind(bench) as server:
             return driver(bench, server, load)
     return bench.turns(f"put, {load.keys:,} keys, depth {load.depth}", {
         kind.name: lambda kind=kind, driver=driver: put(kind, driver)
-        for kind, driver in _drivers(load).items()})
+        for kind, driver in _drivers(load).items()} | others)
 
 
-def _gets(bench, load):
-    """From servers that have every key."""
+def _gets(bench, load, others):
+    """From servers that have every key; `others` take their turns."""
     drivers = _drivers(load)
     with contextlib.ExitStack() as stack:
         loaded = {kind: stack.enter_context(kind(bench)) for kind in drivers}
@@ -86,7 +108,7 @@ def _gets(bench, load):
             loads.fill(bench, server, load.keys)
         return bench.turns(f"get, {load.keys:,} keys, depth {load.depth}", {
             kind.name: lambda kind=kind, driver=driver: driver(bench, loaded[kind], load)
-            for kind, driver in drivers.items()})
+            for kind, driver in drivers.items()} | others)
 
 
 def _rows(how, runs, goal):
@@ -95,27 +117,12 @@ def _rows(how, runs, goal):
         if peer == "timecached":
             continue
         yield figures.compared(how, "operations/s", loads.rates(ours), peer,
-                               loads.rates(runs[peer]), goal)
+                               loads.rates(runs[peer]),
+                               goal if peer == servers.Redis.name else None)
         cpu = "server_cpu_us_per_operation"
         yield figures.compared(f"{how}: server CPU", "us/operation",
                                [run[cpu] for run in ours], peer,
                                [run[cpu] for run in runs[peer]])
-
-
-def _limits(bench, connections, depth):
-    """What a server delivers that reads and writes the bytes of such batches and does
-    nothing: operations per second of each verb. It has a core for itself, and so has its
-    client."""
-    rounds = bench.pick(bench.repeats, 2)
-    bench.progress(f"the limit: a bare stream on each of {connections} connections")
-    with tempfile.TemporaryDirectory(prefix="timecached-bench-") as directory:
-        path = pathlib.Path(directory) / "service.jsonl"
-        bench.run([bench.programs.bench("service_bench"), "--streams", connections,
-                   "--rounds", rounds, "--json", path], timeout_seconds=600)
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {verb: [line["calls_per_second"] * depth for line in lines
-                   if line["server"] == "bare gRPC" and line["call"] == f"pipeline {verb}"]
-            for verb in ("put", "get")}
 
 
 def run(bench):
@@ -128,28 +135,20 @@ def run(bench):
         rows.extend(_rows(f"{what}, {figures.count(load.keys)} keys", runs, goal))
         cases.append({"what": what, "depth": load.depth, "keys": load.keys, "runs": runs})
 
-    limits = None
     for i, (depth, keys, operations, goal) in enumerate(_cases(bench)):
         gets = loads.Load(put_percent=0, keys=keys, depth=depth, connections=connections,
                           operations=operations)
         puts = dataclasses.replace(gets, put_percent=100)
-        case("put", puts, _puts(bench, puts), goal)
+        # What the goal is up against, beside the first of those that have one.
+        case("put", puts, _puts(bench, puts, _bare_stream(bench, puts) if i == 0 else {}),
+             goal)
         if i == 0:
             own = dataclasses.replace(puts, own_ttl=True)
-            case("put", own, _puts(bench, own), None)
-        case("get", gets, _gets(bench, gets), goal)
-        if i > 0:
-            continue
-        limits = _limits(bench, connections, depth)
-        for verb, rates in limits.items():
-            redis = loads.rates(next(case["runs"] for case in cases
-                                     if case["what"] == f"{verb} x {depth}")["Redis"])
-            rows.append(figures.Row(
-                f"a bare stream of {depth} {verb}s: the limit", "operations/s",
-                figures.Spread.of(rates), "Redis", figures.Spread.of(redis),
-                figures.Spread.of_ratios(rates, redis)))
+            case("put", own, _puts(bench, own, {}), None)
+        case("get", gets, _gets(bench, gets, _bare_stream(bench, gets) if i == 0 else {}),
+             goal)
     return Outcome(rows, {"connections": connections, "connections_tried": tried,
-                          "limits": limits, "cases": cases})
+                          "cases": cases})
 
 
 def plot(data, canvas):
