@@ -102,6 +102,7 @@ def measure_one(experiment, run):
     except (processes.CommandFailed, OSError, ValueError, KeyError) as error:
         entry["failed"] = f"{type(error).__name__}: {error}"
         run.progress(entry["failed"])
+    entry["core_round_trips"] = run.round_trips
     entry["seconds"] = round(time.monotonic() - began, 1)
     entry["commands"] = list(run.commands.values())
     return entry

@@ -46,6 +46,7 @@ class Bench:
         self.quick = quick
         self.repeats = repeats
         self.commands = {}
+        self.round_trips = []
         self._began = time.monotonic()
         self._where = ""
 
@@ -53,9 +54,11 @@ class Bench:
         return quick if self.quick else full
 
     def begin(self, where):
-        """From here on progress is told of `where`, and commands are recorded afresh."""
+        """From here on progress is told of `where`, and commands and round trips are
+        recorded afresh."""
         self._where = where
         self.commands = {}
+        self.round_trips = []
 
     def progress(self, what):
         elapsed = int(time.monotonic() - self._began)
@@ -76,15 +79,22 @@ class Bench:
         """Runs each of `runs`, a dict of names to functions, in turn: A B A B.
 
         Returns the results, a list for each name. So whatever else the machine does
-        reaches all of them.
+        reaches all of them. Before each run it is measured how far the cores are from
+        each other: a virtual machine's move.
         """
         repeats = repeats or self.repeats
         results = {name: [] for name in runs}
         for i in range(repeats):
             for name, function in runs.items():
                 self.progress(f"{what}: {name}, {i + 1} of {repeats}")
+                self.round_trips.append(
+                    {"what": what, "name": str(name), "ns": self.core_round_trip_ns()})
                 results[name].append(function())
         return results
+
+    def core_round_trip_ns(self):
+        """Of a cache line between two cores; 0 where there is one."""
+        return int(processes.run([self.programs.bench("core_round_trip")], 60).output)
 
     def best(self, what, choices, rate, repeats=TUNING_REPEATS):
         """The one of `choices` for which `rate` returns most: so that each server is

@@ -1,11 +1,12 @@
 """The report: as JSON, as a table, and as plots drawn from the JSON alone."""
 
+import dataclasses
 import json
 import os
 import pathlib
 
 from . import machine
-from .figures import number
+from .figures import Spread, number
 
 HEADER = ("", "unit", "timecached", "beside", "", "ratio", "wanted")
 
@@ -39,6 +40,10 @@ def table(report):
         lines = [f"\n{experiment['title']}"]
         if experiment.get("failed"):
             lines.append(f"  FAILED: {experiment['failed']}")
+        if round_trips := experiment.get("core_round_trips"):
+            trip = dataclasses.asdict(Spread.of(trip["ns"] for trip in round_trips))
+            lines.append("  a cache line from core to core and back, before each run: "
+                         f"{_spread(trip, 0)} ns")
         cells = [HEADER, *(_cells(row, report["repeats"]) for row in experiment["rows"])]
         widths = [max(len(row[i]) for row in cells) for i in range(len(HEADER))]
         for row in cells if len(cells) > 1 else ():

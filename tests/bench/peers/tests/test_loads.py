@@ -37,6 +37,7 @@ class BenchTest(unittest.TestCase):
     def make(self, repeats, quick=True):
         run = bench.Bench(bench.Programs(pathlib.Path("build")), quick, repeats)
         run.progress = lambda what: None
+        run.core_round_trip_ns = lambda: 90
         return run
 
     def test_runs_take_turns(self):
@@ -46,6 +47,12 @@ class BenchTest(unittest.TestCase):
             "b": lambda: order.append("b") or len(order)})
         self.assertEqual(order, ["a", "b"] * 3)
         self.assertEqual(results, {"a": [1, 3, 5], "b": [2, 4, 6]})
+
+    def test_the_distance_of_the_cores_is_measured_before_each_run(self):
+        run = self.make(2)
+        run.turns("test", {"a": lambda: None, "b": lambda: None})
+        self.assertEqual(run.round_trips, [
+            {"what": "test", "name": name, "ns": 90} for name in ("a", "b", "a", "b")])
 
     def test_a_server_is_used_as_it_likes_best(self):
         rates = {100: [1, 9, 1], 1_000: [3, 3, 3], 4_000: [2, 2, 8]}
