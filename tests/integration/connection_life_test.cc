@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/call_observer.h"
+#include "tests/support/end_observer.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
@@ -53,27 +53,6 @@ std::vector<char> FrameTypes(const std::string& bytes) {
   return types;
 }
 
-// Who has called.
-class PeerObserver final : public CallObserver {
- public:
-  void OnStarted(const Method& /*method*/) override {}
-  void OnDenied(const CallDenial& /*denial*/) override {}
-  void OnReceived(const Method& /*method*/) override {}
-  void OnSent(const Method& /*method*/) override {}
-  void OnHandled(const CallRecord& record) override {
-    absl::MutexLock lock(&mu_);
-    peers_.insert(record.details.Peer());
-  }
-  size_t peers() {
-    absl::MutexLock lock(&mu_);
-    return peers_.size();
-  }
-
- private:
-  absl::Mutex mu_;
-  std::set<std::string> peers_ ABSL_GUARDED_BY(mu_);
-};
-
 class ConnectionLifeTest : public ::testing::Test {
  protected:
   void Start(const ServerLimits& limits) {
@@ -88,7 +67,22 @@ class ConnectionLifeTest : public ::testing::Test {
     return RawConnection(server_->server().addresses().at(0));
   }
 
-  PeerObserver observer_;
+  size_t peers() {
+    absl::MutexLock lock(&mu_);
+    return peers_.size();
+  }
+
+ private:
+  absl::Mutex mu_;
+  // Who has called.
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mu_);
+  EndObserver observer_{[this](const CallRecord& record) {
+    absl::MutexLock lock(&mu_);
+    peers_.insert(record.details.Peer());
+  }};
+
+ protected:
+  // Goes first: it tells the observer until its end.
   std::unique_ptr<TestServer> server_;
 };
 
@@ -97,7 +91,7 @@ TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
   limits.max_connection_age = absl::Milliseconds(100);
   Start(limits);
   const absl::Time end = absl::Now() + kPatience;
-  for (int i = 0; observer_.peers() < 4; ++i) {
+  for (int i = 0; peers() < 4; ++i) {
     ASSERT_LT(absl::Now(), end);
     server_->Put(absl::StrCat("key", i % 100), "value");
   }

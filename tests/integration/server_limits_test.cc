@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/memory_budget.h"
-#include "server/service/call_observer.h"
+#include "tests/support/end_observer.h"
 #include "tests/support/group_client.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
@@ -121,31 +121,14 @@ TEST(ConnectionLimit, UnixSocketsAreServedAlike) {
 
 // --- Calls.
 
-// Waits for the end of one Scan.
-class ScanObserver final : public CallObserver {
- public:
-  void OnStarted(const Method& /*method*/) override {}
-  void OnDenied(const CallDenial& /*denial*/) override {}
-  void OnReceived(const Method& /*method*/) override {}
-  void OnSent(const Method& /*method*/) override {}
-  void OnHandled(const CallRecord& record) override {
-    if (record.method.name != "Scan") return;
-    code_ = record.code;
-    ended_.Notify();
-  }
-  // How it ended, as the server has it.
-  grpc::StatusCode Await() {
-    EXPECT_TRUE(ended_.WaitForNotificationWithTimeout(kPatience));
-    return code_;
-  }
-
- private:
-  grpc::StatusCode code_ = StatusCode::UNKNOWN;
-  absl::Notification ended_;
-};
-
 TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
-  ScanObserver observer;
+  grpc::StatusCode code = StatusCode::UNKNOWN;
+  absl::Notification ended;
+  EndObserver observer([&](const CallRecord& record) {
+    if (record.method.name != "Scan") return;
+    code = record.code;
+    ended.Notify();
+  });
   TestServerOptions options;
   options.change = [&](ServerOptions* to) {
     to->limits.max_call_duration = absl::Milliseconds(100);
@@ -158,7 +141,8 @@ TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
   SetDeadline(&context);
   const auto reader = server.data()->Scan(
       &context, Proto<v1::ScanRequest>("namespace: 'default'"));
-  EXPECT_EQ(observer.Await(), StatusCode::DEADLINE_EXCEEDED);
+  ASSERT_TRUE(ended.WaitForNotificationWithTimeout(kPatience));
+  EXPECT_EQ(code, StatusCode::DEADLINE_EXCEEDED);
   v1::ScanResponse page;
   int entries = 0;
   while (reader->Read(&page)) entries += page.entries_size();

@@ -1,0 +1,27 @@
+// Calls as they end.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "server/service/call_observer.h"
+
+namespace timecache::test {
+
+// Tells a function of each call that has ended, on the call's thread.
+class EndObserver final : public CallObserver {
+ public:
+  explicit EndObserver(std::function<void(const CallRecord&)> on_end)
+      : on_end_(std::move(on_end)) {}
+
+  void OnHandled(const CallRecord& record) override { on_end_(record); }
+  void OnStarted(const Method& /*method*/) override {}
+  void OnDenied(const CallDenial& /*denial*/) override {}
+  void OnReceived(const Method& /*method*/) override {}
+  void OnSent(const Method& /*method*/) override {}
+
+ private:
+  const std::function<void(const CallRecord&)> on_end_;
+};
+
+}  // namespace timecache::test
