@@ -36,7 +36,7 @@ def _cases(bench):
 
 
 def estimate_seconds(bench):
-    return bench.pick(60, 8) + bench.repeats * bench.pick(76, 10)
+    return bench.pick(60, 8) + bench.repeats * bench.pick(98, 30)
 
 
 def _best_connections(bench):
