@@ -162,6 +162,14 @@ bool ReadTtl(absl::string_view bytes, Operation* op) {
   return true;
 }
 
+// A second condition is not plain, whichever field it is in: the generated
+// parser says what two of them mean.
+bool SetCondition(Condition condition, Operation* op) {
+  if (op->condition != Condition::kNone) return false;
+  op->condition = condition;
+  return true;
+}
+
 bool ReadCondition(WireReader* reader, Operation* op) {
   uint64_t number;
   if (!reader->Varint(&number)) return false;
@@ -169,20 +177,17 @@ bool ReadCondition(WireReader* reader, Operation* op) {
     case v1::PUT_CONDITION_UNSPECIFIED:
       return true;
     case v1::PUT_CONDITION_IF_ABSENT:
-      op->condition = Condition::kIfAbsent;
-      return true;
+      return SetCondition(Condition::kIfAbsent, op);
     case v1::PUT_CONDITION_IF_PRESENT:
-      op->condition = Condition::kIfPresent;
-      return true;
+      return SetCondition(Condition::kIfPresent, op);
     default:
       return false;
   }
 }
 
 bool ReadIfVersion(WireReader* reader, Operation* op) {
-  if (op->condition != Condition::kNone) return false;
-  op->condition = Condition::kIfVersion;
-  return reader->Varint(&op->if_version) && op->if_version != 0;
+  return SetCondition(Condition::kIfVersion, op) &&
+         reader->Varint(&op->if_version) && op->if_version != 0;
 }
 
 bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
