@@ -1,7 +1,7 @@
 // A condition variable that does not care what time of day it is.
 
-#ifndef TIMECACHED_SERVER_ENGINE_STEADY_COND_VAR_H_
-#define TIMECACHED_SERVER_ENGINE_STEADY_COND_VAR_H_
+#ifndef TIMECACHED_COMMON_STEADY_COND_VAR_H_
+#define TIMECACHED_COMMON_STEADY_COND_VAR_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -18,14 +18,18 @@ namespace timecache {
 // Thread-safe. Costs one mutex more than absl::CondVar, for a few instructions.
 class SteadyCondVar {
  public:
-  // Both may return early. `*mu` is held by the caller.
+  // All may return early. `*mu` is held by the caller.
   void Wait(absl::Mutex* mu) {
     Unlockable lock{mu};
     condition_.wait(lock);
   }
-  void WaitFor(absl::Mutex* mu, std::chrono::microseconds timeout) {
+  void WaitUntil(absl::Mutex* mu,
+                 std::chrono::steady_clock::time_point deadline) {
     Unlockable lock{mu};
-    condition_.wait_until(lock, std::chrono::steady_clock::now() + timeout);
+    condition_.wait_until(lock, deadline);
+  }
+  void WaitFor(absl::Mutex* mu, std::chrono::microseconds timeout) {
+    WaitUntil(mu, std::chrono::steady_clock::now() + timeout);
   }
 
   void Signal() { condition_.notify_one(); }
@@ -44,4 +48,4 @@ class SteadyCondVar {
 
 }  // namespace timecache
 
-#endif  // TIMECACHED_SERVER_ENGINE_STEADY_COND_VAR_H_
+#endif  // TIMECACHED_COMMON_STEADY_COND_VAR_H_
