@@ -1,0 +1,189 @@
+"""Runs the programs of client/stubs by the commands of their README, and checks what
+stubs of other languages are made from. Ends with a line such as ctest's."""
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+STUBS = os.path.join(ROOT, "client/stubs")
+ADDRESS = "127.0.0.1:7171"  # as the README has it
+# Fetching all from the registries is most of it, the first time.
+LANGUAGE_TIMEOUT_SECONDS = 1500
+START_TIMEOUT_SECONDS = 60
+
+# What has to be installed for each.
+TOOLS = {
+    "python": ["python3"],
+    "go": ["go", "protoc"],
+    "node": ["node", "npm"],
+    "java": ["javac", "mvn"],
+    "descriptors": ["python3"],
+    "pool": ["python3", "protoc", "g++"],
+    "others": ["protoc"],
+}
+
+
+def commands(language):
+    """The lines behind a $ of the language's section, continued ones in one."""
+    with open(os.path.join(STUBS, "README.md"), encoding="utf-8") as readme:
+        sections = re.split(r"^## (.+)\n", readme.read(), flags=re.M)
+    section = dict(zip(sections[1::2], sections[2::2]))[language.capitalize()]
+    block = re.search(r"```console\n(.*?)```", section, re.S).group(1)
+    return re.findall(r"^\$ ((?:.*\\\n)*.*)$", block, re.M)
+
+
+def lacking(language):
+    """Why it cannot run here; empty if it can."""
+    missing = [tool for tool in TOOLS[language] if shutil.which(tool) is None]
+    if missing:
+        return f"{', '.join(missing)} not found"
+    if "python3" in TOOLS[language] and subprocess.run(
+            ["python3", "-c", "import ensurepip, venv"], stderr=subprocess.DEVNULL,
+            check=False).returncode != 0:
+        return "python3 has no venv"
+    return ""
+
+
+def run(command, directory):
+    subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=directory, check=True,
+                   stdin=subprocess.DEVNULL, timeout=LANGUAGE_TIMEOUT_SECONDS)
+
+
+class Server:
+    """A timecached on a free port, with its defaults; ends with the block."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def __enter__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([self.program, "--listen", self.address],
+                                        stdin=subprocess.DEVNULL, stderr=self.log)
+        host, port = self.address.split(":")
+        until = time.monotonic() + START_TIMEOUT_SECONDS
+        while self.process.poll() is None and time.monotonic() < until:
+            try:
+                socket.create_connection((host, int(port)), 1).close()
+                return self
+            except OSError:
+                time.sleep(0.02)
+        self.__exit__()
+        raise RuntimeError("the server did not start")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
+
+
+class Tests:
+    def __init__(self, server, programs, build):
+        self.server = server
+        self.programs = programs
+        self.build = build
+
+    def language(self, name):
+        directory = os.path.join(self.build, name)
+        # What was fetched stays, what was generated does not.
+        shutil.rmtree(os.path.join(directory, "gen"), ignore_errors=True)
+        shutil.copytree(os.path.join(STUBS, name), directory, dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("gen", "node_modules", "target", "venv"))
+        lines = commands(name)
+        assert ADDRESS in lines[-1], f"the last command of {name} names no server"
+        run("\n".join(lines).replace(ADDRESS, self.server.address), directory)
+
+    def python(self):
+        """That of the Python program's environment, which has Google's originals."""
+        python = os.path.join(self.build, "python/venv/bin/python")
+        if not os.path.exists(python):
+            self.language("python")
+        return python
+
+    def descriptors(self, _):
+        run(f"{self.python()} -B {HERE}/descriptors.py", ROOT)
+
+    def pool(self, _):
+        """A C++ program with our descriptors and, in a shared library, Google's."""
+        directory = os.path.join(self.build, "pool")
+        originals = subprocess.run(
+            [self.python(), "-c", "import google.rpc; print(list(google.rpc.__path__)[0])"],
+            check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(originals, os.path.join(directory, "google/rpc"),
+                        ignore=shutil.ignore_patterns("*.py*", "context"))
+        proto = os.path.join(self.programs, "proto")
+        run(f"""
+            protoc -I. --cpp_out=. google/rpc/status.proto google/rpc/error_details.proto
+            g++ -std=c++20 -fPIC -shared -I. -o libgoogle_rpc.so \\
+              google/rpc/status.pb.cc google/rpc/error_details.pb.cc -lprotobuf
+            g++ -std=c++20 -I'{proto}' -o pool '{HERE}/pool.cc' \\
+              '{proto}/libtimecache_proto.a' \\
+              -Wl,--no-as-needed -L. -lgoogle_rpc -Wl,-rpath,. -lprotobuf
+            ./pool
+            """, directory)
+
+    def others(self, _):
+        """The names that protoc itself gives in other languages."""
+        wanted = {
+            "csharp": ("Timecache.cs", "namespace Timecache.V1 {"),
+            "java": ("dev/timecached/v1/PutRequest.java", "package dev.timecached.v1;"),
+            "objc": ("timecache/v1/Timecache.pbobjc.h", "TMCPutRequest"),
+            "php": ("Timecache/V1/PutRequest.php", "namespace Timecache\\V1;"),
+            "ruby": ("timecache/v1/timecache_pb.rb", "module V1"),
+        }
+        with tempfile.TemporaryDirectory() as out:
+            for language, (name, text) in wanted.items():
+                subprocess.run(["protoc", "-Iproto", f"--{language}_out={out}",
+                                "timecache/v1/timecache.proto"], cwd=ROOT, check=True)
+                with open(os.path.join(out, name), encoding="utf-8") as generated:
+                    assert text in generated.read(), f"{language}: {name} lacks {text}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", required=True, help="what CMake has built")
+    parser.add_argument("--build", required=True, help="where to work; kept, as a cache")
+    parser.add_argument("names", nargs="*", choices=[[], *TOOLS], metavar="NAME",
+                        help=f"some of {', '.join(TOOLS)}; default: all")
+    arguments = parser.parse_args()
+    passed, failed, skipped = [], [], []
+    programs = os.path.abspath(arguments.programs)
+    with Server(os.path.join(programs, "server/timecached")) as server:
+        tests = Tests(server, programs, os.path.abspath(arguments.build))
+        for name in arguments.names or TOOLS:
+            reason = lacking(name)
+            if reason:
+                skipped.append(name)
+                print(f"stubs: {name}: SKIPPED, {reason}", flush=True)
+                continue
+            print(f"stubs: {name}", flush=True)
+            start = time.monotonic()
+            try:
+                getattr(tests, name, tests.language)(name)
+                passed.append(name)
+                said = "passed"
+            except (subprocess.SubprocessError, AssertionError, OSError) as error:
+                failed.append(name)
+                said = f"FAILED, {error}"
+            print(f"stubs: {name}: {said} after {time.monotonic() - start:.0f} s", flush=True)
+    if skipped:
+        print(f"stubs: skipped, for lack of their tools: {', '.join(skipped)}")
+    ran = len(passed) + len(failed)
+    print(f"{100 * len(passed) // max(ran, 1)}% tests passed, {len(failed)} tests failed "
+          f"out of {ran}")
+    return 1 if failed or not ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
