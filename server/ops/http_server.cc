@@ -218,6 +218,8 @@ absl::Status HttpServer::Start(const std::string& address) {
   std::string host = address.substr(0, colon);
   if (!host.empty() && host.front() == '[')
     host = host.substr(1, host.size() - 2);
+  // Whatever /etc/hosts says, and without it: RFC 6761.
+  if (host == "localhost") host = "127.0.0.1";
   int port = 0;
   if (colon == std::string::npos ||
       !absl::SimpleAtoi(address.substr(colon + 1), &port)) {

@@ -46,7 +46,8 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Listens on `address`, a valid host:port. UNAVAILABLE that says why not.
+  // Listens on `address`, a valid host:port; "localhost" is 127.0.0.1.
+  // UNAVAILABLE that says why not.
   absl::Status Start(const std::string& address);
 
   // Ends all connections; `metrics` is not called any more.

@@ -21,6 +21,7 @@ namespace timecache {
 namespace {
 
 constexpr char kUnixPrefix[] = "unix:";
+constexpr char kLocalhost[] = "localhost";
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -117,10 +118,15 @@ absl::Status ListeningSocket::OpenTcp() {
   if (absl::StartsWith(host, "[")) host = host.substr(1, host.size() - 2);
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV;
+  // Without a name these are the loopback's addresses, or with AI_PASSIVE all
+  // of the machine. "localhost" is the loopback whatever /etc/hosts or a name
+  // server says (RFC 6761): plain text is allowed on it.
+  const bool is_localhost = absl::EqualsIgnoreCase(host, kLocalhost);
+  if (!is_localhost) hints.ai_flags |= AI_PASSIVE;
   addrinfo* first = nullptr;
   const int error =
-      getaddrinfo(host.empty() ? nullptr : host.c_str(),
+      getaddrinfo(is_localhost || host.empty() ? nullptr : host.c_str(),
                   address_.substr(colon + 1).c_str(), &hints, &first);
   if (error != 0) return CannotListen(address_, gai_strerror(error));
   const Addresses found(first, &freeaddrinfo);

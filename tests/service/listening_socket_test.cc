@@ -1,6 +1,7 @@
 // Addresses to listen on, and what is said of those that cannot be had.
 #include "server/service/listening_socket.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -60,6 +61,25 @@ TEST_F(ListeningSocketTest, AllAddressesOfANameShareOnePort) {
   ASSERT_TRUE(socket.ok()) << socket.status();
   EXPECT_GE(socket->fds().size(), 1u);
   ExpectRefused(socket->address(), "Address already in use");
+}
+
+// Also on a machine without /etc/hosts, or with another address in it.
+TEST_F(ListeningSocketTest, LocalhostIsTheLoopbackAndNothingElse) {
+  const auto socket = ListeningSocket::Open("LocalHost:0");
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  ASSERT_FALSE(socket->fds().empty());
+  for (const int fd : socket->fds()) {
+    sockaddr_storage bound = {};
+    socklen_t size = sizeof(bound);
+    ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size), 0);
+    if (bound.ss_family == AF_INET) {
+      const auto* address = reinterpret_cast<const sockaddr_in*>(&bound);
+      EXPECT_EQ(address->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    } else {
+      const auto* address = reinterpret_cast<const sockaddr_in6*>(&bound);
+      EXPECT_TRUE(IN6_IS_ADDR_LOOPBACK(&address->sin6_addr));
+    }
+  }
 }
 
 TEST_F(ListeningSocketTest, TwoOnOnePortAreAnError) {
