@@ -9,8 +9,8 @@ readonly work=$1/fuzz
 readonly programs=$1/tests/fuzz
 shift
 
-# At a time: a target uses at most one core, and little memory.
-readonly max_jobs=4
+# Targets at a time: each uses at most one core, and little memory.
+readonly max_jobs=${JOBS:-$(nproc)}
 # Of one input; a target that needs longer has a finding.
 readonly input_timeout_seconds=25
 readonly max_memory_mib=3072
@@ -26,6 +26,9 @@ say() { printf 'fuzz: %s\n' "$*" >&2; }
 usage() {
   cat <<HELP
 usage: ./dev fuzz [--seconds N] [--seed N] [--merge] [TARGET...]
+
+Without arguments all targets run for a minute each, one on every core (JOBS=N: N at a
+time). .ci/run gives them less.
 
   --seconds N  how long each target runs (60)
   --seed N     where chance begins: the same program does the same again, as far as the
