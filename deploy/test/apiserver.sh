@@ -161,9 +161,9 @@ versions() {
 
 apply_chart() {
   local values name
-  # The Prometheus operator's kinds are those of its own module.
+  # The operator's and cert-manager's kinds are those of their own modules.
   kubectl apply --server-side -f "$run/crds" >/dev/null
-  await "the operator's kinds" kubectl get servicemonitors,prometheusrules -A
+  await "the operator's kinds" kubectl get servicemonitors,prometheusrules,certificates -A
   for values in "$here"/values/*.yaml; do
     name=$(basename "$values" .yaml)
     kubectl create namespace "chart-$name" >/dev/null
@@ -223,18 +223,24 @@ PYTHON
   say "the same pod without its securityContext: refused, violates restricted"
 }
 
-fetch_operator_kinds() {
-  local module
+# download MODULE: prints the directory that it is in then.
+download() {
+  (cd "$run/module" && GOFLAGS=-mod=mod go mod download -json "$1") |
+    sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p'
+}
+
+fetch_custom_kinds() {
   mkdir -p "$run/crds" "$run/module"
   printf 'module fetch\n' >"$run/module/go.mod"
-  module=$(cd "$run/module" && GOFLAGS=-mod=mod go mod download -json \
-    github.com/prometheus-operator/prometheus-operator@v0.79.2 |
-    sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
-  cp "$module"/example/prometheus-operator-crd/*_{servicemonitors,prometheusrules}.yaml "$run/crds"
+  cp "$(download github.com/prometheus-operator/prometheus-operator@v0.79.2)"/example/prometheus-operator-crd/*_{servicemonitors,prometheusrules}.yaml \
+    "$run/crds"
+  # Of cert-manager's chart: its labels would be templates.
+  sed '/{{/d' "$(download github.com/cert-manager/cert-manager@v1.15.3)/deploy/crds/crd-certificates.yaml" \
+    >"$run/crds/certificates.yaml"
 }
 
 build_programs
-fetch_operator_kinds
+fetch_custom_kinds
 start_cluster
 apply_manifest
 apply_pods

@@ -1,6 +1,6 @@
 """The chart, rendered by helm ($HELM), and the manifest that is made from it.
 
-chart.py writes deploy/kubernetes.yaml.
+chart.py writes deploy/kubernetes.yaml, and the chart's copies of files.
 """
 
 import os
@@ -13,6 +13,11 @@ import yaml
 DEPLOY = pathlib.Path(__file__).resolve().parent.parent
 CHART = DEPLOY / "helm" / "timecached"
 MANIFEST = DEPLOY / "kubernetes.yaml"
+# What the chart holds copies of: a link is lost where a chart is copied or packed.
+COPIES = {
+    CHART / "files" / "alerts.yaml": DEPLOY / "prometheus" / "alerts.yaml",
+    CHART / "files" / "dashboard.json": DEPLOY / "grafana" / "timecached.json",
+}
 VALUES = DEPLOY / "test" / "values"
 KUBERNETES_VERSION = "1.31.4"
 NAMESPACE = "timecached"
@@ -22,6 +27,12 @@ HEADER = """\
 #
 #   kubectl apply -f deploy/kubernetes.yaml
 #   kubectl -n timecached port-forward service/timecached 7171
+#
+# Its image, timecached:0.1.0, is in no public registry: build deploy/Dockerfile, then load
+# it into the nodes, or push it to a registry of yours and change `image` below.
+#
+# Entries are in memory: a restart of the pod empties its maps. Namespaces of the
+# ConfigMap are there again, empty; those that were created by API are gone.
 #
 # It speaks plain text, and a NetworkPolicy lets in pods of the namespace that have the
 # label timecached.dev/client: "true". For TLS, access rules and the rest, install the
@@ -50,12 +61,12 @@ def helm(*arguments, check=True):
     )
 
 
-def template(*arguments, check=True):
+def template(*arguments, check=True, where=CHART):
     """helm template with these arguments."""
     return helm(
         "template",
         "timecached",
-        CHART,
+        where,
         "--namespace",
         NAMESPACE,
         "--kube-version",
@@ -77,4 +88,7 @@ def manifest():
 
 
 if __name__ == "__main__":
+    for copy, source in COPIES.items():
+        copy.unlink(missing_ok=True)
+        copy.write_bytes(source.read_bytes())
     MANIFEST.write_text(manifest())

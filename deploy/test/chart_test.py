@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +20,9 @@ import yaml
 HELM_TEST = "helm.sh/hook"
 PORTS = {"grpc": 7171, "http-metrics": 7172, "health": 7173}
 SECONDS_TO_SPARE = 10
-CUSTOM_GROUPS = {"monitoring.coreos.com/v1"}
+CUSTOM_GROUPS = {"monitoring.coreos.com/v1", "cert-manager.io/v1"}
+# The values files that ask for kinds of an operator.
+WITH_CUSTOM_KINDS = {"monitoring", "cert-manager"}
 
 
 def of_kind(objects, kind):
@@ -44,6 +47,15 @@ def containers(spec):
 def server_spec(objects):
     (stateful_set,) = of_kind(objects, "StatefulSet")
     return stateful_set["spec"]["template"]["spec"]
+
+
+def server_container(objects):
+    (found,) = [
+        container
+        for container in server_spec(objects)["containers"]
+        if container["name"] == "timecached"
+    ]
+    return found
 
 
 def config_text(objects):
@@ -102,15 +114,20 @@ class RenderedTest(unittest.TestCase):
         names = [(o["kind"], o["metadata"]["name"]) for o in objects]
         self.assertEqual(len(names), len(set(names)), names)
         for found in objects:
-            self.assertEqual(found["metadata"]["namespace"], chart.NAMESPACE)
+            elsewhere = found["apiVersion"] == "monitoring.coreos.com/v1"
+            self.assertEqual(
+                found["metadata"]["namespace"],
+                "monitoring" if elsewhere else chart.NAMESPACE,
+            )
 
     @of_each
     def test_pods_are_restricted(self, objects):
         for _, _, spec in pod_templates(objects):
             context = spec["securityContext"]
             self.assertIs(context["runAsNonRoot"], True)
-            self.assertGreater(context["runAsUser"], 0)
-            self.assertGreater(context["runAsGroup"], 0)
+            # Unset, it is the image's or the cluster's.
+            self.assertGreater(context.get("runAsUser", 65532), 0)
+            self.assertGreater(context.get("runAsGroup", 65532), 0)
             self.assertEqual(context["seccompProfile"], {"type": "RuntimeDefault"})
             self.assertIs(spec["automountServiceAccountToken"], False)
             for forbidden in "hostNetwork", "hostPID", "hostIPC":
@@ -119,8 +136,9 @@ class RenderedTest(unittest.TestCase):
                 self.assertNotIn("hostPath", volume)
             for container in containers(spec):
                 self.assertEqual(
-                    container["securityContext"],
+                    {"privileged": False} | container["securityContext"],
                     {
+                        "privileged": False,
                         "allowPrivilegeEscalation": False,
                         "readOnlyRootFilesystem": True,
                         "capabilities": {"drop": ["ALL"]},
@@ -135,13 +153,14 @@ class RenderedTest(unittest.TestCase):
             for container in containers(spec):
                 self.assertIn("memory", container["resources"]["limits"])
                 self.assertRegex(
-                    container["image"], r"^[a-z0-9./-]+(:[0-9.]+|@sha256:[0-9a-f]{64})$"
+                    container["image"],
+                    r"^[a-z0-9./:-]+(:[0-9.]+|@sha256:[0-9a-f]{64})$",
                 )
 
     @of_each
     def test_probes_ask_the_health_port(self, objects):
         config = yaml.safe_load(config_text(objects))
-        (container,) = server_spec(objects)["containers"]
+        container = server_container(objects)
         for probe in "startupProbe", "readinessProbe", "livenessProbe":
             port = container[probe]["grpc"]["port"]
             self.assertEqual(port, PORTS["health"])
@@ -162,7 +181,7 @@ class RenderedTest(unittest.TestCase):
 
     @of_each
     def test_ports_are_the_configuration_s(self, objects):
-        (container,) = server_spec(objects)["containers"]
+        container = server_container(objects)
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         self.assertEqual(ports, PORTS)
         config = yaml.safe_load(config_text(objects))
@@ -224,7 +243,7 @@ class RenderedTest(unittest.TestCase):
             for container in containers(spec):
                 for mount in container.get("volumeMounts", []):
                     self.assertIn(mount["name"], volumes | claims)
-                    if mount["name"] not in claims | {"extra"}:
+                    if mount["name"] not in {"data", "extra"}:
                         self.assertIs(mount["readOnly"], True)
                         # A subPath never sees a rotated Secret.
                         self.assertNotIn("subPath", mount)
@@ -238,7 +257,7 @@ class RenderedTest(unittest.TestCase):
 
     @of_each
     def test_files_that_the_configuration_names_are_mounted(self, objects):
-        (container,) = server_spec(objects)["containers"]
+        container = server_container(objects)
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
         self.assertIn(os.path.dirname(container["args"][1]), mounts)
         for path in files_of(yaml.safe_load(config_text(objects))):
@@ -269,10 +288,338 @@ class RenderedTest(unittest.TestCase):
     def test_nothing_of_the_operator_s_unless_asked(self):
         for name, objects in self.rendered.items():
             groups = {found["apiVersion"] for found in objects}
-            self.assertEqual(bool(groups & CUSTOM_GROUPS), name == "monitoring", name)
+            self.assertEqual(
+                bool(groups & CUSTOM_GROUPS), name in WITH_CUSTOM_KINDS, name
+            )
+
+
+class OptionsTest(unittest.TestCase):
+    """What each option of the values makes of the objects."""
+
+    @staticmethod
+    def of_values(name):
+        return chart.render("--values", chart.VALUES / f"{name}.yaml")
+
+    @staticmethod
+    def rendered(*settings):
+        return chart.render(*(a for setting in settings for a in ("--set", setting)))
+
+    def client_service(self, objects):
+        (service,) = [
+            found
+            for found in of_kind(objects, "Service")
+            if found["spec"].get("clusterIP") != "None"
+        ]
+        return service
+
+    def test_the_image_s_registry_is_said_once_for_all(self):
+        for settings, image in [
+            ((), "timecached:0.1.0"),
+            (("image.registry=r.example:5000/a",), "r.example:5000/a/timecached:0.1.0"),
+            (("global.imageRegistry=g.example",), "g.example/timecached:0.1.0"),
+            (
+                ("global.imageRegistry=g.example", "image.registry=r.example"),
+                "r.example/timecached:0.1.0",
+            ),
+            (("image.registry=r.example", "image.tag=0.2"), "r.example/timecached:0.2"),
+        ]:
+            for name, _, spec in pod_templates(self.rendered(*settings)):
+                for container in containers(spec):
+                    self.assertEqual(container["image"], image, name)
+
+    def test_the_pull_policy_is_that_of_all_containers(self):
+        for _, _, spec in pod_templates(self.rendered("image.pullPolicy=Never")):
+            for container in containers(spec):
+                self.assertEqual(container["imagePullPolicy"], "Never")
+
+    def test_users_can_be_left_to_the_cluster(self):
+        for _, _, spec in pod_templates(self.of_values("openshift")):
+            self.assertEqual(
+                spec["securityContext"],
+                {
+                    "runAsNonRoot": True,
+                    "fsGroupChangePolicy": "OnRootMismatch",
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+            )
+
+    def test_users_can_be_chosen(self):
+        objects = self.rendered(
+            "podSecurityContext.runAsUser=1001",
+            "podSecurityContext.fsGroup=2002",
+            "containerSecurityContext.readOnlyRootFilesystem=false",
+        )
+        for _, _, spec in pod_templates(objects):
+            self.assertEqual(spec["securityContext"]["runAsUser"], 1001)
+            self.assertEqual(spec["securityContext"]["runAsGroup"], 65532)
+            self.assertEqual(spec["securityContext"]["fsGroup"], 2002)
+            for container in containers(spec):
+                context = container["securityContext"]
+                self.assertIs(context["readOnlyRootFilesystem"], False)
+                self.assertEqual(context["capabilities"], {"drop": ["ALL"]})
+
+    def test_a_claim_that_is_there_is_mounted_in_place_of_one_s_own(self):
+        objects = self.of_values("openshift")
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        self.assertNotIn("volumeClaimTemplates", stateful_set["spec"])
+        self.assertIn(
+            {
+                "name": "data",
+                "persistentVolumeClaim": {"claimName": "timecached-data"},
+            },
+            server_spec(objects)["volumes"],
+        )
+        self.assertIn(
+            {"name": "data", "mountPath": "/var/lib/timecached"},
+            server_container(objects)["volumeMounts"],
+        )
+
+    def test_claims_have_annotations(self):
+        objects = self.rendered("persistence.enabled=true", "persistence.annotations.a=b")
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        (claim,) = stateful_set["spec"]["volumeClaimTemplates"]
+        self.assertEqual(claim["metadata"]["annotations"], {"a": "b"})
+
+    def test_containers_run_beside_the_server_and_before_it(self):
+        spec = server_spec(self.of_values("extra"))
+        self.assertEqual([c["name"] for c in spec["initContainers"]], ["before"])
+        self.assertEqual([c["name"] for c in spec["containers"]], ["timecached", "beside"])
+
+    def test_flags_and_variables_reach_the_server(self):
+        container = server_container(self.of_values("extra"))
+        self.assertEqual(
+            container["args"],
+            [
+                "--config",
+                "/etc/timecached/config/timecached.yaml",
+                "--log-level",
+                "debug",
+            ],
+        )
+        self.assertEqual(
+            container["envFrom"], [{"secretRef": {"name": "variables", "optional": True}}]
+        )
+
+    def test_the_flags_of_the_example_are_the_server_s(self):
+        text = config_text(self.of_values("extra"))
+        result = check_config(text, *server_container(self.of_values("extra"))["args"][2:])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("level: debug", result.stdout)
+
+    def test_the_update_strategy_can_be_chosen(self):
+        for objects, strategy in [
+            (chart.render(), "RollingUpdate"),
+            (self.of_values("openshift"), "OnDelete"),
+        ]:
+            (stateful_set,) = of_kind(objects, "StatefulSet")
+            self.assertEqual(stateful_set["spec"]["updateStrategy"], {"type": strategy})
+
+    def test_the_service_of_a_load_balancer_has_its_fields(self):
+        service = self.client_service(self.of_values("cert-manager"))
+        self.assertEqual(service["metadata"]["labels"]["example.com/tier"], "front")
+        spec = service["spec"]
+        del spec["selector"], spec["ports"]
+        self.assertEqual(
+            spec,
+            {
+                "type": "LoadBalancer",
+                "loadBalancerIP": "192.0.2.7",
+                "loadBalancerClass": "example.com/internal",
+                "loadBalancerSourceRanges": ["198.51.100.0/24"],
+                "allocateLoadBalancerNodePorts": False,
+                "externalTrafficPolicy": "Local",
+                "internalTrafficPolicy": "Local",
+                "ipFamilyPolicy": "PreferDualStack",
+                "ipFamilies": ["IPv4", "IPv6"],
+                "externalIPs": ["192.0.2.8"],
+            },
+        )
+
+    def test_a_node_port_can_be_chosen(self):
+        (port,) = self.client_service(self.of_values("extra"))["spec"]["ports"]
+        self.assertEqual(port["nodePort"], 31717)
+
+    def test_the_headless_service_has_annotations(self):
+        (headless,) = [
+            service
+            for service in of_kind(self.of_values("cert-manager"), "Service")
+            if service["spec"].get("clusterIP") == "None"
+        ]
+        self.assertEqual(headless["metadata"]["annotations"], {"example.com/dns": "none"})
+
+    def test_common_labels_and_annotations_are_on_everything_but_selectors(self):
+        objects = self.of_values("extra")
+        everything = [found["metadata"] for found in objects]
+        everything += [metadata for _, metadata, _ in pod_templates(objects)]
+        for metadata in everything:
+            self.assertEqual(metadata["labels"]["example.com/cost-center"], "42")
+            self.assertIn("example.com/owner", metadata["annotations"])
+            # The selectors' labels are not to be changed.
+            self.assertRegex(
+                metadata["labels"]["app.kubernetes.io/name"], "^timecached(-test)?$"
+            )
+        for kind in "StatefulSet", "PodDisruptionBudget":
+            (found,) = of_kind(objects, kind)
+            self.assertEqual(len(found["spec"]["selector"]["matchLabels"]), 2)
+        # What is said of one object wins.
+        annotations = self.client_service(objects)["metadata"]["annotations"]
+        self.assertEqual(annotations["example.com/owner"], "front")
+
+    def test_a_config_map_that_is_there_takes_the_place_of_the_chart_s(self):
+        objects = self.rendered("existingConfigMap=mine")
+        self.assertEqual(of_kind(objects, "ConfigMap"), [])
+        self.assertIn(
+            {"name": "config", "configMap": {"name": "mine"}},
+            server_spec(objects)["volumes"],
+        )
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        self.assertNotIn("annotations", stateful_set["spec"]["template"]["metadata"])
+
+    def test_choices_that_do_not_go_together_are_refused_with_any_config_map(self):
+        result = chart.template(
+            "--set", "existingConfigMap=mine", "--set", "tls.enabled=true", check=False
+        )
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("tls.enabled needs tls.secretName", result.stderr)
+
+    def test_cert_manager_makes_the_secret_that_the_server_reads(self):
+        objects = self.of_values("cert-manager")
+        (certificate,) = of_kind(objects, "Certificate")
+        spec = certificate["spec"]
+        (volume,) = [
+            volume for volume in server_spec(objects)["volumes"] if volume["name"] == "tls"
+        ]
+        self.assertEqual(volume["secret"]["secretName"], spec["secretName"])
+        self.assertEqual(
+            spec["issuerRef"],
+            {"name": "letters", "kind": "ClusterIssuer", "group": "cert-manager.io"},
+        )
+        self.assertEqual(spec["privateKey"]["rotationPolicy"], "Always")
+        self.assertEqual((spec["duration"], spec["renewBefore"]), ("2160h", "360h"))
+        self.assertLessEqual({"127.0.0.1", "192.0.2.7"}, set(spec["ipAddresses"]))
+        self.assertLessEqual(
+            {
+                "cache.example",
+                "localhost",
+                "timecached",
+                "timecached.timecached.svc",
+                "timecached.timecached.svc.cluster.local",
+                "*.timecached-headless.timecached.svc.cluster.local",
+            },
+            set(spec["dnsNames"]),
+        )
+
+    def test_the_certificate_s_secret_can_be_named(self):
+        objects = self.rendered(
+            "tls.enabled=true",
+            "tls.certManager.enabled=true",
+            "tls.certManager.issuerRef.name=a",
+            "tls.secretName=mine",
+        )
+        (certificate,) = of_kind(objects, "Certificate")
+        self.assertEqual(certificate["spec"]["secretName"], "mine")
+
+    def test_the_monitor_relabels(self):
+        (monitor,) = of_kind(self.of_values("monitoring"), "ServiceMonitor")
+        spec = monitor["spec"]
+        (endpoint,) = spec["endpoints"]
+        self.assertEqual(endpoint["relabelings"][0]["targetLabel"], "node")
+        self.assertEqual(endpoint["metricRelabelings"][0]["action"], "drop")
+        self.assertIs(endpoint["honorLabels"], True)
+        self.assertEqual(spec["targetLabels"], ["app.kubernetes.io/version"])
+        # From another namespace it must say where the service is.
+        self.assertEqual(spec["namespaceSelector"], {"matchNames": [chart.NAMESPACE]})
+        self.assertEqual(
+            monitor["metadata"]["annotations"], {"example.com/owner": "cache"}
+        )
+
+
+class NotesTest(unittest.TestCase):
+    """What helm says after an installation, and whether its commands can be run."""
+
+    def notes(self, *settings):
+        """helm shows them to a cluster only: here they are a template as the others."""
+        with tempfile.TemporaryDirectory() as directory:
+            copy = pathlib.Path(directory) / "timecached"
+            shutil.copytree(chart.CHART, copy)
+            notes = copy / "templates" / "NOTES.txt"
+            text = notes.read_text()
+            notes.unlink()
+            (copy / "templates" / "_notes.tpl").write_text(
+                '{{ define "notes" }}' + text + "{{ end }}"
+            )
+            (copy / "templates" / "notes.yaml").write_text(
+                'notes: {{ include "notes" . | toJson }}'
+            )
+            arguments = [a for setting in settings for a in ("--set", setting)]
+            shown = ["--show-only", "templates/notes.yaml"]
+            return yaml.safe_load(
+                chart.template(*shown, *arguments, where=copy).stdout
+            )["notes"]
+
+    def test_they_say_what_a_restart_keeps(self):
+        notes = self.notes()
+        self.assertIn("config.namespaces are there again, empty", notes)
+        self.assertIn("created by API\nare gone", notes)
+        self.assertIn("the ConfigMap mine are there", self.notes("existingConfigMap=mine"))
+
+    def test_they_say_where_the_image_comes_from(self):
+        notes = self.notes()
+        self.assertIn("timecached:0.1.0 (pullPolicy IfNotPresent)", notes)
+        self.assertIn("No public registry has it", notes)
+        notes = self.notes("image.registry=r.example", "image.pullPolicy=Always")
+        self.assertIn("r.example/timecached:0.1.0 (pullPolicy Always)", notes)
+        self.assertNotIn("No public registry", notes)
+
+    def test_commands_name_what_the_chart_makes(self):
+        notes = self.notes("restartOnConfigChange=false")
+        objects = chart.render()
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        pod = f"{stateful_set['metadata']['name']}-0"
+        commands = re.findall(
+            r"^  ((?:kubectl|helm) (?:.*\\\n)*.*)$", notes, re.MULTILINE
+        )
+        self.assertEqual(len(commands), 4, notes)
+        for command in commands:
+            words = shlex.split(command)
+            self.assertEqual(words[1:3], ["-n", chart.NAMESPACE], command)
+            if words[3] in ("exec", "debug"):
+                self.assertEqual(words[4], pod)
+        debug = shlex.split(commands[3])
+        self.assertIn(f"--target={server_container(objects)['name']}", debug)
+        label = shlex.split(commands[0])[-1]
+        (policy,) = of_kind(objects, "NetworkPolicy")
+        self.assertIn(
+            {"podSelector": {"matchLabels": dict([label.split("=")])}},
+            policy["spec"]["ingress"][0]["from"],
+        )
+
+    def test_what_runs_in_the_pod_runs_here(self):
+        (command,) = re.findall(r"-- (timecachectl .*)$", self.notes(), re.MULTILINE)
+        program, *arguments = shlex.split(command)
+        address = arguments[arguments.index("--address") + 1]
+        config = yaml.safe_load(config_text(chart.render()))
+        self.assertEqual(address.split(":")[1], config["health_address"].split(":")[1])
+        health = check_health(program, arguments)
+        self.assertEqual(health.stdout, "SERVING\n", health.stderr)
 
 
 class DefaultTest(unittest.TestCase):
+    def test_the_chart_holds_no_links(self):
+        self.assertEqual(
+            [path for path in chart.CHART.rglob("*") if path.is_symlink()], []
+        )
+
+    def test_the_chart_s_copies_are_their_sources(self):
+        files = set((chart.CHART / "files").iterdir())
+        self.assertEqual(files, set(chart.COPIES))
+        for copy, source in chart.COPIES.items():
+            self.assertEqual(
+                copy.read_bytes(),
+                source.read_bytes(),
+                f"{copy.name} is not {source}: ./dev deploy",
+            )
+
     def test_the_manifest_is_what_the_chart_renders(self):
         self.assertEqual(
             chart.MANIFEST.read_text(),
@@ -337,6 +684,22 @@ class RefusalTest(unittest.TestCase):
         self.refused("needs service.enabled=false", "replicaCount=2")
         self.refused("resources.limits", "resources.limits.memory=null")
         self.refused("cannot be guarded", "config.debug.channelz=true")
+        self.refused("needs tls.enabled=true", "tls.certManager.enabled=true")
+        self.refused(
+            "needs tls.certManager.issuerRef.name",
+            "tls.enabled=true",
+            "tls.certManager.enabled=true",
+        )
+        self.refused(
+            "for replicaCount=1",
+            "replicaCount=2",
+            "service.enabled=false",
+            "persistence.enabled=true",
+            "persistence.existingClaim=a",
+        )
+        self.refused("needs persistence.enabled", "persistence.existingClaim=a")
+        self.refused("need service.type=NodePort", "service.nodePort=30000")
+        self.refused("need service.type=LoadBalancer", "service.loadBalancerIP=192.0.2.1")
 
     def test_the_schema_knows_the_configuration_s_fields(self):
         schema = json.loads((chart.CHART / "values.schema.json").read_text())
@@ -381,6 +744,14 @@ class RefusalTest(unittest.TestCase):
         self.refused("memory", "resources.limits.memory=lots")
         self.refused("periodSeconds", "probes.liveness.periodSeconds=0")
         self.refused("interval", "serviceMonitor.interval=often")
+        self.refused("image.registry", "image.registry=https://r.example")
+        self.refused("externalTrafficPolicy", "service.externalTrafficPolicy=Near")
+        self.refused("nodePort", "service.nodePort=70000")
+        self.refused("updateStrategy.type", "updateStrategy.type=Recreate")
+        self.refused("existingConfigMap", "existingConfigMap=Upper")
+        self.refused("duration", "tls.certManager.duration=90d")
+        self.refused(unknown, "tls.certManager.issuer=x")
+        self.refused(unknown, "service.loadBalancerIp=x")
 
 
 class ImageTest(unittest.TestCase):
@@ -454,7 +825,34 @@ rules:
 """
 
 
-def check_config(text):
+def check_health(program, arguments):
+    """A probe of the chart's, of a server that listens elsewhere."""
+    with tempfile.TemporaryDirectory() as directory:
+        address = f"unix:{directory}/health"
+        config = pathlib.Path(directory) / "timecached.yaml"
+        config.write_text(
+            f"listeners:\n  - address: unix:{directory}/socket\n"
+            f"health_address: {address}\n"
+        )
+        server = subprocess.Popen(
+            [os.environ["TIMECACHED"], "--config", config], stderr=subprocess.PIPE
+        )
+        try:
+            while b"server_started" not in server.stderr.readline():
+                assert server.poll() is None
+            where = arguments.index("--address") + 1
+            client = pathlib.Path(os.environ["TIMECACHED"]).parent.parent / "client/cli"
+            return subprocess.run(
+                [client / program, *arguments[:where], address, *arguments[where + 1 :]],
+                capture_output=True,
+                text=True,
+            )
+        finally:
+            server.terminate()
+            server.communicate()
+
+
+def check_config(text, *flags):
     """timecached --check-config, with files in the place of the Secrets'."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory)
@@ -472,7 +870,7 @@ def check_config(text):
         config = path / "timecached.yaml"
         config.write_text(text.replace("/etc/timecached/", f"{directory}/"))
         return subprocess.run(
-            [os.environ["TIMECACHED"], "--config", config, "--check-config"],
+            [os.environ["TIMECACHED"], "--config", config, "--check-config", *flags],
             capture_output=True,
             text=True,
         )

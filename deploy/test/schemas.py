@@ -1,7 +1,7 @@
 """Writes the JSON schemas that kubeconform needs: schemas.py DIRECTORY MODULES.
 
 MODULES is Go's module cache. Kubernetes' own OpenAPI files are in the module
-k8s.io/kubernetes, the Prometheus operator's in its own: their $refs are resolved,
+k8s.io/kubernetes, the Prometheus operator's and cert-manager's in their own: their $refs are resolved,
 and fields that they do not name are refused, at every depth. A schema's file is
 named as kubeconform looks for it: statefulset-apps-v1.json.
 """
@@ -24,7 +24,12 @@ GROUPS = [
     "apis__networking.k8s.io__v1",
     "apis__policy__v1",
 ]
-CUSTOM_KINDS = ["servicemonitors", "prometheusrules"]
+CERT_MANAGER = "github.com/cert-manager/cert-manager@v1.15.3/deploy/crds"
+CUSTOM_KINDS = [
+    f"{OPERATOR}/monitoring.coreos.com_servicemonitors.yaml",
+    f"{OPERATOR}/monitoring.coreos.com_prometheusrules.yaml",
+    f"{CERT_MANAGER}/crd-certificates.yaml",
+]
 KINDS_KEY = "x-kubernetes-group-version-kind"
 
 
@@ -79,9 +84,8 @@ def kubernetes_schemas(modules):
 
 
 def custom_schemas(modules):
-    for plural in CUSTOM_KINDS:
-        path = modules / OPERATOR / f"monitoring.coreos.com_{plural}.yaml"
-        with open(path) as file:
+    for path in CUSTOM_KINDS:
+        with open(modules / path) as file:
             spec = yaml.safe_load(file)["spec"]
         for version in spec["versions"]:
             name = file_name(spec["names"]["kind"], spec["group"], version["name"])

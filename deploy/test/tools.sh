@@ -14,6 +14,7 @@ readonly programs=(
 readonly schema_modules=(
   k8s.io/kubernetes@v1.31.4
   github.com/prometheus-operator/prometheus-operator@v0.79.2
+  github.com/cert-manager/cert-manager@v1.15.3
 )
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

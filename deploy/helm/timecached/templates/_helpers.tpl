@@ -28,14 +28,39 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/* metadata's labels and annotations: include (list $ LABELS ANNOTATIONS), where the
+later ones win over the common ones, and none over the chart's own labels. */}}
+{{- define "timecached.metadata" -}}
+{{- $root := index . 0 -}}
+{{- $own := include "timecached.labels" $root | fromYaml -}}
+labels:
+  {{- merge (dict) $own (index . 1) $root.Values.commonLabels | toYaml | nindent 2 }}
+{{- with merge (dict) (index . 2) $root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{- define "timecached.image" -}}
+{{- $registry := default (dig "imageRegistry" "" (default (dict) .Values.global)) .Values.image.registry -}}
 {{- with .Values.image -}}
+{{- with $registry }}{{ trimSuffix "/" . }}/{{ end -}}
 {{- if .digest -}}
 {{ .repository }}@{{ .digest }}
 {{- else -}}
 {{ .repository }}:{{ default $.Chart.AppVersion .tag }}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The ConfigMap and the Secret that the pod mounts. */}}
+{{- define "timecached.configMapName" -}}
+{{- default (include "timecached.fullname" .) .Values.existingConfigMap -}}
+{{- end -}}
+
+{{- define "timecached.tlsSecretName" -}}
+{{- $made := ternary (printf "%s-tls" (include "timecached.fullname" .)) "" .Values.tls.certManager.enabled -}}
+{{- default $made .Values.tls.secretName -}}
 {{- end -}}
 
 {{- define "timecached.serviceAccountName" -}}
@@ -46,22 +71,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* A container's securityContext, as pod security "restricted" wants it. */}}
-{{- define "timecached.containerSecurityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: ["ALL"]
+{{/* A dictionary as YAML, without what is null: unset with --set field=null. */}}
+{{- define "timecached.withoutNulls" -}}
+{{- $set := dict -}}
+{{- range $name, $value := . -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- $_ := set $set $name $value -}}
 {{- end -}}
-
-{{- define "timecached.podSecurityContext" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
+{{- end -}}
+{{- toYaml $set -}}
 {{- end -}}
 
 {{/* timecached.yaml. */}}
@@ -103,8 +121,14 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{/* What no schema can say: choices that do not go together. */}}
 {{- define "timecached.check" -}}
 {{- with .Values -}}
-{{- if and .tls.enabled (not .tls.secretName) -}}
-{{- fail "tls.enabled needs tls.secretName, a Secret of the type kubernetes.io/tls" -}}
+{{- if and .tls.enabled (not .tls.secretName) (not .tls.certManager.enabled) -}}
+{{- fail "tls.enabled needs tls.secretName, a Secret of the type kubernetes.io/tls, or tls.certManager.enabled=true" -}}
+{{- end -}}
+{{- if and .tls.certManager.enabled (not .tls.enabled) -}}
+{{- fail "tls.certManager.enabled needs tls.enabled=true" -}}
+{{- end -}}
+{{- if and .tls.certManager.enabled (not .tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.enabled needs tls.certManager.issuerRef.name, an Issuer or ClusterIssuer" -}}
 {{- end -}}
 {{- if not .tls.enabled -}}
 {{- if not .tls.allowPlaintext -}}
@@ -122,6 +146,20 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- end -}}
 {{- if and (gt (int .replicaCount) 1) .service.enabled -}}
 {{- fail "replicaCount above 1 needs service.enabled=false: each pod holds other entries, so that clients must choose the pod by its name" -}}
+{{- end -}}
+{{- if and .persistence.existingClaim (gt (int .replicaCount) 1) -}}
+{{- fail "persistence.existingClaim is one volume, for replicaCount=1" -}}
+{{- end -}}
+{{- if and .persistence.existingClaim (not .persistence.enabled) -}}
+{{- fail "persistence.existingClaim needs persistence.enabled=true" -}}
+{{- end -}}
+{{- with .service -}}
+{{- if and (eq .type "ClusterIP") (or .nodePort .externalTrafficPolicy) -}}
+{{- fail "service.nodePort and service.externalTrafficPolicy need service.type=NodePort or LoadBalancer" -}}
+{{- end -}}
+{{- if and (ne .type "LoadBalancer") (or .loadBalancerIP .loadBalancerClass .loadBalancerSourceRanges (kindIs "bool" .allocateLoadBalancerNodePorts)) -}}
+{{- fail "service.loadBalancerIP, loadBalancerClass, loadBalancerSourceRanges and allocateLoadBalancerNodePorts need service.type=LoadBalancer" -}}
+{{- end -}}
 {{- end -}}
 {{- if not (dig "limits" "memory" "" .resources) -}}
 {{- fail "resources.limits.memory is needed: without it the server takes the node's memory for its own" -}}
