@@ -414,6 +414,20 @@ class OptionsTest(unittest.TestCase):
             (stateful_set,) = of_kind(objects, "StatefulSet")
             self.assertEqual(stateful_set["spec"]["updateStrategy"], {"type": strategy})
 
+    def test_the_readme_s_installation_renders_what_it_is_for(self):
+        readme = (chart.DEPLOY.parent / "README.md").read_text()
+        (command,) = re.findall(r"^\$ (helm install (?:.*\\\n)*.*)$", readme, re.M)
+        words = shlex.split(command)
+        self.assertEqual(words[2:4], ["timecached", "deploy/helm/timecached"])
+        settings = [a for a, flag in zip(words[1:], words) if flag == "--set"]
+        self.assertGreaterEqual(len(settings), 4)
+        objects = self.rendered(*settings)
+        self.assertEqual(
+            server_container(objects)["image"],
+            "registry.example/team/timecached:0.1.0",
+        )
+        self.assertIn("tls.crt", config_text(objects))
+
     def test_the_service_of_a_load_balancer_has_its_fields(self):
         service = self.client_service(self.of_values("cert-manager"))
         self.assertEqual(service["metadata"]["labels"]["example.com/tier"], "front")

@@ -19,9 +19,10 @@ class ListeningSocket {
   static constexpr int kBacklog = 4096;
 
   // Listens on host:port, [IPv6]:port (port 0 takes a free one) or unix:/path,
-  // whose socket a server that is gone may have left there. The host "localhost"
-  // is the loopback on every machine; other names are resolved. UNAVAILABLE that
-  // says why it cannot: also where another socket listens there.
+  // whose socket a server that is gone may have left there. The host
+  // "localhost" is the loopback on every machine; other names are resolved.
+  // UNAVAILABLE that says why it cannot: also where another socket listens
+  // there.
   static absl::StatusOr<ListeningSocket> Open(const std::string& address);
 
   ListeningSocket(ListeningSocket&& other) noexcept;
