@@ -16,9 +16,42 @@ namespace {
 
 using Row = std::vector<std::string>;
 
+constexpr size_t kGap = 2;  // Between columns.
+// Shorter than this no name is cut.
+constexpr size_t kMinNameColumns = 12;
+
+// Leaves out columns at the right, so that none is cut in two; before that,
+// cuts names, as long as the first `kept` columns need it.
+void FitColumns(std::vector<Row>& table, std::vector<size_t>& widths,
+                size_t columns, size_t kept) {
+  size_t numbers = 0;
+  for (size_t i = 1; i < std::min(kept, widths.size()); ++i) {
+    numbers += kGap + widths[i];
+  }
+  const size_t for_name =
+      std::max(columns - std::min(columns, numbers), kMinNameColumns);
+  if (widths[0] > for_name) {
+    widths[0] = for_name;
+    for (Row& row : table) {
+      if (row[0].size() <= for_name) continue;
+      row[0].resize(for_name - 1);
+      row[0] += '~';
+    }
+  }
+  size_t sum = widths[0];
+  size_t fits = 1;
+  while (fits < widths.size() && sum + kGap + widths[fits] <= columns) {
+    sum += kGap + widths[fits++];
+  }
+  widths.resize(fits);
+  for (Row& row : table) row.resize(fits);
+}
+
 // Columns as wide as their widest cell; the first is left-aligned, the others,
-// numbers, right. One that would pass `rows` lines says what it leaves out.
-std::string Table(std::vector<Row> table, int rows) {
+// numbers, right. One that would pass `rows` lines says what it leaves out, one
+// that would pass `columns` leaves out whole ones, the first `kept` last.
+std::string Table(std::vector<Row> table, int rows, size_t columns,
+                  size_t kept) {
   const auto fits = static_cast<size_t>(std::max(rows, 2));
   const size_t left_out = table.size() > fits ? table.size() - fits + 1 : 0;
   table.resize(table.size() - left_out);
@@ -28,6 +61,7 @@ std::string Table(std::vector<Row> table, int rows) {
       widths[i] = std::max(widths[i], row[i].size());
     }
   }
+  FitColumns(table, widths, columns, kept);
   std::vector<std::string> lines;
   for (const Row& row : table) {
     std::string line = absl::StrFormat("%-*s", widths[0], row[0]);
@@ -58,44 +92,57 @@ std::string AgeText(absl::Duration age) {
   return DurationText(absl::Trunc(age, unit));
 }
 
-std::string HeaderText(const std::string& address, const ServerSample& sample) {
-  const v1::GetServerResponse& s = sample.server;
-  std::string text =
-      absl::StrCat("timecached ", s.version(), " at ", address, ": ",
-                   s.draining() ? "draining" : "serving", ", up ",
-                   AgeText(FromProto(s.now()) - FromProto(s.start_time())),
-                   "\n", Use("namespaces", s.namespaces(), CountText), "   ",
-                   Use("entries", s.entries(), CountText), "   ",
-                   Use("bytes", s.bytes(), SizeText), "   ",
-                   Use("watchers", s.watchers(), CountText));
-  if (s.has_memory_bytes()) {
-    absl::StrAppend(&text, "   ", Use("memory", s.memory_bytes(), SizeText));
-  }
-  if (s.has_connections()) {
-    absl::StrAppend(&text, "   ",
-                    Use("connections", s.connections(), CountText));
+// The parts in as few lines as they fit into.
+std::string Wrap(const std::vector<std::string>& parts, size_t columns) {
+  constexpr char kBetween[] = "   ";
+  std::string text;
+  size_t line = 0;
+  for (const std::string& part : parts) {
+    const bool fits = line + sizeof(kBetween) - 1 + part.size() <= columns;
+    if (!text.empty()) text += fits ? kBetween : "\n";
+    line = text.empty() || !fits ? part.size()
+                                 : line + sizeof(kBetween) - 1 + part.size();
+    text += part;
   }
   return text;
 }
 
+std::string HeaderText(const std::string& address, const ServerSample& sample,
+                       size_t columns) {
+  const v1::GetServerResponse& s = sample.server;
+  std::vector<std::string> uses = {Use("namespaces", s.namespaces(), CountText),
+                                   Use("entries", s.entries(), CountText),
+                                   Use("bytes", s.bytes(), SizeText),
+                                   Use("watchers", s.watchers(), CountText)};
+  if (s.has_memory_bytes()) {
+    uses.push_back(Use("memory", s.memory_bytes(), SizeText));
+  }
+  if (s.has_connections()) {
+    uses.push_back(Use("connections", s.connections(), CountText));
+  }
+  return absl::StrCat("timecached ", s.version(), " at ", address, ": ",
+                      s.draining() ? "draining" : "serving", ", up ",
+                      AgeText(FromProto(s.now()) - FromProto(s.start_time())),
+                      "\n", Wrap(uses, columns));
+}
+
 Row NamespaceRow(const v1::Namespace& ns, const Rates* rates) {
   const v1::NamespaceStatistics& s = ns.statistics();
-  Row row = {ns.name(),
-             DurationText(FromProto(ns.options().ttl())),
-             CountText(s.entries()),
-             SizeText(s.bytes()),
-             CountText(s.live_buckets()),
-             CountText(s.watchers()),
-             CountText(s.expired() + s.evicted() + s.rotated()),
-             absl::StrCat(DurationText(FromProto(s.lateness_p99())), "/",
-                          DurationText(FromProto(ns.bucket_width()))),
-             CountText(s.bound_violations())};
+  Row row = {ns.name()};
   if (rates != nullptr) {
     for (const double rate :
          {rates->puts, rates->hits, rates->misses, rates->deaths}) {
       row.push_back(RateText(rate));
     }
   }
+  row.insert(row.end(),
+             {CountText(s.entries()), SizeText(s.bytes()),
+              absl::StrCat(DurationText(FromProto(s.lateness_p99())), "/",
+                           DurationText(FromProto(ns.bucket_width()))),
+              CountText(s.bound_violations()), CountText(s.watchers()),
+              CountText(s.live_buckets()),
+              CountText(s.expired() + s.evicted() + s.rotated()),
+              DurationText(FromProto(ns.options().ttl()))});
   return row;
 }
 
@@ -110,13 +157,14 @@ std::vector<Row> NamespaceRows(const ServerSample& sample,
                    [](const auto& a, const auto& b) {
                      return a.second.operations() > b.second.operations();
                    });
-  std::vector<Row> table = {{"NAMESPACE", "TTL", "ENTRIES", "BYTES", "BUCKETS",
-                             "WATCHERS", "DIED", "LATE/BOUND", "VIOLATIONS"}};
+  // The most telling ones first: the last ones go where the screen is narrow.
+  Row names = {"NAMESPACE"};
   if (before != nullptr) {
-    for (const char* name : {"PUT/S", "HIT/S", "MISS/S", "DIED/S"}) {
-      table[0].push_back(name);
-    }
+    names.insert(names.end(), {"PUT/S", "HIT/S", "MISS/S", "DIED/S"});
   }
+  names.insert(names.end(), {"ENTRIES", "BYTES", "LATE/BOUND", "VIOLATIONS",
+                             "WATCHERS", "BUCKETS", "DIED", "TTL"});
+  std::vector<Row> table = {std::move(names)};
   for (const auto& [ns, rates] : order) {
     table.push_back(NamespaceRow(*ns, before == nullptr ? nullptr : &rates));
   }
@@ -143,22 +191,27 @@ Json UseJson(const v1::LimitUse& use) {
 }  // namespace
 
 std::string ServerText(const std::string& address, const ServerSample& sample,
-                       const ServerSample* before, int rows) {
-  std::string text = HeaderText(address, sample);
-  // The two lines above, and an empty one before each table.
-  int left = rows - 3;
+                       const ServerSample* before, int rows, int columns) {
+  const auto width = static_cast<size_t>(std::max(columns, 1));
+  std::string text = HeaderText(address, sample, width);
+  // The lines above, and an empty one before each table.
+  int left = rows - 2 - static_cast<int>(std::ranges::count(text, '\n'));
+  // Names with rates, and of groups with what waits.
+  constexpr size_t kKept = 5;
   std::vector<Row> namespaces = NamespaceRows(sample, before);
   if (sample.groups.empty()) {
-    return absl::StrCat(text, "\n\n", Table(std::move(namespaces), left));
+    return absl::StrCat(text, "\n\n",
+                        Table(std::move(namespaces), left, width, kKept));
   }
   // Namespaces get what groups leave, and at least half.
   std::vector<Row> groups = GroupRows(sample);
   left -= 1;
   const int for_groups =
       std::min(static_cast<int>(groups.size()), std::max(left / 2, 2));
-  return absl::StrCat(text, "\n\n",
-                      Table(std::move(namespaces), left - for_groups), "\n\n",
-                      Table(std::move(groups), for_groups));
+  return absl::StrCat(
+      text, "\n\n",
+      Table(std::move(namespaces), left - for_groups, width, kKept), "\n\n",
+      Table(std::move(groups), for_groups, width, kKept));
 }
 
 Json ServerJson(const std::string& address, const ServerSample& sample,

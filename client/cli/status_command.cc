@@ -94,8 +94,9 @@ class Top {
  private:
   bool Show(const Terminal& terminal, const ServerSample& sample,
             const ServerSample* before) const {
+    const Terminal::Size size = terminal.size();
     return terminal.Draw(
-        ServerText(context_.address, sample, before, terminal.size().rows));
+        ServerText(context_.address, sample, before, size.rows, size.columns));
   }
   bool PrintBlock(bool first, const ServerSample& sample) const {
     return (first || context_.json || WriteLine("")) &&

@@ -109,6 +109,30 @@ TEST(ServerTextTest, FitsIntoTheRowsThatThereAre) {
   }
 }
 
+TEST(ServerTextTest, RatesAreSeenOnANarrowScreen) {
+  const ServerSample before = Sample(10, 1000, 50);
+  ServerSample now = Sample(20, 31'000, 50);
+  v1::GetServerResponse& server = now.server;
+  server.mutable_entries()->set_max(1'000'000'000);
+  server.mutable_memory_bytes()->set_max(4ull << 30);
+  server.mutable_connections()->set_max(10'000);
+  for (const std::string& name : {std::string("short"), std::string(63, 'n')}) {
+    now.namespaces[0].set_name(name);
+    for (const int columns : {60, 80, 132}) {
+      const std::string text =
+          ServerText("host:1", now, &before, cli::kAllRows, columns);
+      for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+        EXPECT_LE(line.size(), static_cast<size_t>(columns)) << line;
+      }
+      for (const char* rate : {"PUT/S", "HIT/S", "MISS/S", "DIED/S"}) {
+        EXPECT_THAT(text, HasSubstr(rate)) << columns;
+      }
+      EXPECT_THAT(text, AllOf(HasSubstr("3,000"), HasSubstr("connections")));
+    }
+  }
+  EXPECT_THAT(ServerText("host:1", now, &before), HasSubstr("TTL"));
+}
+
 class StatusTest : public CliTest {};
 
 TEST_F(StatusTest, ShowsTheServerAndItsNamespaces) {
