@@ -1,4 +1,5 @@
 // bench: how fast the server is.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "client/cli/bench_namespace.h"
 #include "client/cli/bench_report.h"
 #include "client/cli/bench_run.h"
 #include "client/cli/commands.h"
@@ -116,11 +118,39 @@ int Report(const Context& context, const BenchOptions& options,
   return kExitOperationFailed;
 }
 
-int RunBench(const Context& context, BenchOptions options) {
-  options.address = context.address;
-  options.channel = context.channel;
-  options.ns = context.ns();
-  options.timeout = context.timeout;
+// Puts every key once, unmeasured.
+BenchOptions FillOptions(const BenchOptions& options) {
+  constexpr size_t kBatchBytes = 1 << 20;
+  constexpr size_t kMaxBatch = 100;
+  BenchOptions fill = options;
+  fill.mix_percent = {100};
+  fill.is_sequential = true;
+  fill.batch =
+      std::clamp(kBatchBytes / (options.key_bytes + options.value_bytes + 1),
+                 size_t{1}, kMaxBatch);
+  fill.is_unary = fill.batch == 1;
+  fill.connections = 1;
+  fill.depth = 1;
+  fill.rate = 0;
+  fill.duration = kMaxDuration;
+  fill.operations = options.keys;
+  return fill;
+}
+
+// The exit code if the benchmark has thereby come to its end.
+std::optional<int> Fill(const Context& context, const BenchOptions& options) {
+  const BenchOptions fill = FillOptions(options);
+  BenchRun run(fill, nullptr, [](const BenchTally&) {});
+  const InterruptHandler interrupt([&run] { run.Interrupt(); });
+  absl::Status status = run.Run();
+  if (status.ok()) status = run.tally().first_error();
+  if (!status.ok()) return context.Fail(status);
+  if (!run.was_interrupted()) return std::nullopt;
+  Warn("interrupted before anything was measured");
+  return kExitInterrupted + interrupt.signal();
+}
+
+int Measure(const Context& context, const BenchOptions& options) {
   std::unique_ptr<std::FILE, FileCloser> timeline;
   if (!options.timeline.empty()) {
     timeline.reset(std::fopen(options.timeline.c_str(), "w"));
@@ -129,7 +159,9 @@ int RunBench(const Context& context, BenchOptions options) {
           absl::StrCat(options.timeline, ": ", std::strerror(errno))));
     }
   }
-  InterruptHandler::Hold();
+  if (options.fill) {
+    if (const auto exit_code = Fill(context, options)) return *exit_code;
+  }
   ProgressBar bar;
   const absl::Time started_at = absl::Now();
   BenchRun run(options, timeline.get(), [&](const BenchTally& tally) {
@@ -154,21 +186,38 @@ int RunBench(const Context& context, BenchOptions options) {
   return Report(context, options, run, status);
 }
 
+int RunBench(const Context& context, BenchOptions options) {
+  options.address = context.address;
+  options.channel = context.channel;
+  options.ns = context.ns();
+  options.timeout = context.timeout;
+  // Before gRPC has threads that could take the signals.
+  InterruptHandler::Hold();
+  std::optional<BenchNamespace> own;
+  if (!context.namespace_given) {
+    own.emplace(context, options);
+    if (!own->made().ok()) return context.Fail(own->made());
+    options.ns = own->name();
+  }
+  return Measure(context, options);
+}
+
 constexpr char kFooter[] =
     "A message of one operation is a unary call of its own; one of more goes "
     "through\nPipeline, or, with --unary, is an Execute call. Latency is of a "
     "message: from its\nsending to its answer; with --rate, from when it was "
     "due, so that a server that\nstalls is not spared the messages that it "
-    "held up. --rate keeps one core awake.\nGets find what was put before: put "
-    "all keys first (the second example).\n\n"
+    "held up. --rate keeps one core awake.\n\nWithout --namespace it makes a "
+    "namespace of its own, with the server's default\noptions, and deletes it "
+    "in the end. Gets find only what was put before: --fill puts\nall keys "
+    "first, unmeasured; in a namespace of its own they then live for 1h.\n\n"
     "Exit codes: 0 done; 1 an operation was answered with an error, which ends "
     "the run;\n2 the server could not be reached or went away, or wrong "
     "usage.\n\n"
     "Examples:\n"
     "  timecachectl bench --mix put=100 --batch 100 --seconds 5\n"
-    "  timecachectl bench --mix put=100 --order sequential --operations "
-    "1000000\n"
-    "  timecachectl bench --mix get=100 --batch 1 --connections 50\n"
+    "  timecachectl bench --fill --mix get=100 --batch 1 --connections 50\n"
+    "  timecachectl bench -n sessions --mix get=100 --keys 1000\n"
     "  timecachectl bench --rate 100000 --batch 10 --connections 4 --timeline "
     "t.jsonl";
 
@@ -198,6 +247,7 @@ void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
       .add_option("--value-bytes", options.value_bytes,
                   "Length of a value (64)")
       ->check(CLI::Range(size_t{0}, kMaxValueBytes));
+  bench.add_flag("--fill", options.fill, "Put all keys first, unmeasured");
   AddDuration(
       bench, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
       "Time to live of what is put or touched; else the namespace's");

@@ -32,6 +32,7 @@ struct BenchOptions {
   std::array<int, kBenchKinds> mix_percent = {80, 20};  // Adds up to 100.
   uint64_t keys = 1'000'000;                            // Distinct ones.
   bool is_sequential = false;
+  bool fill = false;  // Puts all keys before.
   size_t key_bytes = 16;
   size_t value_bytes = 64;
   std::optional<absl::Duration> ttl = {};

@@ -98,6 +98,29 @@ std::string Escape(std::string_view bytes) {
   return text;
 }
 
+absl::StatusOr<std::string> Unescape(std::string_view text) {
+  std::string bytes;
+  bytes.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      bytes.push_back(text[i]);
+    } else if (i + 1 < text.size() && text[i + 1] == '\\') {
+      bytes.push_back('\\');
+      i += 1;
+    } else if (i + 3 < text.size() && text[i + 1] == 'x' &&
+               HexDigit(text[i + 2]) >= 0 && HexDigit(text[i + 3]) >= 0) {
+      bytes.push_back(static_cast<char>(HexDigit(text[i + 2]) << 4 |
+                                        HexDigit(text[i + 3])));
+      i += 3;
+    } else {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "byte %d: a backslash is written as two, another byte as \\xNN",
+          i + 1));
+    }
+  }
+  return bytes;
+}
+
 std::string Encode(std::string_view bytes, Encoding encoding) {
   switch (encoding) {
     case Encoding::kHex:

@@ -15,12 +15,22 @@ enum class Encoding {
   kBase64,  // "AP8=": RFC 4648, section 4.
 };
 
+// Keys are mostly text and values often are not, so each has its own.
+struct Encodings {
+  Encoding key = Encoding::kText;
+  Encoding value = Encoding::kText;
+};
+
 // Whether all of it is well-formed UTF-8 (no surrogates, nothing overlong).
 bool IsValidUtf8(std::string_view bytes);
 
 // Safe to show, on one line, and unambiguous: control characters and bytes that
 // are not UTF-8 become \xNN, a backslash becomes two. The rest stays.
 std::string Escape(std::string_view bytes);
+
+// The inverse of Escape. INVALID_ARGUMENT for a backslash that Escape does not
+// write: neither two of them nor \xNN.
+absl::StatusOr<std::string> Unescape(std::string_view text);
 
 // The bytes in that form; text is escaped.
 std::string Encode(std::string_view bytes, Encoding encoding);

@@ -9,9 +9,13 @@
 
 namespace timecache::cli {
 
-// put, get, rm, contains, size, touch
+void AddPutCommand(CLI::App& app, Context& context);
+void AddGetCommand(CLI::App& app, Context& context);
+void AddRemoveCommand(CLI::App& app, Context& context);
+// All of these, and contains, size, touch.
 void AddDataCommands(CLI::App& app, Context& context);
 void AddScanCommand(CLI::App& app, Context& context);
+void AddDumpCommand(CLI::App& app, Context& context);
 void AddWatchCommand(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddBenchCommand(CLI::App& app, Context& context);

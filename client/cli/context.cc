@@ -70,10 +70,11 @@ Client Context::MakeClient() const {
 }
 
 absl::StatusOr<std::string> Context::Key(const std::string& argument) const {
-  return DecodeAs("key", argument, encoding);
+  return DecodeAs("key", argument, encodings.key);
 }
 
 absl::StatusOr<std::string> Context::Value(const std::string& argument) const {
+  const Encoding encoding = encodings.value;
   if (argument != "-") return DecodeAs("value", argument, encoding);
   const absl::StatusOr<std::string> input = ReadStdin();
   if (!input.ok() || encoding == Encoding::kText) return input;
@@ -98,8 +99,8 @@ std::string Context::Explain(const absl::Status& status) const {
   }
   if (absl::IsUnavailable(status) && !reason) {
     return absl::StrCat("no server at ", address,
-                        ": start one with ./dev run, or name another with "
-                        "--address (",
+                        ": is timecached running there? Name another server "
+                        "with --address (",
                         message, ")");
   }
   if (absl::IsDeadlineExceeded(status) && !reason) {
@@ -161,8 +162,8 @@ int Context::Fail(const absl::Status& status) const {
 }
 
 int Context::FailToWrite() const {
-  if (errno == EPIPE) return kExitDone;
-  Warn(absl::StrCat("standard output: ", std::strerror(errno)));
+  if (WriteError() == EPIPE) return kExitDone;
+  Warn(absl::StrCat("standard output: ", std::strerror(WriteError())));
   return kExitError;
 }
 

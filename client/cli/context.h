@@ -21,6 +21,8 @@ inline constexpr int kExitDone = 0;  // Found, or done.
 inline constexpr int kExitNotFound =
     1;  // Not there, or a condition does not hold.
 inline constexpr int kExitError = 2;  // Anything else, wrong usage included.
+// And the signal's number: 130 after Ctrl-C, as of a program that it kills.
+inline constexpr int kExitInterrupted = 128;
 
 // Most bytes read from standard input as one value: the largest value there can
 // be.
@@ -33,8 +35,9 @@ struct Context {
   std::vector<std::string> namespaces = {"default"};
   absl::Duration timeout = absl::Seconds(5);
   bool timeout_given = false;
+  bool namespace_given = false;  // By a flag or the environment.
   bool json = false;
-  Encoding encoding = Encoding::kText;
+  Encodings encodings = {};
   // What the command that was named does; returns the exit code.
   std::function<int()> command = {};
 

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/command_result.h"
 #include "client/cli/commands.h"
+#include "client/cli/confirm.h"
 #include "client/cli/flags.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
@@ -21,12 +23,8 @@ struct Arguments {
   std::string group;
   GroupOptions options;
   WatchStart start = WatchStart::kNow;
+  bool yes = false;
 };
-
-int Print(const Context& context, const Json& object, const std::string& text) {
-  const bool written = context.json ? WriteJson(object) : WriteLine(text);
-  return written && Flush() ? kExitDone : context.FailToWrite();
-}
 
 int Print(const Context& context, const absl::StatusOr<Group>& group) {
   if (!group.ok()) return context.Fail(group.status());
@@ -64,6 +62,12 @@ int RunList(const Context& context, const Arguments& arguments) {
 }
 
 int RunDelete(const Context& context, const Arguments& arguments) {
+  if (!arguments.yes && IsInteractive() &&
+      !Ask(absl::StrCat("delete group ", arguments.group, " of ", arguments.ns,
+                        " with all that it has not settled?"))) {
+    Warn("nothing was deleted");
+    return kExitError;
+  }
   const absl::Status status = context.MakeClient().DeleteGroup(arguments.group);
   if (!status.ok()) return context.Fail(status);
   return Print(context,
@@ -181,13 +185,16 @@ void AddGroupCommands(CLI::App& ns, Context& context) {
           "'.groups[].statistics.backlog'");
   AddGroupCreate(ns, context);
   AddGroupUpdate(ns, context);
-  AddGroupCommand(ns, context, "group-delete",
-                  "Delete a group with all that it has not settled",
-                  std::make_shared<Arguments>(), RunDelete)
-      ->footer(
-          "Its members end with an error.\n\n"
-          "Example:\n"
-          "  timecachectl ns group-delete orders billing");
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* group_delete = AddGroupCommand(
+      ns, context, "group-delete",
+      "Delete a group with all that it has not settled", arguments, RunDelete);
+  group_delete->add_flag("-y,--yes", arguments->yes, "Do not ask");
+  group_delete->footer(
+      "Its members end with an error. Asks first at a terminal; a script is "
+      "not\nasked.\n\n"
+      "Example:\n"
+      "  timecachectl ns group-delete orders billing");
 }
 
 }  // namespace timecache::cli

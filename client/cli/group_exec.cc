@@ -70,13 +70,14 @@ EventCommand::EventCommand(const Context& context,
 
 absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
     const ExpiredEvent& event) const {
-  const std::string key = context_.encoding == Encoding::kText
+  const std::string key = context_.encodings.key == Encoding::kText
                               ? event.key
-                              : Encode(event.key, context_.encoding);
+                              : Encode(event.key, context_.encodings.key);
   if (key.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError(
-        "its key has a zero byte, which no environment holds: give --hex or "
-        "--base64");
+        "its key has a zero byte, which no environment holds: give --key-hex "
+        "or "
+        "--key-base64");
   }
   return std::map<std::string, std::string>{
       {"TIMECACHED_NAMESPACE", event.ns},

@@ -30,9 +30,10 @@ void InterruptHandler::Hold() {
 InterruptHandler::InterruptHandler(std::function<void()> on_interrupt) {
   Hold();
   thread_ = std::thread(
-      [signals = Signals(), on_interrupt = std::move(on_interrupt)] {
+      [this, signals = Signals(), on_interrupt = std::move(on_interrupt)] {
         int signal = 0;
         while (sigwait(&signals, &signal) == 0 && signal != kQuitSignal) {
+          signal_ = signal;
           on_interrupt();
         }
       });

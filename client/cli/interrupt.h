@@ -1,6 +1,7 @@
 // Ctrl-C as an event instead of a death.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -17,10 +18,14 @@ class InterruptHandler {
   explicit InterruptHandler(std::function<void()> on_interrupt);
   ~InterruptHandler();
 
+  // The last of the two that came; 0: none.
+  int signal() const { return signal_; }
+
   InterruptHandler(const InterruptHandler&) = delete;
   InterruptHandler& operator=(const InterruptHandler&) = delete;
 
  private:
+  std::atomic<int> signal_ = 0;
   std::thread thread_;
 };
 

@@ -1,6 +1,10 @@
 #include "client/cli/line_reader.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 namespace timecache::cli {
 namespace {
@@ -9,13 +13,37 @@ constexpr size_t kBlockBytes = 64 << 10;
 
 }  // namespace
 
-LineReader::LineReader(std::FILE* file, size_t line_bytes_max)
-    : file_(file), line_bytes_max_(line_bytes_max), block_(kBlockBytes) {}
+LineReader::LineReader(int fd, size_t line_bytes_max, int stop_fd)
+    : fd_(fd),
+      line_bytes_max_(line_bytes_max),
+      stop_fd_(stop_fd),
+      block_(kBlockBytes) {}
 
 bool LineReader::Fill() {
   begin_ = 0;
-  end_ = std::fread(block_.data(), 1, block_.size(), file_);
-  return end_ > 0;
+  end_ = 0;
+  while (state_ == State::kReading) {
+    // poll passes over a negative descriptor.
+    pollfd fds[] = {{fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+    if (poll(fds, 2, -1) < 0) {
+      if (errno != EINTR) state_ = State::kError;
+      continue;
+    }
+    if (fds[1].revents != 0) {
+      state_ = State::kStopped;
+      continue;
+    }
+    const ssize_t length = read(fd_, block_.data(), block_.size());
+    if (length > 0) {
+      end_ = static_cast<size_t>(length);
+      return true;
+    }
+    if (length == 0) state_ = State::kEnd;
+    if (length < 0 && errno != EINTR && errno != EAGAIN) {
+      state_ = State::kError;
+    }
+  }
+  return false;
 }
 
 LineReader::Result LineReader::Next(std::string& line) {
@@ -32,9 +60,10 @@ LineReader::Result LineReader::Next(std::string& line) {
     if (!too_long) line.append(from, to);
     begin_ += length + ended;
     bytes_read_ += length + ended;
-    if (ended) break;
+    if (ended) return too_long ? Result::kTooLong : Result::kLine;
   }
-  if (std::ferror(file_)) return Result::kError;
+  if (state_ == State::kError) return Result::kError;
+  if (state_ == State::kStopped) return Result::kStopped;
   if (!any) return Result::kEnd;
   return too_long ? Result::kTooLong : Result::kLine;
 }

@@ -1,207 +1,87 @@
 // load: many puts from a file or standard input.
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
-#include <optional>
-#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "client/cli/commands.h"
 #include "client/cli/flags.h"
-#include "client/cli/line_reader.h"
-#include "client/cli/load_line.h"
-#include "client/cli/output.h"
-#include "client/cli/progress.h"
-#include "client/cpp/pipeline.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/loader.h"
 
 namespace timecache::cli {
 namespace {
 
-// Bad lines that are reported one by one; the others are only counted.
-constexpr uint64_t kMaxReportedLines = 20;
 constexpr size_t kMaxPutsInFlight = 65'536;
 
-struct LoadArguments {
-  std::string file = "-";
-  std::string format = "auto";
-  std::optional<absl::Duration> ttl;
-  size_t puts_in_flight = 4096;
-  bool skip_bad = false;
-};
-
-// An eighth of them in a request, so that several are under way.
-PipelineOptions MakePipelineOptions(size_t puts_in_flight) {
-  PipelineOptions options = {.operations_in_flight_max = puts_in_flight};
-  options.batch_operations_max =
-      std::clamp(puts_in_flight / 8, size_t{1}, options.batch_operations_max);
-  return options;
+int LoadFrom(const Context& context, const LoadArguments& arguments, int fd) {
+  // Before gRPC has threads that could take the signals.
+  InterruptHandler::Hold();
+  Loader loader(context, arguments, fd);
+  const InterruptHandler interrupt([&loader] { loader.Interrupt(); });
+  return loader.Run([&interrupt] { return interrupt.signal(); });
 }
-
-uint64_t FileBytes(std::FILE* file) {
-  struct stat status;
-  const bool known = fstat(fileno(file), &status) == 0 &&
-                     S_ISREG(status.st_mode) && status.st_size > 0;
-  return known ? status.st_size : 0;
-}
-
-// One load. Run by one thread; puts are answered on others.
-class Loader {
- public:
-  Loader(const Context& context, const LoadArguments& arguments,
-         std::FILE* file)
-      : context_(context),
-        arguments_(arguments),
-        reader_(file),
-        bytes_all_(FileBytes(file)),
-        pipeline_(context.MakeClient(),
-                  MakePipelineOptions(arguments.puts_in_flight)) {}
-
-  int Run() {
-    std::string line;
-    LineReader::Result result;
-    while ((result = reader_.Next(line)) != LineReader::Result::kEnd) {
-      ++line_number_;
-      if (result == LineReader::Result::kError) {
-        pipeline_.Close().IgnoreError();
-        return context_.Fail(absl::UnknownError(absl::StrCat(
-            "reading line ", line_number_, ": ", std::strerror(errno))));
-      }
-      if (result == LineReader::Result::kTooLong) {
-        ReportBad(
-            line_number_,
-            absl::StrCat("longer than ", SizeText(LineReader::kMaxLineBytes)));
-      } else {
-        Take(line);
-      }
-      if (failed_) break;
-      absl::MutexLock lock(&mu_);
-      bar_.Update(ProgressNow());
-    }
-    // Every put has been told of; how the stream ends after that matters not.
-    pipeline_.Close().IgnoreError();
-    return Summarize();
-  }
-
- private:
-  void Take(const std::string& line) {
-    if (IsBlank(line)) return;
-    if (!format_) format_ = FormatOf(line);
-    absl::StatusOr<LoadEntry> entry =
-        *format_ == LoadFormat::kJson ? ParseJsonLine(line)
-                                      : ParseTsvLine(line, context_.encoding);
-    if (!entry.ok()) {
-      ReportBad(line_number_, std::string(entry.status().message()));
-      return;
-    }
-    const PutOptions options = {.ttl =
-                                    entry->ttl ? entry->ttl : arguments_.ttl};
-    const absl::Status taken = pipeline_.Add(
-        Operation::Put(entry->key, entry->value, options),
-        [this, number = line_number_](const OperationResult& result) {
-          Answered(number, result.status);
-        });
-    if (!taken.ok()) Answered(line_number_, taken);
-  }
-
-  LoadFormat FormatOf(const std::string& line) const {
-    if (arguments_.format == "json") return LoadFormat::kJson;
-    if (arguments_.format == "tsv") return LoadFormat::kTsv;
-    return GuessFormat(line);
-  }
-
-  // What the server finds malformed is a bad line as well; anything else would
-  // fail the lines that follow, too.
-  void Answered(uint64_t number, const absl::Status& status) {
-    if (status.ok()) {
-      ++loaded_;
-    } else if (absl::IsInvalidArgument(status)) {
-      ReportBad(number, std::string(status.message()));
-    } else {
-      absl::MutexLock lock(&mu_);
-      if (!failed_) failure_ = {number, status};
-      failed_ = true;
-    }
-  }
-
-  void ReportBad(uint64_t number, const std::string& why) {
-    absl::MutexLock lock(&mu_);
-    ++bad_;
-    if (bad_ > kMaxReportedLines) return;
-    bar_.Wipe();
-    Warn(absl::StrCat("line ", number, ": ", why));
-    if (bad_ == kMaxReportedLines) Warn("further bad lines are only counted");
-  }
-
-  Progress ProgressNow() const {
-    return {.done = loaded_,
-            .bytes_read = reader_.bytes_read(),
-            .bytes_all = bytes_all_,
-            .elapsed = absl::Now() - started_at_};
-  }
-
-  int Summarize() {
-    absl::MutexLock lock(&mu_);
-    bar_.Wipe();
-    const Progress progress = ProgressNow();
-    const uint64_t rate = RatePerSecond(progress.done, progress.elapsed);
-    const double seconds = absl::ToDoubleSeconds(progress.elapsed);
-    const bool written =
-        context_.json
-            ? WriteJson(Json{{"loaded", progress.done},
-                             {"bad_lines", bad_},
-                             {"complete", !failed_},
-                             {"elapsed_ms", std::llround(seconds * 1000)},
-                             {"entries_per_second", rate}})
-            : WriteLine(absl::StrFormat(
-                  "loaded %s entries in %.1f s (%s/s), %s bad lines%s",
-                  CountText(progress.done), seconds, CountText(rate),
-                  CountText(bad_), failed_ ? ", then gave up" : ""));
-    if (!written || !Flush()) return context_.FailToWrite();
-    if (failed_) {
-      Warn(absl::StrCat("line ", failure_.first, " was not stored"));
-      return context_.Fail(failure_.second);
-    }
-    return bad_ > 0 && !arguments_.skip_bad ? kExitError : kExitDone;
-  }
-
-  const Context& context_;
-  const LoadArguments& arguments_;
-  LineReader reader_;
-  const uint64_t bytes_all_;
-  const absl::Time started_at_ = absl::Now();
-  uint64_t line_number_ = 0;
-  std::optional<LoadFormat> format_;  // Known from the first line on.
-  std::atomic<uint64_t> loaded_ = 0;
-  std::atomic<bool> failed_ = false;
-
-  absl::Mutex mu_;
-  ProgressBar bar_ ABSL_GUARDED_BY(mu_);
-  uint64_t bad_ ABSL_GUARDED_BY(mu_) = 0;
-  std::pair<uint64_t, absl::Status> failure_ ABSL_GUARDED_BY(mu_);
-
-  Pipeline pipeline_;  // Last: its answers use the rest.
-};
 
 int RunLoad(const Context& context, const LoadArguments& arguments) {
-  if (arguments.file == "-") return Loader(context, arguments, stdin).Run();
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-      std::fopen(arguments.file.c_str(), "rb"), std::fclose);
-  if (file == nullptr) {
+  if (arguments.file == "-") return LoadFrom(context, arguments, STDIN_FILENO);
+  const int fd = open(arguments.file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
     return context.Fail(absl::NotFoundError(
         absl::StrCat(arguments.file, ": ", std::strerror(errno))));
   }
-  return Loader(context, arguments, file.get()).Run();
+  const int exit_code = LoadFrom(context, arguments, fd);
+  close(fd);
+  return exit_code;
 }
+
+void AddFormatFlags(CLI::App& load, LoadArguments& arguments) {
+  load.add_option_function<std::string>(
+          "--format",
+          [&arguments](const std::string& format) {
+            if (format == "tsv") arguments.format = LoadFormat::kTsv;
+            if (format == "raw") arguments.format = LoadFormat::kRaw;
+            if (format == "json") arguments.format = LoadFormat::kJson;
+          },
+          "tsv: KEY<TAB>VALUE as scan prints it; raw: the same without "
+          "escapes; json: an object a line; auto: json or tsv, by the first "
+          "line (auto)")
+      ->check(CLI::IsMember({"auto", "tsv", "raw", "json"}));
+  load.add_option_function<std::string>(
+          "--deadlines",
+          [&arguments](const std::string& deadlines) {
+            arguments.deadlines = deadlines == "pause"    ? Deadlines::kPause
+                                  : deadlines == "ignore" ? Deadlines::kIgnore
+                                                          : Deadlines::kKeep;
+          },
+          "Of lines that have one. keep: by the server's clock; pause: the "
+          "time since the dump does not count; ignore: a fresh time to live "
+          "(keep)")
+      ->check(CLI::IsMember({"keep", "pause", "ignore"}));
+}
+
+constexpr char kFooter[] =
+    "JSON lines are {\"key\":\"k\",\"value\":\"v\",\"ttl\":\"30s\"}, with "
+    "key_base64 or\nkey_hex for bytes that are not text, value likewise; in "
+    "place of ttl there may\nbe a deadline, or neither. TSV has \\xNN for "
+    "bytes "
+    "and two backslashes for one.\nA key that comes twice keeps its last "
+    "value. "
+    "Malformed lines are reported and\nmake the exit code 2; the others are "
+    "stored all the same.\n\n"
+    "An entry with a deadline never dies before it; late, it is by what it "
+    "takes to\nload it, which the summary tells, and by the bucket width of "
+    "the "
+    "namespace. One\nwhose deadline has passed is not loaded but counted. "
+    "Ctrl-C "
+    "ends it at a line\nthat it names, with exit code 130.\n\n"
+    "Examples:\n"
+    "  timecachectl load sessions.tsv --ttl 30m\n"
+    "  timecachectl dump -n a | timecachectl load -n b\n"
+    "  zcat dump.jsonl.gz | timecachectl load -n sessions --skip-bad\n"
+    "  printf 'a\\t1\\nb\\t2\\n' | timecachectl load";
 
 }  // namespace
 
@@ -211,10 +91,7 @@ void AddLoadCommand(CLI::App& app, Context& context) {
       "load", "Put many entries from a file or standard input");
   load->add_option("file", arguments->file,
                    "The file; - or nothing: standard input");
-  load->add_option("--format", arguments->format,
-                   "tsv: KEY<TAB>VALUE; json: an object a line; auto: by the "
-                   "first line")
-      ->check(CLI::IsMember({"auto", "tsv", "json"}));
+  AddFormatFlags(*load, *arguments);
   AddDuration(
       *load, "--ttl",
       [arguments = arguments.get()](absl::Duration ttl) {
@@ -226,17 +103,7 @@ void AddLoadCommand(CLI::App& app, Context& context) {
       ->check(CLI::Range(size_t{1}, kMaxPutsInFlight));
   load->add_flag("--skip-bad", arguments->skip_bad,
                  "Exit with 0 in spite of malformed lines");
-  load->footer(
-      "JSON lines are {\"key\":\"k\",\"value\":\"v\",\"ttl\":\"30s\"}, with "
-      "key_base64 or\nkey_hex for bytes that are not text, value likewise; ttl "
-      "may be left out.\nA key that comes twice keeps its last value. "
-      "Malformed "
-      "lines are reported and\nmake the exit code 2; the others are stored all "
-      "the same.\n\n"
-      "Examples:\n"
-      "  timecachectl load sessions.tsv --ttl 30m\n"
-      "  zcat dump.jsonl.gz | timecachectl load -n sessions --skip-bad\n"
-      "  printf 'a\\t1\\nb\\t2\\n' | timecachectl load");
+  load->footer(kFooter);
   load->callback([&context, arguments] {
     context.command = [&context, arguments] {
       return RunLoad(context, *arguments);

@@ -11,29 +11,39 @@
 
 namespace timecache::cli {
 
-enum class LoadFormat { kTsv, kJson };
+enum class LoadFormat {
+  kTsv,   // As `scan` prints it.
+  kRaw,   // The same without escapes.
+  kJson,  // As `dump`, and `scan --json`, print it.
+};
 
 struct LoadEntry {
   std::string key;
   std::string value;
+  // At most one of these.
   std::optional<absl::Duration> ttl = {};
+  std::optional<absl::Time> deadline = {};  // On the server's clock.
 };
 
-// JSON if the first line with anything on it begins with a brace.
+// JSON if the first line with anything on it begins with a brace, and is no
+// TSV; else TSV.
 LoadFormat GuessFormat(std::string_view first_line);
 
-// Nothing but spaces and tabs: not an entry, not an error.
-bool IsBlank(std::string_view line);
+// Nothing but spaces (in JSON, tabs, too): not an entry, not an error.
+bool IsBlank(std::string_view line, LoadFormat format);
 
 // "key<TAB>value", each in the given encoding. The value goes on to the end of
-// the line, further tabs included.
+// the line, further tabs included. Text is as Escape writes it, or, raw, as it
+// stands there.
 absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
-                                       Encoding encoding);
+                                       const Encodings& encodings,
+                                       bool is_raw = false);
 
 // {"key":"k","value":"v","ttl":"30s"}. Bytes that are not text come as
-// key_base64 or key_hex, value likewise; ttl may be left out. What `scan
-// --json` prints is taken, too: its version and times mean nothing here.
-// Another field is an error, because it is more likely a slip than meant.
+// key_base64 or key_hex, value likewise; in place of ttl there may be a
+// deadline, or neither. What `scan --json` prints is taken, too: its version,
+// put_time and left_ms mean nothing here. Another field is an error, because it
+// is more likely a slip than meant.
 absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line);
 
 }  // namespace timecache::cli

@@ -1,13 +1,16 @@
 // timecachectl: a timecached server from the command line. This file only wires
 // the commands together.
+#include <fcntl.h>
 #include <grpc/support/log.h>
 
 #include <csignal>
 #include <cstdlib>
 
 #include "absl/synchronization/mutex.h"
+#include "client/cli/address.h"
 #include "client/cli/commands.h"
 #include "client/cli/flags.h"
+#include "client/cli/suggest.h"
 
 namespace timecache::cli {
 namespace {
@@ -37,10 +40,31 @@ void AddConnectionFlags(CLI::App& app, Context& context) {
       ->envname("TIMECACHED_ALLOW_PLAINTEXT_TOKEN");
 }
 
+void AddEncodingFlags(CLI::App& app, const std::string& hex_name,
+                      const std::string& base64_name, const std::string& what,
+                      Encoding& encoding) {
+  auto* hex = app.add_flag_callback(
+      hex_name, [&encoding] { encoding = Encoding::kHex; },
+      "Take and show " + what + " as hex");
+  app.add_flag_callback(
+         base64_name, [&encoding] { encoding = Encoding::kBase64; },
+         "Take and show " + what + " as base64")
+      ->excludes(hex);
+}
+
 void AddGlobalFlags(CLI::App& app, Context& context) {
-  app.add_option("--address", context.address, "The server, HOST:PORT")
+  app.add_option("--address", context.address,
+                 "The server: HOST, HOST:PORT, [::1]:PORT or unix:/PATH")
       ->envname("TIMECACHED_ADDRESS")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->transform(CLI::Validator(
+          [](std::string& address) {
+            const auto complete = CompleteAddress(address);
+            if (!complete.ok()) return std::string(complete.status().message());
+            address = *complete;
+            return std::string();
+          },
+          ""));
   app.add_option("-n,--namespace", context.namespaces,
                  "The namespace; watch takes several")
       ->envname("TIMECACHED_NAMESPACE")
@@ -54,22 +78,45 @@ void AddGlobalFlags(CLI::App& app, Context& context) {
         context.timeout_given = true;
       },
       "Longest duration of a call (5s)");
-  app.add_flag("--json", context.json, "Print JSON; watch and scan one a line");
-  auto* hex = app.add_flag_callback(
-      "--hex", [&context] { context.encoding = Encoding::kHex; },
-      "Take and show keys and values as hex");
-  app.add_flag_callback(
-         "--base64", [&context] { context.encoding = Encoding::kBase64; },
-         "Take and show keys and values as base64")
-      ->excludes(hex);
+  auto* json = app.add_flag("--json", context.json,
+                            "The same as --output json: an object, or, of "
+                            "watch, scan and several keys, one a line");
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&context](const std::string& form) { context.json = form == "json"; },
+         "For the eye or for programs (table)")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->excludes(json);
+  AddEncodingFlags(app, "--hex", "--base64", "values", context.encodings.value);
+  AddEncodingFlags(app, "--key-hex", "--key-base64", "keys",
+                   context.encodings.key);
 }
 
 // CLI11's exit codes are its own; ours are 0 for help and 2 for wrong usage.
-int Usage(const CLI::App& app, const CLI::ParseError& error) {
+int Usage(const CLI::App& app, const CLI::ParseError& error,
+          const std::vector<std::string>& words) {
+  const bool is_help = error.get_exit_code() == 0;
+  const auto unknown = is_help ? std::nullopt : ExplainUnknownWord(app, words);
+  if (unknown) {
+    Warn(*unknown);
+    return kExitError;
+  }
   return app.exit(error) == 0 ? kExitDone : kExitError;
 }
 
+// A connection must not take the number of a standard file that the caller has
+// closed: what is printed would go to the server.
+void OpenStandardFiles() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    // Takes the lowest number. To the two others nothing can be written, which
+    // is then an error as before.
+    if (fcntl(fd, F_GETFD) < 0)
+      open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int Main(int argc, char** argv) {
+  OpenStandardFiles();
   // As the server does: `bench` is to measure that, and not a client that
   // checks the order of its locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -86,8 +133,9 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", "timecachectl " TIMECACHED_VERSION);
   app.footer(
       "Exit codes: 0 found or done; 1 not found, or a condition does not "
-      "hold; 2 error.\nDurations are written 500ms, 30s, 5m, 24h, 7d; sizes "
-      "64MiB.\n\n"
+      "hold; 2 error;\n130 interrupted. Durations are written 500ms, 30s, 5m, "
+      "24h, 7d; sizes 64MiB.\nThe address's port is 7171 where none is "
+      "given.\n\n"
       "Examples:\n"
       "  timecachectl put session:7 'basket=3' --ttl 30m\n"
       "  timecachectl get session:7\n"
@@ -98,6 +146,7 @@ int Main(int argc, char** argv) {
   AddGlobalFlags(app, context);
   AddDataCommands(app, context);
   AddScanCommand(app, context);
+  AddDumpCommand(app, context);
   AddWatchCommand(app, context);
   AddLoadCommand(app, context);
   AddBenchCommand(app, context);
@@ -111,12 +160,13 @@ int Main(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+    context.namespace_given = app.count("--namespace") > 0;
     if (context.namespaces.size() != 1 && !app.got_subcommand("watch")) {
       throw CLI::ValidationError("--namespace",
                                  "give one; only watch takes several");
     }
   } catch (const CLI::ParseError& error) {
-    return Usage(app, error);
+    return Usage(app, error, std::vector<std::string>(argv + 1, argv + argc));
   }
   return context.command();
 }

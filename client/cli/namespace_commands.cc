@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/command_result.h"
 #include "client/cli/commands.h"
+#include "client/cli/confirm.h"
 #include "client/cli/flags.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
@@ -17,12 +19,8 @@ namespace {
 struct Arguments {
   std::string name;
   v1::NamespaceOptions options;
+  bool yes = false;
 };
-
-int Print(const Context& context, const Json& object, const std::string& text) {
-  const bool written = context.json ? WriteJson(object) : WriteLine(text);
-  return written && Flush() ? kExitDone : context.FailToWrite();
-}
 
 int Print(const Context& context, const absl::StatusOr<v1::Namespace>& ns) {
   if (!ns.ok()) return context.Fail(ns.status());
@@ -58,8 +56,20 @@ int RunList(const Context& context) {
   return Print(context, {{"namespaces", array}}, text);
 }
 
-int RunDelete(const Context& context, const std::string& name) {
-  const absl::Status status = context.MakeClient().DeleteNamespace(name);
+int RunDelete(const Context& context, const Arguments& arguments) {
+  const std::string& name = arguments.name;
+  const Client client = context.MakeClient();
+  if (!arguments.yes && IsInteractive()) {
+    const auto ns = client.GetNamespace(name);
+    if (!ns.ok()) return context.Fail(ns.status());
+    if (!Ask(absl::StrCat("delete namespace ", name, " with its ",
+                          CountText(ns->statistics().entries()),
+                          " entries?"))) {
+      Warn("nothing was deleted");
+      return kExitError;
+    }
+  }
+  const absl::Status status = client.DeleteNamespace(name);
   if (!status.ok()) return context.Fail(status);
   return Print(context, {{"namespace", name}, {"deleted", true}},
                absl::StrCat("deleted ", name));
@@ -203,11 +213,33 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       "  timecachectl ns update sessions --ttl 1h --max-entries 1000000");
 }
 
+void AddDelete(CLI::App& ns, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app =
+      AddCommand(ns, context, "delete",
+                 "Delete a namespace with everything in it, without events",
+                 arguments, RunDelete);
+  app->add_flag("-y,--yes", arguments->yes, "Do not ask");
+  app->footer(
+      "Asks first at a terminal; a script is not asked.\n\n"
+      "Examples:\n"
+      "  timecachectl ns delete sessions\n"
+      "  timecachectl ns delete sessions --yes");
+}
+
 }  // namespace
 
 void AddNamespaceCommands(CLI::App& app, Context& context) {
   CLI::App* ns = app.add_subcommand("ns", "Make, show and change namespaces");
   ns->require_subcommand(1);
+  ns->footer(
+      "Examples:\n"
+      "  timecachectl ns create sessions --ttl 30m --sliding\n"
+      "  timecachectl ns list\n"
+      "  timecachectl ns get sessions\n"
+      "  timecachectl ns update sessions --max-entries 1000000\n"
+      "  timecachectl ns groups sessions\n"
+      "  timecachectl ns create --help");
   AddCreateAndUpdate(*ns, context);
   AddCommand(*ns, context, "get", "Show a namespace: options and statistics",
              std::make_shared<Arguments>(),
@@ -222,13 +254,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
   list->callback([&context] {
     context.command = [&context] { return RunList(context); };
   });
-  AddCommand(*ns, context, "delete",
-             "Delete a namespace with everything in it, without events",
-             std::make_shared<Arguments>(),
-             [](const Context& about, const Arguments& a) {
-               return RunDelete(about, a.name);
-             })
-      ->footer("Example:\n  timecachectl ns delete sessions");
+  AddDelete(*ns, context);
   AddCommand(*ns, context, "rotate",
              "Kill a namespace's oldest bucket now; its entries go to watchers",
              std::make_shared<Arguments>(),

@@ -1,5 +1,6 @@
 #include "client/cli/output.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -75,6 +76,14 @@ Json StatisticsToJson(const GroupStatistics& statistics) {
   return object;
 }
 
+// Kept, because by the time that it is asked for other calls have set errno.
+int write_error = 0;
+
+bool Wrote(bool ok) {
+  if (!ok && write_error == 0) write_error = errno;
+  return ok;
+}
+
 // Names in a column, values behind it.
 std::string Columns(
     const std::vector<std::pair<std::string, std::string>>& fields) {
@@ -106,23 +115,24 @@ void SetBytes(Json& object, const std::string& name, std::string_view bytes,
   }
 }
 
-Json ToJson(const Entry& entry, Encoding encoding, bool keys_only) {
+Json ToJson(const Entry& entry, const Encodings& encodings, bool keys_only) {
   Json object;
-  SetBytes(object, "key", entry.key, encoding);
-  if (!keys_only) SetBytes(object, "value", entry.value, encoding);
+  SetBytes(object, "key", entry.key, encodings.key);
+  if (!keys_only) SetBytes(object, "value", entry.value, encodings.value);
   object["version"] = entry.version;
   object["put_time"] = ExactTimeText(entry.put_time);
   object["deadline"] = ExactTimeText(entry.deadline);
   return object;
 }
 
-Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only) {
+Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
+            bool keys_only) {
   const bool alive = event.cause == ExpiryCause::kExpiring;
   Json object = {{"type", alive ? "expiring" : "expired"},
                  {"namespace", event.ns},
                  {"cause", CauseName(event.cause)}};
-  SetBytes(object, "key", event.key, encoding);
-  if (!keys_only) SetBytes(object, "value", event.value, encoding);
+  SetBytes(object, "key", event.key, encodings.key);
+  if (!keys_only) SetBytes(object, "value", event.value, encodings.value);
   object["version"] = event.version;
   object["put_time"] = ExactTimeText(event.put_time);
   object["deadline"] = ExactTimeText(event.deadline);
@@ -262,7 +272,8 @@ std::string_view CauseName(ExpiryCause cause) {
 }
 
 bool Write(std::string_view bytes) {
-  return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+  return Wrote(std::fwrite(bytes.data(), 1, bytes.size(), stdout) ==
+               bytes.size());
 }
 
 bool WriteLine(std::string_view line) { return Write(line) && Write("\n"); }
@@ -273,6 +284,8 @@ bool WriteJson(const Json& object) {
   return WriteLine(object.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-bool Flush() { return std::fflush(stdout) == 0; }
+bool Flush() { return Wrote(std::fflush(stdout) == 0); }
+
+int WriteError() { return write_error; }
 
 }  // namespace timecache::cli

@@ -22,12 +22,14 @@ void SetBytes(Json& object, const std::string& name, std::string_view bytes,
               Encoding encoding);
 
 // {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}
-Json ToJson(const Entry& entry, Encoding encoding, bool keys_only = false);
+Json ToJson(const Entry& entry, const Encodings& encodings,
+            bool keys_only = false);
 
 // {"type":"expired","namespace":..,"cause":..,"key":..,...,"late_ms":..}, in a
 // consumer group with "event_id" and "attempt"; for an entry that is going to
 // die {"type":"expiring",...,"left_ms":..}.
-Json ToJson(const ExpiredEvent& event, Encoding encoding, bool keys_only);
+Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
+            bool keys_only);
 
 // Options, statistics and bucket width; durations as numbers of milliseconds.
 Json ToJson(const v1::Namespace& ns);
@@ -43,10 +45,12 @@ std::string Describe(const Group& group);
 std::string_view CauseName(ExpiryCause cause);
 
 // Writes to standard output, buffered. False once nobody reads it any more, or
-// it cannot be written (a full disk): errno tells which.
+// it cannot be written (a full disk): WriteError tells which.
 bool Write(std::string_view bytes);
 bool WriteLine(std::string_view line);
 bool WriteJson(const Json& object);
 bool Flush();
+// The errno of the first write that failed; 0: none did.
+int WriteError();
 
 }  // namespace timecache::cli

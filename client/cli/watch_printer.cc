@@ -58,7 +58,7 @@ void WatchPrinter::TellBreak(const absl::Status& why) {
 
 bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
   if (context_.json) {
-    return WriteJson(ToJson(event, context_.encoding, arguments_.keys_only));
+    return WriteJson(ToJson(event, context_.encodings, arguments_.keys_only));
   }
   const absl::Duration late =
       absl::Trunc(event.delivered_at - event.death_time, absl::Microseconds(1));
@@ -67,9 +67,9 @@ bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
                                   late < absl::ZeroDuration() ? "\t" : "\t+",
                                   absl::FormatDuration(late), "\t");
   if (watermarks_.size() > 1) absl::StrAppend(&line, event.ns, "\t");
-  absl::StrAppend(&line, Encode(event.key, context_.encoding));
+  absl::StrAppend(&line, Encode(event.key, context_.encodings.key));
   if (!arguments_.keys_only) {
-    absl::StrAppend(&line, "\t", Encode(event.value, context_.encoding));
+    absl::StrAppend(&line, "\t", Encode(event.value, context_.encodings.value));
   }
   return WriteLine(line);
 }

@@ -23,12 +23,16 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class BenchCliTest : public ::testing::Test {
  protected:
   std::vector<std::string> Argv(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(),
                      {TIMECACHECTL, "bench", "--address", service_->address()});
+    if (names_namespace_) arguments.insert(arguments.end(), {"-n", "default"});
     return arguments;
   }
   ProcessResult Run(std::vector<std::string> arguments) const {
@@ -49,6 +53,7 @@ class BenchCliTest : public ::testing::Test {
             const v1::PutRequest&) { std::call_once(*once, then); });
   }
 
+  bool names_namespace_ = true;
   std::unique_ptr<FakeService> service_ = std::make_unique<FakeService>();
   Client client_ = service_->MakeClient();
 };
@@ -189,6 +194,7 @@ TEST_F(BenchCliTest, OperationsErrorEndsItWithOne) {
 }
 
 TEST_F(BenchCliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
+  names_namespace_ = false;
   for (const std::string batch : {"1", "10"}) {
     const ProcessResult result = Run({"-n", "none", "--batch", batch});
     EXPECT_EQ(result.exit_code, 2);
@@ -291,7 +297,7 @@ TEST_F(BenchCliTest, WrongUsageExitsWithTwoAndNamesTheFlag) {
   }
 }
 
-TEST(BenchCliWithoutServerTest, SaysHowToStartOne) {
+TEST(BenchCliWithoutServerTest, SaysWhichServerItMissed) {
   std::string address;
   {
     FakeService service;
@@ -303,8 +309,61 @@ TEST(BenchCliWithoutServerTest, SaysHowToStartOne) {
             .Wait();
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, HasSubstr("start one with ./dev run"));
+    EXPECT_THAT(result.err, HasSubstr(absl::StrCat("no server at ", address)));
   }
+}
+
+class OwnNamespaceTest : public BenchCliTest {
+ protected:
+  OwnNamespaceTest() { names_namespace_ = false; }
+
+  // Names of all namespaces but "default".
+  std::vector<std::string> Others() const {
+    std::vector<std::string> names;
+    const auto all = client_.ListNamespaces();
+    for (const v1::Namespace& ns : *all) {
+      if (ns.name() != "default") names.push_back(ns.name());
+    }
+    return names;
+  }
+};
+
+TEST_F(OwnNamespaceTest, IsMadeAndDeletedAndTheOthersAreLeftAlone) {
+  const json result = RunJson({"--mix", "put=100", "--operations", "100"});
+  EXPECT_EQ(result["operations"], 100);
+  EXPECT_EQ(client_.Size()->entries, 0u);
+  EXPECT_THAT(service_->last_put().namespace_(), StartsWith("bench-"));
+  EXPECT_THAT(Others(), IsEmpty());
+}
+
+TEST_F(OwnNamespaceTest, IsFilledSoThatGetsHit) {
+  const json result = RunJson({"--fill", "--mix", "get=100", "--keys", "250",
+                               "--operations", "300", "--batch", "10"});
+  EXPECT_EQ(result["operations"], 300);
+  EXPECT_EQ(result["hits"], 300);
+  EXPECT_EQ(result["misses"], 0);
+  EXPECT_THAT(Others(), IsEmpty());
+}
+
+TEST_F(OwnNamespaceTest, IsDeletedAfterCtrlC) {
+  absl::Notification under_way;
+  AtFirstPut([&] { under_way.Notify(); });
+  Process bench(Argv({"--mix", "put=100", "--seconds", "3600"}));
+  under_way.WaitForNotification();
+  EXPECT_THAT(Others(), SizeIs(1));
+  bench.Signal(SIGINT);
+  EXPECT_EQ(bench.Wait().exit_code, 0);
+  EXPECT_THAT(Others(), IsEmpty());
+}
+
+TEST_F(OwnNamespaceTest, ThatMayNotBeMadeIsToBeNamed) {
+  service_->FailWith(MakeError(grpc::StatusCode::PERMISSION_DENIED,
+                               "not allowed", "ACCESS_DENIED"));
+  const ProcessResult result = Run({"--operations", "100"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("cannot make a namespace of its own"));
+  EXPECT_THAT(result.err, HasSubstr("--namespace"));
 }
 
 }  // namespace

@@ -211,14 +211,15 @@ TEST_F(CliGroupTest, KeyThatNoEnvironmentHoldsIsAFailureThatSaysWhatToDo) {
          .hang = true});
     std::vector<std::string> arguments =
         Worker("test \"$TIMECACHED_KEY\" = 610062");
-    if (hex) arguments.push_back("--hex");
+    if (hex) arguments.push_back("--key-hex");
     Process process(Argv(arguments));
     AwaitSettled(hex ? 2 : 1);
     process.Signal(SIGTERM);
     const ProcessResult result = process.Wait();
     EXPECT_EQ(result.exit_code, 0);
-    EXPECT_EQ(result.err.find("give --hex or --base64") == std::string::npos,
-              hex);
+    EXPECT_EQ(
+        result.err.find("give --key-hex or --key-base64") == std::string::npos,
+        hex);
   }
   EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_NACK);
   EXPECT_EQ(Settled().at(8).action(), v1::SETTLE_ACTION_ACK);

@@ -1,6 +1,7 @@
 // timecachectl's parts: bytes, units, the lines of `load`, what is printed.
 #include <cstdio>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "client/cli/bytes.h"
@@ -35,6 +36,26 @@ TEST(BytesTest, EscapeIsOneLineAndUnambiguous) {
   EXPECT_EQ(Escape("\\x00"), "\\\\x00");
   EXPECT_EQ(Escape("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(Escape("\u009b31m"), "\\xc2\\x9b31m");  // A terminal's CSI.
+}
+
+TEST(BytesTest, UnescapeIsTheInverseOfEscape) {
+  std::mt19937 random(1);
+  // Bytes that mean something to it, and any other.
+  const std::string special = "\\x0Af\t\n\r\xc3\xa4\xff{"s + '\0';
+  for (int i = 0; i < 10'000; ++i) {
+    std::string bytes(random() % 12, '\0');
+    for (char& byte : bytes) {
+      byte = random() % 2 ? special[random() % special.size()]
+                          : static_cast<char>(random());
+    }
+    const std::string text = Escape(bytes);
+    EXPECT_EQ(text.find_first_of("\t\n\r"s + '\0'), text.npos);
+    ASSERT_EQ(Unescape(text).value_or("refused"), bytes) << text;
+  }
+  for (const char* wrong :
+       {"\\", "a\\", "\\x", "\\x0", "\\xg0", "\\n", "\\\\\\"}) {
+    EXPECT_FALSE(Unescape(wrong).ok()) << wrong;
+  }
 }
 
 TEST(BytesTest, HexAndBase64GoBothWays) {
@@ -112,18 +133,41 @@ TEST(LoadLineTest, FormatIsSeenByTheFirstLine) {
   EXPECT_EQ(GuessFormat("  {\"key\":1}"), LoadFormat::kJson);
 }
 
+TEST(LoadLineTest, AKeyThatBeginsWithABraceIsNoJson) {
+  EXPECT_EQ(GuessFormat("{\t1"), LoadFormat::kTsv);
+  EXPECT_EQ(GuessFormat("{}\t{}"), LoadFormat::kTsv);
+  EXPECT_EQ(GuessFormat("{\t\"key\": 1}"), LoadFormat::kJson);
+}
+
+TEST(LoadLineTest, AKeyOfSpacesIsNoBlankLine) {
+  EXPECT_TRUE(IsBlank("", LoadFormat::kTsv));
+  EXPECT_TRUE(IsBlank("  \r", LoadFormat::kTsv));
+  EXPECT_FALSE(IsBlank(" \t", LoadFormat::kTsv));
+  EXPECT_TRUE(IsBlank(" \t", LoadFormat::kJson));
+}
+
 TEST(LoadLineTest, Tsv) {
-  const auto entry = ParseTsvLine("key\ta\tb ", Encoding::kText);
+  const auto entry = ParseTsvLine("key\ta\tb ", {});
   ASSERT_TRUE(entry.ok());
   EXPECT_EQ(entry->key, "key");
   EXPECT_EQ(entry->value, "a\tb ");
   EXPECT_FALSE(entry->ttl);
-  EXPECT_EQ(ParseTsvLine("key\t", Encoding::kText)->value, "");
-  EXPECT_EQ(ParseTsvLine("00\tff", Encoding::kHex)->value, "\xff");
-  EXPECT_FALSE(ParseTsvLine("key", Encoding::kText).ok());
-  EXPECT_FALSE(ParseTsvLine("\tvalue", Encoding::kText).ok());
-  EXPECT_FALSE(ParseTsvLine("0\tff", Encoding::kHex).ok());
-  EXPECT_FALSE(ParseTsvLine("00\tf", Encoding::kHex).ok());
+  EXPECT_EQ(ParseTsvLine("key\t", {})->value, "");
+  EXPECT_EQ(ParseTsvLine("a\\\\\t\\x00", {})->key, "a\\");
+  EXPECT_EQ(ParseTsvLine("a\t\\x00", {})->value, "\0"s);
+  EXPECT_EQ(ParseTsvLine("a\t\\x00", {}, true)->value, "\\x00");
+  EXPECT_FALSE(ParseTsvLine("key", {}).ok());
+  EXPECT_FALSE(ParseTsvLine("\tvalue", {}).ok());
+  EXPECT_FALSE(ParseTsvLine("a\t\\n", {}).ok());
+}
+
+TEST(LoadLineTest, TsvOfOtherEncodings) {
+  const Encodings hex = {Encoding::kHex, Encoding::kHex};
+  EXPECT_EQ(ParseTsvLine("00\tff", hex)->value, "\xff");
+  EXPECT_FALSE(ParseTsvLine("0\tff", hex).ok());
+  EXPECT_FALSE(ParseTsvLine("00\tf", hex).ok());
+  EXPECT_EQ(ParseTsvLine("00\tf", {Encoding::kHex, Encoding::kText})->key,
+            "\0"s);
 }
 
 TEST(LoadLineTest, Json) {
@@ -155,6 +199,10 @@ TEST(LoadLineTest, MalformedJsonIsRefusedAndSaysWhy) {
        "ttl is not a string such as \"30s\""},
       {R"({"key":"k","value":"v","ttl":"soon"})",
        "ttl: \"soon\" is not a duration: write 500ms, 30s, 5m, 24h or 7d"},
+      {R"({"key":"k","value":"v","ttl":"3s","deadline":"1970-01-01T00:00:00Z"})",
+       "ttl and deadline: give one of them"},
+      {R"({"key":"k","value":"v","deadline":17})",
+       "deadline is not a string such as \"2025-01-31T12:00:00Z\""},
       {"{\"key\":\"k\",\"value\":\"\xff\"}", "not a JSON object"}};
   for (const auto& [line, why] : cases) {
     EXPECT_EQ(ParseJsonLine(line).status().message(), why) << line;
@@ -169,10 +217,12 @@ TEST(LoadLineTest, WhatScanPrintsCanBeLoaded) {
                        .deadline = absl::UnixEpoch()};
   for (const Encoding encoding :
        {Encoding::kText, Encoding::kHex, Encoding::kBase64}) {
-    const auto loaded = ParseJsonLine(ToJson(entry, encoding).dump());
+    const auto loaded =
+        ParseJsonLine(ToJson(entry, {encoding, encoding}).dump());
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     EXPECT_EQ(loaded->key, entry.key);
     EXPECT_EQ(loaded->value, entry.value);
+    EXPECT_EQ(loaded->deadline, entry.deadline);
   }
 }
 
@@ -197,7 +247,7 @@ std::unique_ptr<std::FILE, int (*)(std::FILE*)> FileWith(
 
 TEST(LineReaderTest, LinesWithAndWithoutEnd) {
   const auto file = FileWith("one\n\nthree\0"s + std::string(200'000, 'x'));
-  LineReader reader(file.get());
+  LineReader reader(fileno(file.get()));
   std::string line;
   ASSERT_EQ(reader.Next(line), LineReader::Result::kLine);
   EXPECT_EQ(line, "one");
@@ -211,7 +261,7 @@ TEST(LineReaderTest, LinesWithAndWithoutEnd) {
 
 TEST(LineReaderTest, TooLongALineIsSkippedWhole) {
   const auto file = FileWith("12345\n123456\n1\n");
-  LineReader reader(file.get(), 5);
+  LineReader reader(fileno(file.get()), 5);
   std::string line;
   EXPECT_EQ(reader.Next(line), LineReader::Result::kLine);
   EXPECT_EQ(reader.Next(line), LineReader::Result::kTooLong);

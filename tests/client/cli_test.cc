@@ -1,9 +1,8 @@
 // timecachectl as a process, against a stand-in for the server.
 #include <stdlib.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -78,19 +77,38 @@ TEST_F(CliTest, ValueFromStandardInputIsTakenAsItIs) {
   EXPECT_EQ(Run({"put", "key", "-"}, value).exit_code, 0);
   EXPECT_EQ(service_.last_put().value(), value);
   EXPECT_EQ(Run({"get", "key", "--raw"}).out, value);
-  EXPECT_EQ(Run({"get", "6b6579", "--hex"}).out, "610062ff0a\n");
+  EXPECT_EQ(Run({"get", "key", "--hex"}).out, "610062ff0a\n");
   EXPECT_EQ(RunJson({"get", "key"})["value_base64"], "YQBi/wo=");
 }
 
 TEST_F(CliTest, BytesAsHexAndBase64) {
-  EXPECT_EQ(Run({"put", "--hex", "00ff", "-"}, "cafe\n").exit_code, 0);
+  EXPECT_EQ(Run({"put", "--key-hex", "00ff", "--hex", "-"}, "cafe\n").exit_code,
+            0);
   EXPECT_EQ(service_.last_put().key(), "\0\xff"s);
   EXPECT_EQ(service_.last_put().value(), "\xca\xfe");
-  EXPECT_EQ(Run({"get", "AP8=", "--base64"}).out, "yv4=\n");
+  EXPECT_EQ(Run({"get", "AP8=", "--key-base64", "--base64"}).out, "yv4=\n");
   EXPECT_EQ(Run({"scan"}).out, "\\x00\\xff\t\\xca\\xfe\n");
-  const ProcessResult wrong = Run({"get", "xyz", "--hex"});
+  const ProcessResult wrong = Run({"get", "xyz", "--key-hex"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("key: not hex"));
+}
+
+TEST_F(CliTest, KeysAndValuesHaveEncodingsOfTheirOwn) {
+  ASSERT_EQ(Run({"put", "b1", "cafe", "--hex"}).exit_code, 0);
+  EXPECT_EQ(service_.last_put().key(), "b1");
+  EXPECT_EQ(service_.last_put().value(), "\xca\xfe");
+  EXPECT_EQ(Run({"get", "b1", "--hex"}).out, "cafe\n");
+  EXPECT_EQ(Run({"get", "6231", "--key-hex", "--base64"}).out, "yv4=\n");
+  EXPECT_EQ(Run({"scan", "--hex"}).out, "b1\tcafe\n");
+  EXPECT_EQ(Run({"scan", "62", "--key-hex"}).out, "6231\t\\xca\\xfe\n");
+  EXPECT_EQ(RunJson({"get", "b1", "--hex"})["value_hex"], "cafe");
+  EXPECT_EQ(RunJson({"get", "b1", "--hex"})["key"], "b1");
+  EXPECT_EQ(Run({"touch", "6231", "--key-hex"}).exit_code, 0);
+  EXPECT_EQ(Run({"load", "--hex"}, "b2\t00\n").exit_code, 0);
+  EXPECT_EQ(Run({"load", "--key-base64"}, "YjM=\ttext\n").exit_code, 0);
+  EXPECT_EQ(client_.Get("b2").value()->value, "\0"s);
+  EXPECT_EQ(client_.Get("b3").value()->value, "text");
+  EXPECT_EQ(Run({"rm", "YjM=", "--key-base64"}).exit_code, 0);
 }
 
 TEST_F(CliTest, ValueThatLooksLikeAFlagGoesBehindTwoDashes) {
@@ -142,7 +160,13 @@ TEST_F(CliTest, WrongUsageExitsWithTwo) {
       {},
       {"fetch"},
       {"get"},
-      {"get", "a", "b"},
+      {"get", "a", "b", "--raw"},
+      {"rm"},
+      {"rm", "a", "--prefix", "b"},
+      {"rm", "a", "b", "--if-version", "1"},
+      {"get", "a", "--json", "--output", "table"},
+      {"get", "a", "--output", "xml"},
+      {"get", "a", "--address", "http://host"},
       {"put", "key", "value", "--ttl", "soon"},
       {"put", "key", "value", "--if-absent", "--if-present"},
       {"put", "key", "value", "--if-version", "-1"},
@@ -174,6 +198,8 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
       {"load"},
       {"bench"},
       {"watch"},
+      {"dump"},
+      {"ns"},
       {"ns", "create"},
       {"ns", "get"},
       {"ns", "list"},
@@ -221,7 +247,7 @@ TEST_F(CliTest, CallThatIsNotAnsweredSaysSo) {
   EXPECT_THAT(result.err, HasSubstr("within 50ms"));
 }
 
-TEST(CliWithoutServerTest, SaysHowToStartOne) {
+TEST(CliWithoutServerTest, SaysWhichServerAndHowToNameAnother) {
   std::string address;
   {
     FakeService service;
@@ -233,8 +259,52 @@ TEST(CliWithoutServerTest, SaysHowToStartOne) {
     EXPECT_EQ(result.exit_code, 2) << command;
     EXPECT_THAT(result.err,
                 HasSubstr(absl::StrCat("no server at ", address,
-                                       ": start one with ./dev run")));
+                                       ": is timecached running there?")));
+    EXPECT_THAT(result.err, HasSubstr("--address"));
   }
+}
+
+TEST(CliWithoutServerTest, AnAddressWithoutAPortHasTheServersPort) {
+  const ProcessResult result =
+      Process({TIMECACHECTL, "size", "--address", "127.1.2.3"}).Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("127.1.2.3:7171"));
+}
+
+// Who has the program from a package has no source tree.
+TEST(CliWithoutServerTest, NoHelpSpeaksOfTheSourceTree) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{
+           {"__man"}, {"--help"}, {"size", "--address", "127.0.0.1:1"}}) {
+    std::vector<std::string> argv = words;
+    argv.insert(argv.begin(), TIMECACHECTL);
+    const ProcessResult result = Process(argv).Wait();
+    EXPECT_THAT(result.out + result.err, ::testing::Not(HasSubstr("./dev")));
+    EXPECT_NE(result.out + result.err, "");
+  }
+}
+
+TEST_F(CliTest, UnknownWordsAreToldWithWhatIsNearest) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"pot", "a", "b"}, "unknown command \"pot\": did you mean \"put\"?"},
+      {{"set", "a", "b"}, "did you mean \"put\"?"},
+      {{"zebra"}, "unknown command \"zebra\": see timecachectl --help"},
+      {{"ns", "lst"}, "\"ns lst\": did you mean \"ns list\"?"},
+      {{"put", "a", "b", "--tll", "5s"}, "\"--tll\": did you mean \"--ttl\"?"},
+      {{"get", "a", "--jsno"}, "\"--jsno\": did you mean \"--json\"?"},
+      {{"put", "a", "-x"}, "behind --"}};
+  for (const auto& [words, expected] : cases) {
+    const ProcessResult result = Run(words);
+    EXPECT_EQ(result.exit_code, 2) << expected;
+    EXPECT_THAT(result.err, HasSubstr(expected));
+  }
+}
+
+TEST_F(CliTest, OutputNamesTheForm) {
+  ASSERT_TRUE(client_.Put("a", "1").ok());
+  EXPECT_EQ(Run({"get", "a", "-o", "json"}).out,
+            Run({"get", "a", "--json"}).out);
+  EXPECT_EQ(Run({"get", "a", "--output", "table"}).out, "1\n");
 }
 
 TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
@@ -294,76 +364,39 @@ TEST_F(CliTest, ScanByPrefixWithLimit) {
       0u);
 }
 
-TEST_F(CliTest, LoadTsv) {
-  const ProcessResult result =
-      Run({"load", "--ttl", "60s"}, "a\t1\n\nb\t2\na\t3");
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, StartsWith("loaded 3 entries in "));
-  EXPECT_EQ(client_.Get("a").value()->value, "3");
-  EXPECT_EQ(client_.Get("b").value()->value, "2");
-  EXPECT_EQ(service_.last_put().ttl().seconds(), 60);
-}
-
-TEST_F(CliTest, LoadJsonLinesFromAFile) {
-  const std::string path =
-      absl::StrCat(::testing::TempDir(), "/timecachectl_load.", getpid());
-  std::ofstream(path) << R"({"key":"a","value":"1","ttl":"10s"})"
-                      << "\n"
-                      << R"({"key_hex":"ff","value_base64":"AA=="})"
-                      << "\n";
-  const json summary = RunJson({"load", path});
-  unlink(path.c_str());
-  EXPECT_EQ(summary["loaded"], 2);
-  EXPECT_EQ(summary["bad_lines"], 0);
-  EXPECT_EQ(client_.Get("\xff").value()->value, "\0"s);
-}
-
-TEST_F(CliTest, LoadReportsBadLinesAndStoresTheRest) {
-  const std::string input = "a\t1\nno tab\nb\t2\n";
-  ProcessResult result = Run({"load"}, input);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("line 2: no tab"));
-  EXPECT_THAT(result.out, HasSubstr("1 bad lines"));
-  EXPECT_EQ(client_.Size()->entries, 2u);
-  EXPECT_EQ(Run({"load", "--skip-bad"}, input).exit_code, 0);
-}
-
-TEST_F(CliTest, LoadCountsWhatTheServerFindsMalformed) {
-  const ProcessResult result =
-      Run({"load"}, R"({"key":"a","value":"1","ttl":"0s"})"s + "\n" +
-                        R"({"key":"b","value":"1"})" + "\n");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("line 1: ttl"));
-  EXPECT_EQ(client_.Size()->entries, 1u);
-}
-
-TEST_F(CliTest, LoadGivesUpAtAnErrorThatIsNotTheLines) {
-  const ProcessResult result = Run({"load", "-n", "none"}, "a\t1\nb\t2\n");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create none"));
-  EXPECT_EQ(Run({"load", "/no/such/file"}).exit_code, 2);
-}
-
-TEST_F(CliTest, LoadStopsAtTheStreamsEndAndNamesTheFirstLineNotStored) {
-  service_.SetPipeline({.answers_max = 1,
-                        .end = MakeError(grpc::StatusCode::UNAVAILABLE,
-                                         "draining", "DRAINING")});
-  const ProcessResult result = Run({"load"}, "a\t1\nb\t2\nc\t3\n");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.out, HasSubstr("loaded 1 entries"));
-  EXPECT_THAT(result.out, HasSubstr("then gave up"));
-  EXPECT_THAT(result.err, HasSubstr("line 2 was not stored"));
-  EXPECT_THAT(result.err, HasSubstr("draining"));
-}
-
-TEST_F(CliTest, LoadKeepsTheOrderOfOneKeyWhateverIsInFlight) {
-  std::string input;
-  for (int i = 0; i < 3000; ++i) absl::StrAppend(&input, "key\t", i, "\n");
-  for (const std::string in_flight : {"1", "2", "100", "65536"}) {
-    const ProcessResult result = Run({"load", "--in-flight", in_flight}, input);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(client_.Get("key").value()->value, "2999");
+TEST_F(CliTest, AReaderThatLeavesIsNoError) {
+  // More than a pipe holds.
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(
+        client_.Put(absl::StrCat("key", i), std::string(64'000, 'v')).ok());
   }
+  Process scan(Argv({"scan"}));
+  EXPECT_THAT(scan.ReadLine(), StartsWith("key0\tvvv"));
+  scan.CloseOutput();
+  const ProcessResult result = scan.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(CliTest, AClosedStandardOutputIsAnErrorAndNotTheConnection) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  const ProcessResult result =
+      Process({"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", TIMECACHECTL,
+               "--address", service_.address(), "get", "key"})
+          .Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("standard output: "));
+}
+
+TEST_F(CliTest, WhatNoServerTakesIsRefusedWithAReason) {
+  const ProcessResult too_long =
+      Process({"/bin/sh", "-c", "head -c 16777217 /dev/zero | \"$0\" \"$@\"",
+               TIMECACHECTL, "--address", service_.address(), "put", "key",
+               "-"})
+          .Wait();
+  EXPECT_EQ(too_long.exit_code, 2);
+  EXPECT_THAT(too_long.err, HasSubstr("longer than the largest value"));
+  EXPECT_EQ(client_.Size()->entries, 0u);
 }
 
 }  // namespace

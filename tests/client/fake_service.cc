@@ -334,7 +334,7 @@ grpc::Status FakeService::GetServer(grpc::ServerContext* context,
   const grpc::Status status = EnterUnary(context);
   if (!status.ok()) return status;
   response->set_version("fake");
-  *response->mutable_now() = ToProto(absl::Now());
+  *response->mutable_now() = ToProto(now_);
   return grpc::Status::OK;
 }
 

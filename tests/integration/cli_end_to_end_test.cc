@@ -161,7 +161,7 @@ TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {
   EXPECT_GT(event["left_ms"], 3'000'000);
 }
 
-TEST_F(CliEndToEndTest, WithoutAServerItSaysHowToStartOne) {
+TEST_F(CliEndToEndTest, WithoutAServerItSaysWhichOneItMissed) {
   server_.process().Signal(SIGTERM);
   EXPECT_EQ(server_.process().Wait().code, 0);
   const Exit exit = Run({"get", "a"});
@@ -169,7 +169,7 @@ TEST_F(CliEndToEndTest, WithoutAServerItSaysHowToStartOne) {
   EXPECT_THAT(exit.err, StartsWith("timecachectl: "));
   EXPECT_THAT(exit.err,
               HasSubstr(absl::StrCat("no server at ", server_.address(),
-                                     ": start one with ./dev run")));
+                                     ": is timecached running there?")));
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// The clock of the stand-in for the server.
+#pragma once
+
+#include "client/cpp/convert.h"
+#include "gtest/gtest.h"
+#include "tests/client/fake_service.h"
+
+namespace timecache {
+
+inline void AdvanceClock(FakeService& service, absl::Duration by) {
+  testing::v1::AdvanceRequest request;
+  *request.mutable_by() = ToProto(by);
+  testing::v1::AdvanceResponse response;
+  EXPECT_TRUE(service.Advance(nullptr, &request, &response).ok());
+}
+
+}  // namespace timecache
