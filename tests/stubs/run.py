@@ -45,6 +45,13 @@ def lacking(language):
     missing = [tool for tool in TOOLS[language] if shutil.which(tool) is None]
     if missing:
         return f"{', '.join(missing)} not found"
+    if language == "go":
+        # From 1.21 on, one that is too old for a module fetches its successor.
+        said = subprocess.run(["go", "env", "GOVERSION"], check=False, text=True,
+                              stdout=subprocess.PIPE).stdout
+        version = re.match(r"go(\d+)\.(\d+)", said)
+        if version is None or tuple(map(int, version.groups())) < (1, 21):
+            return f"go is {said.strip() or 'unknown'}, and 1.21 is the least"
     if "python3" in TOOLS[language] and subprocess.run(
             ["python3", "-c", "import ensurepip, venv"], stderr=subprocess.DEVNULL,
             check=False).returncode != 0:
