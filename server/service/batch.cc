@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/service/batch_response.h"
+#include "server/service/request.h"
 
 namespace timecache {
 namespace {
@@ -18,7 +19,14 @@ constexpr Verbs kNeededAtMost = {v1::VERB_READ, v1::VERB_WRITE};
 void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
                 Done done) {
   done_ = std::move(done);
-  if (absl::Status status = request_.Decode(request); !status.ok()) {
+  absl::Status status = CheckRequestSize(request, "operations");
+  if (status.ok()) {
+    // A call may end without having sent a message.
+    status = request.Valid()
+                 ? request_.Decode(request)
+                 : MalformedRequest(v1::ExecuteRequest().GetTypeName());
+  }
+  if (!status.ok()) {
     // Who is not known is told nothing else.
     const absl::Status known = call->Identify();
     return Finish(known.ok() ? std::move(status) : known);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
+#include "server/service/request.h"
 
 namespace timecache {
 namespace {
@@ -411,8 +412,7 @@ absl::Status BatchRequest::DecodeAny(absl::string_view bytes) {
   operations_.clear();
   parsed_ = std::make_unique<v1::ExecuteRequest>();
   if (!parsed_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError(
-        "the message is not a timecache.v1.ExecuteRequest");
+    return MalformedRequest(parsed_->GetTypeName());
   }
   name_ = parsed_->namespace_();
   // So many are refused as a whole.

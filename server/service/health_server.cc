@@ -27,7 +27,7 @@ absl::Status HealthServer::Start(const std::string& address) {
   limits.max_metadata_bytes = kMaxMetadataBytes;
   limits.Apply(&builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-  builder.RegisterCallbackGenericService(&no_service_);
+  builder.RegisterCallbackGenericService(&unknown_service_);
   const absl::Status status =
       acceptor_.Listen(address, grpc::InsecureServerCredentials(), &builder);
   if (!status.ok()) return status;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "server/service/connection_acceptor.h"
+#include "server/service/unknown_service.h"
 
 namespace timecache {
 
@@ -39,9 +40,9 @@ class HealthServer {
 
  private:
   ConnectionAcceptor acceptor_;
-  // Answers UNIMPLEMENTED. gRPC does not start without a service, and health,
-  // which it makes itself, does not count.
-  grpc::CallbackGenericService no_service_;
+  // gRPC does not start without a service, and health, which it makes itself,
+  // does not count.
+  UnknownService unknown_service_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -42,6 +42,9 @@ inline constexpr absl::string_view kData = "timecache.v1.TimeCacheService";
 inline constexpr absl::string_view kAdmin = "timecache.v1.NamespaceService";
 inline constexpr absl::string_view kTime = "timecache.testing.v1.VirtualClock";
 inline constexpr absl::string_view kLook =
+    "grpc.reflection.v1.ServerReflection";
+// The same by its older name.
+inline constexpr absl::string_view kLookAlpha =
     "grpc.reflection.v1alpha.ServerReflection";
 
 using enum MethodType;
@@ -72,6 +75,8 @@ inline constexpr Method kAdvance{22, kTime, "Advance", kUnary};
 inline constexpr Method kNow{23, kTime, "Now", kUnary};
 inline constexpr Method kReflection{24, kLook, "ServerReflectionInfo",
                                     kBidiStream};
+inline constexpr Method kReflectionAlpha{25, kLookAlpha, "ServerReflectionInfo",
+                                         kBidiStream};
 
 }  // namespace methods
 
@@ -102,6 +107,7 @@ inline constexpr std::array kMethods = {
     methods::kAdvance,
     methods::kNow,
     methods::kReflection,
+    methods::kReflectionAlpha,
 };
 
 }  // namespace timecache

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/service/call.h"
 #include "server/service/convert.h"
+#include "server/service/unary_call.h"
 
 namespace timecache {
 namespace {
@@ -31,202 +31,271 @@ absl::Status AuthorizeDeadLetters(const v1::NamespaceOptions& options,
   return call->Authorize(v1::VERB_WRITE, options.dead_letter_namespace());
 }
 
-grpc::ServerUnaryReactor* Answer(
-    grpc::CallbackServerContext* context, Call* call,
-    const absl::Status& status,
-    std::string (*field_path)(const std::string&) = FieldPath) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(call->End(status, field_path));
-  return reactor;
+// Answers inline: `handle` gets the call, the request and the response.
+template <typename Request, typename Response, typename Handle>
+grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
+                                 grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* bytes,
+                                 grpc::ByteBuffer* answer,
+                                 Call::FieldPath field_path,
+                                 const Handle& handle) {
+  UnaryCall<Request, Response> unary(gate, method, context, bytes, answer);
+  absl::Status status = unary.Read();
+  if (status.ok()) {
+    status = handle(&unary.call(), unary.request(), &unary.response());
+  }
+  return unary.Finish(status, field_path);
 }
 
 }  // namespace
 
 grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
-    grpc::CallbackServerContext* context,
-    const v1::CreateNamespaceRequest* request,
-    v1::CreateNamespaceResponse* response) {
-  Call call(gate_, methods::kCreateNamespace, context);
-  absl::Status access = call.Authorize(v1::VERB_ADMIN, request->name());
-  if (access.ok()) access = AuthorizeDeadLetters(request->options(), &call);
-  if (!access.ok()) return Answer(context, &call, access);
-  const absl::StatusOr<MapOptions> options = NewOptions(request->options());
-  if (!options.ok()) return Answer(context, &call, options.status());
-  const MapOr map = registry_->Create(request->name(), *options);
-  if (map.ok()) {
-    SetNamespace(map->get(), clock_->NowUs(), response->mutable_namespace_());
-    observer_("namespace_created", request->name(),
-              response->namespace_().options().ShortDebugString());
-  }
-  return Answer(context, &call, map.status());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::CreateNamespaceRequest;
+  using Response = v1::CreateNamespaceResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kCreateNamespace, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        absl::Status access = call->Authorize(v1::VERB_ADMIN, request.name());
+        if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
+        if (!access.ok()) return access;
+        const absl::StatusOr<MapOptions> options =
+            NewOptions(request.options());
+        if (!options.ok()) return options.status();
+        const MapOr map = registry_->Create(request.name(), *options);
+        if (map.ok()) {
+          SetNamespace(map->get(), clock_->NowUs(),
+                       response->mutable_namespace_());
+          observer_("namespace_created", request.name(),
+                    response->namespace_().options().ShortDebugString());
+        }
+        return map.status();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::GetNamespace(
-    grpc::CallbackServerContext* context,
-    const v1::GetNamespaceRequest* request,
-    v1::GetNamespaceResponse* response) {
-  Call call(gate_, methods::kGetNamespace, context);
-  const absl::Status access = call.Authorize(v1::VERB_READ, request->name());
-  if (!access.ok()) return Answer(context, &call, access);
-  const MapOr map = registry_->Find(request->name());
-  if (map.ok()) {
-    SetNamespace(map->get(), clock_->NowUs(), response->mutable_namespace_());
-  }
-  return Answer(context, &call, map.status());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::GetNamespaceRequest;
+  using Response = v1::GetNamespaceResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kGetNamespace, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_READ, request.name());
+        if (!access.ok()) return access;
+        const MapOr map = registry_->Find(request.name());
+        if (map.ok()) {
+          SetNamespace(map->get(), clock_->NowUs(),
+                       response->mutable_namespace_());
+        }
+        return map.status();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
-    grpc::CallbackServerContext* context,
-    const v1::ListNamespacesRequest* /*request*/,
-    v1::ListNamespacesResponse* response) {
-  Call call(gate_, methods::kListNamespaces, context);
-  const absl::Status access = call.Identify();
-  if (!access.ok()) return Answer(context, &call, access);
-  for (const auto& map : registry_->List()) {
-    if (!call.MaySee(map->name())) continue;
-    SetNamespace(map.get(), clock_->NowUs(), response->add_namespaces());
-  }
-  return Answer(context, &call, absl::OkStatus());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::ListNamespacesRequest;
+  using Response = v1::ListNamespacesResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kListNamespaces, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& /*request*/,
+          Response* response) -> absl::Status {
+        const absl::Status access = call->Identify();
+        if (!access.ok()) return access;
+        for (const auto& map : registry_->List()) {
+          if (!call->MaySee(map->name())) continue;
+          SetNamespace(map.get(), clock_->NowUs(), response->add_namespaces());
+        }
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
-    grpc::CallbackServerContext* context,
-    const v1::UpdateNamespaceRequest* request,
-    v1::UpdateNamespaceResponse* response) {
-  Call call(gate_, methods::kUpdateNamespace, context);
-  absl::Status access = call.Authorize(v1::VERB_ADMIN, request->name());
-  if (access.ok()) access = AuthorizeDeadLetters(request->options(), &call);
-  if (!access.ok()) return Answer(context, &call, access);
-  const MapOr map =
-      registry_->Update(request->name(), [&](MapOptions* options) {
-        return ChangeOptions(request->options(), options);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::UpdateNamespaceRequest;
+  using Response = v1::UpdateNamespaceResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kUpdateNamespace, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        absl::Status access = call->Authorize(v1::VERB_ADMIN, request.name());
+        if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
+        if (!access.ok()) return access;
+        const MapOr map =
+            registry_->Update(request.name(), [&](MapOptions* options) {
+              return ChangeOptions(request.options(), options);
+            });
+        if (map.ok()) {
+          SetNamespace(map->get(), clock_->NowUs(),
+                       response->mutable_namespace_());
+          observer_("namespace_updated", request.name(),
+                    request.options().ShortDebugString());
+        }
+        return map.status();
       });
-  if (map.ok()) {
-    SetNamespace(map->get(), clock_->NowUs(), response->mutable_namespace_());
-    observer_("namespace_updated", request->name(),
-              request->options().ShortDebugString());
-  }
-  return Answer(context, &call, map.status());
 }
 
 grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
-    grpc::CallbackServerContext* context,
-    const v1::DeleteNamespaceRequest* request,
-    v1::DeleteNamespaceResponse* /*response*/) {
-  Call call(gate_, methods::kDeleteNamespace, context);
-  const absl::Status access = call.Authorize(v1::VERB_ADMIN, request->name());
-  if (!access.ok()) return Answer(context, &call, access);
-  const absl::Status status = registry_->Delete(request->name());
-  if (status.ok()) observer_("namespace_deleted", request->name(), "");
-  return Answer(context, &call, status);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::DeleteNamespaceRequest;
+  using Response = v1::DeleteNamespaceResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kDeleteNamespace, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& request,
+          Response* /*response*/) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_ADMIN, request.name());
+        if (!access.ok()) return access;
+        const absl::Status status = registry_->Delete(request.name());
+        if (status.ok()) observer_("namespace_deleted", request.name(), "");
+        return status;
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
-    grpc::CallbackServerContext* context,
-    const v1::RotateNamespaceRequest* request,
-    v1::RotateNamespaceResponse* response) {
-  Call call(gate_, methods::kRotateNamespace, context);
-  const absl::Status access = call.Authorize(v1::VERB_ADMIN, request->name());
-  if (!access.ok()) return Answer(context, &call, access);
-  const MapOr map = registry_->Find(request->name());
-  if (map.ok()) {
-    const int64_t died = (*map)->Rotate(clock_->NowUs());
-    response->set_entries(static_cast<uint64_t>(died));
-    observer_("namespace_rotated", request->name(),
-              absl::StrCat("entries: ", died));
-  }
-  return Answer(context, &call, map.status());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::RotateNamespaceRequest;
+  using Response = v1::RotateNamespaceResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kRotateNamespace, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_ADMIN, request.name());
+        if (!access.ok()) return access;
+        const MapOr map = registry_->Find(request.name());
+        if (map.ok()) {
+          const int64_t died = (*map)->Rotate(clock_->NowUs());
+          response->set_entries(static_cast<uint64_t>(died));
+          observer_("namespace_rotated", request.name(),
+                    absl::StrCat("entries: ", died));
+        }
+        return map.status();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::GetServer(
-    grpc::CallbackServerContext* context,
-    const v1::GetServerRequest* /*request*/, v1::GetServerResponse* response) {
-  Call call(gate_, methods::kGetServer, context);
-  const absl::Status access = call.AuthorizeAnywhere();
-  if (!access.ok()) return Answer(context, &call, access);
-  describe_server_(response);
-  return Answer(context, &call, absl::OkStatus());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::GetServerRequest;
+  using Response = v1::GetServerResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kGetServer, context, bytes, answer, FieldPath,
+      [&](Call* call, const Request& /*request*/,
+          Response* response) -> absl::Status {
+        const absl::Status access = call->AuthorizeAnywhere();
+        if (!access.ok()) return access;
+        describe_server_(response);
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::CreateGroup(
-    grpc::CallbackServerContext* context, const v1::CreateGroupRequest* request,
-    v1::CreateGroupResponse* response) {
-  Call call(gate_, methods::kCreateGroup, context);
-  const absl::Status access =
-      call.Authorize(v1::VERB_ADMIN, request->namespace_());
-  if (!access.ok()) return Answer(context, &call, access, GroupFieldPath);
-  const auto create = [&]() -> absl::Status {
-    GroupOptions options;
-    absl::Status status = ApplyOptions(request->options(), &options);
-    if (!status.ok()) return status;
-    const MapOr map = registry_->Find(request->namespace_());
-    if (!map.ok()) return map.status();
-    const auto start = request->from_earliest() ? ExpiryLog::Start::kEarliest
-                                                : ExpiryLog::Start::kNow;
-    const GroupOr group = (*map)->groups().Create(request->name(), options,
-                                                  start, clock_->NowUs());
-    if (!group.ok()) return group.status();
-    SetGroup((*map)->name(), **group, response->mutable_group());
-    ObserveGroup("group_created", request->namespace_(), request->name(),
-                 response->group().options().ShortDebugString());
-    return absl::OkStatus();
-  };
-  return Answer(context, &call, create(), GroupFieldPath);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::CreateGroupRequest;
+  using Response = v1::CreateGroupResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kCreateGroup, context, bytes, answer, GroupFieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_ADMIN, request.namespace_());
+        if (!access.ok()) return access;
+        GroupOptions options;
+        absl::Status status = ApplyOptions(request.options(), &options);
+        if (!status.ok()) return status;
+        const MapOr map = registry_->Find(request.namespace_());
+        if (!map.ok()) return map.status();
+        const auto start = request.from_earliest() ? ExpiryLog::Start::kEarliest
+                                                   : ExpiryLog::Start::kNow;
+        const GroupOr group = (*map)->groups().Create(request.name(), options,
+                                                      start, clock_->NowUs());
+        if (!group.ok()) return group.status();
+        SetGroup((*map)->name(), **group, response->mutable_group());
+        ObserveGroup("group_created", request.namespace_(), request.name(),
+                     response->group().options().ShortDebugString());
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::ListGroups(
-    grpc::CallbackServerContext* context, const v1::ListGroupsRequest* request,
-    v1::ListGroupsResponse* response) {
-  Call call(gate_, methods::kListGroups, context);
-  const absl::Status access =
-      call.Authorize(v1::VERB_WATCH, request->namespace_());
-  if (!access.ok()) return Answer(context, &call, access, GroupFieldPath);
-  const MapOr map = registry_->Find(request->namespace_());
-  if (map.ok()) {
-    for (const auto& group : (*map)->groups().List()) {
-      SetGroup((*map)->name(), *group, response->add_groups());
-    }
-  }
-  return Answer(context, &call, map.status(), GroupFieldPath);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::ListGroupsRequest;
+  using Response = v1::ListGroupsResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kListGroups, context, bytes, answer, GroupFieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_WATCH, request.namespace_());
+        if (!access.ok()) return access;
+        const MapOr map = registry_->Find(request.namespace_());
+        if (map.ok()) {
+          for (const auto& group : (*map)->groups().List()) {
+            SetGroup((*map)->name(), *group, response->add_groups());
+          }
+        }
+        return map.status();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::UpdateGroup(
-    grpc::CallbackServerContext* context, const v1::UpdateGroupRequest* request,
-    v1::UpdateGroupResponse* response) {
-  Call call(gate_, methods::kUpdateGroup, context);
-  const absl::Status access =
-      call.Authorize(v1::VERB_ADMIN, request->namespace_());
-  if (!access.ok()) return Answer(context, &call, access, GroupFieldPath);
-  const auto update = [&]() -> absl::Status {
-    const MapOr map = registry_->Find(request->namespace_());
-    if (!map.ok()) return map.status();
-    const GroupOr group =
-        (*map)->groups().Update(request->name(), [&](GroupOptions* options) {
-          return ApplyOptions(request->options(), options);
-        });
-    if (!group.ok()) return group.status();
-    SetGroup((*map)->name(), **group, response->mutable_group());
-    ObserveGroup("group_updated", request->namespace_(), request->name(),
-                 request->options().ShortDebugString());
-    return absl::OkStatus();
-  };
-  return Answer(context, &call, update(), GroupFieldPath);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::UpdateGroupRequest;
+  using Response = v1::UpdateGroupResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kUpdateGroup, context, bytes, answer, GroupFieldPath,
+      [&](Call* call, const Request& request,
+          Response* response) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_ADMIN, request.namespace_());
+        if (!access.ok()) return access;
+        const MapOr map = registry_->Find(request.namespace_());
+        if (!map.ok()) return map.status();
+        const GroupOr group =
+            (*map)->groups().Update(request.name(), [&](GroupOptions* options) {
+              return ApplyOptions(request.options(), options);
+            });
+        if (!group.ok()) return group.status();
+        SetGroup((*map)->name(), **group, response->mutable_group());
+        ObserveGroup("group_updated", request.namespace_(), request.name(),
+                     request.options().ShortDebugString());
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::DeleteGroup(
-    grpc::CallbackServerContext* context, const v1::DeleteGroupRequest* request,
-    v1::DeleteGroupResponse* /*response*/) {
-  Call call(gate_, methods::kDeleteGroup, context);
-  const absl::Status access =
-      call.Authorize(v1::VERB_ADMIN, request->namespace_());
-  if (!access.ok()) return Answer(context, &call, access, GroupFieldPath);
-  const MapOr map = registry_->Find(request->namespace_());
-  const absl::Status status =
-      map.ok() ? (*map)->groups().Delete(request->name()) : map.status();
-  if (status.ok()) {
-    ObserveGroup("group_deleted", request->namespace_(), request->name(), "");
-  }
-  return Answer(context, &call, status, GroupFieldPath);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+    grpc::ByteBuffer* answer) {
+  using Request = v1::DeleteGroupRequest;
+  using Response = v1::DeleteGroupResponse;
+  return Answer<Request, Response>(
+      gate_, methods::kDeleteGroup, context, bytes, answer, GroupFieldPath,
+      [&](Call* call, const Request& request,
+          Response* /*response*/) -> absl::Status {
+        const absl::Status access =
+            call->Authorize(v1::VERB_ADMIN, request.namespace_());
+        if (!access.ok()) return access;
+        const MapOr map = registry_->Find(request.namespace_());
+        const absl::Status status =
+            map.ok() ? (*map)->groups().Delete(request.name()) : map.status();
+        if (status.ok()) {
+          ObserveGroup("group_deleted", request.namespace_(), request.name(),
+                       "");
+        }
+        return status;
+      });
 }
 
 void NamespaceService::ObserveGroup(absl::string_view event,

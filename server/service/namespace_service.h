@@ -13,8 +13,24 @@
 
 namespace timecache {
 
+// All of them as bytes: requests are read where what is wrong with them can be
+// said.
+namespace methods {
+using N = v1::NamespaceService;
+using Namespaces = N::WithRawCallbackMethod_CreateNamespace<
+    N::WithRawCallbackMethod_GetNamespace<
+        N::WithRawCallbackMethod_ListNamespaces<
+            N::WithRawCallbackMethod_UpdateNamespace<
+                N::WithRawCallbackMethod_DeleteNamespace<
+                    N::WithRawCallbackMethod_RotateNamespace<
+                        N::WithRawCallbackMethod_GetServer<N::Service>>>>>>>;
+using Administration = N::WithRawCallbackMethod_CreateGroup<
+    N::WithRawCallbackMethod_ListGroups<N::WithRawCallbackMethod_UpdateGroup<
+        N::WithRawCallbackMethod_DeleteGroup<Namespaces>>>>;
+}  // namespace methods
+
 // Thread-safe. Calls are rare and answered inline.
-class NamespaceService final : public v1::NamespaceService::CallbackService {
+class NamespaceService final : public methods::Administration {
  public:
   // Told of every change, for the log: "namespace_created", "group_deleted" and
   // the like, the namespace's name, and what is to know about it, in one line.
@@ -35,50 +51,40 @@ class NamespaceService final : public v1::NamespaceService::CallbackService {
         describe_server_(std::move(describe_server)) {}
 
   grpc::ServerUnaryReactor* CreateNamespace(
-      grpc::CallbackServerContext* context,
-      const v1::CreateNamespaceRequest* request,
-      v1::CreateNamespaceResponse* response) override;
-  grpc::ServerUnaryReactor* GetNamespace(
-      grpc::CallbackServerContext* context,
-      const v1::GetNamespaceRequest* request,
-      v1::GetNamespaceResponse* response) override;
-  grpc::ServerUnaryReactor* ListNamespaces(
-      grpc::CallbackServerContext* context,
-      const v1::ListNamespacesRequest* request,
-      v1::ListNamespacesResponse* response) override;
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetNamespace(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListNamespaces(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* UpdateNamespace(
-      grpc::CallbackServerContext* context,
-      const v1::UpdateNamespaceRequest* request,
-      v1::UpdateNamespaceResponse* response) override;
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* DeleteNamespace(
-      grpc::CallbackServerContext* context,
-      const v1::DeleteNamespaceRequest* request,
-      v1::DeleteNamespaceResponse* response) override;
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* RotateNamespace(
-      grpc::CallbackServerContext* context,
-      const v1::RotateNamespaceRequest* request,
-      v1::RotateNamespaceResponse* response) override;
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+      grpc::ByteBuffer* response) override;
 
   grpc::ServerUnaryReactor* GetServer(grpc::CallbackServerContext* context,
-                                      const v1::GetServerRequest* request,
-                                      v1::GetServerResponse* response) override;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
 
-  grpc::ServerUnaryReactor* CreateGroup(
-      grpc::CallbackServerContext* context,
-      const v1::CreateGroupRequest* request,
-      v1::CreateGroupResponse* response) override;
-  grpc::ServerUnaryReactor* ListGroups(
-      grpc::CallbackServerContext* context,
-      const v1::ListGroupsRequest* request,
-      v1::ListGroupsResponse* response) override;
-  grpc::ServerUnaryReactor* UpdateGroup(
-      grpc::CallbackServerContext* context,
-      const v1::UpdateGroupRequest* request,
-      v1::UpdateGroupResponse* response) override;
-  grpc::ServerUnaryReactor* DeleteGroup(
-      grpc::CallbackServerContext* context,
-      const v1::DeleteGroupRequest* request,
-      v1::DeleteGroupResponse* response) override;
+  grpc::ServerUnaryReactor* CreateGroup(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListGroups(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* UpdateGroup(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* DeleteGroup(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
 
  private:
   void ObserveGroup(absl::string_view event, const std::string& map,

@@ -7,13 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
 
 namespace timecache {
 namespace {
 
 using google::protobuf::FileDescriptor;
-using grpc::reflection::v1alpha::ServerReflectionRequest;
-using grpc::reflection::v1alpha::ServerReflectionResponse;
+using grpc::reflection::v1::ServerReflectionRequest;
+using grpc::reflection::v1::ServerReflectionResponse;
 using Files = absl::flat_hash_set<const FileDescriptor*>;
 
 // The file and all that it imports.
@@ -48,6 +49,10 @@ ReflectionIndex::ReflectionIndex(std::vector<std::string> services)
       services_(std::move(services)) {
   // Errors carry them as Any: no file imports them.
   AddFile(google::rpc::ErrorInfo::descriptor()->file(), &files_);
+  // That it is asked for here is what links its descriptor.
+  AddFile(
+      grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(),
+      &files_);
   for (const std::string& name : services_) {
     const auto* const service = pool_.FindServiceByName(name);
     if (service != nullptr) AddFile(service->file(), &files_);

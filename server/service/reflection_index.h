@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
-#include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "grpc/reflection/v1/reflection.pb.h"
 
 namespace timecache {
 
@@ -25,8 +25,8 @@ class ReflectionIndex {
   // Full names; one that is not compiled in is listed and has no file.
   explicit ReflectionIndex(std::vector<std::string> services);
 
-  grpc::reflection::v1alpha::ServerReflectionResponse Answer(
-      const grpc::reflection::v1alpha::ServerReflectionRequest& request) const;
+  grpc::reflection::v1::ServerReflectionResponse Answer(
+      const grpc::reflection::v1::ServerReflectionRequest& request) const;
 
  private:
   const google::protobuf::FileDescriptor* Served(

@@ -8,24 +8,22 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/error.h"
 #include "server/service/call.h"
+#include "server/service/request.h"
 
 namespace timecache {
 namespace {
 
-using grpc::reflection::v1alpha::ServerReflectionRequest;
-using grpc::reflection::v1alpha::ServerReflectionResponse;
+using grpc::reflection::v1::ServerReflectionRequest;
 
 // Reads a request, writes its answer, reads the next. Lives until OnDone.
 class ReflectionStream final
-    : public grpc::ServerBidiReactor<ServerReflectionRequest,
-                                     ServerReflectionResponse>,
+    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
       public Drainable {
  public:
-  ReflectionStream(const CallGate& gate, grpc::CallbackServerContext* context,
-                   OpenStreams* streams, const ReflectionIndex* index)
-      : streams_(streams),
-        index_(index),
-        call_(gate, methods::kReflection, context) {}
+  ReflectionStream(const CallGate& gate, const Method& method,
+                   grpc::CallbackServerContext* context, OpenStreams* streams,
+                   const ReflectionIndex* index)
+      : streams_(streams), index_(index), call_(gate, method, context) {}
 
   static ReflectionStream* Start(std::shared_ptr<ReflectionStream> stream) {
     stream->self_ = stream;
@@ -44,16 +42,20 @@ class ReflectionStream final
       return;
     }
     call_.CountReceived();
-    const size_t bytes = request_.ByteSizeLong();
-    if (bytes > ReflectionService::kMaxRequestBytes) {
+    if (request_.Length() > ReflectionService::kMaxRequestBytes) {
       End(ErrorWithReason(absl::StatusCode::kInvalidArgument,
                           "REQUEST_TOO_LARGE",
                           absl::StrCat("a request has at most ",
                                        ReflectionService::kMaxRequestBytes,
-                                       " bytes, not ", bytes)));
+                                       " bytes, not ", request_.Length())));
       return;
     }
-    response_ = index_->Answer(request_);
+    ServerReflectionRequest request;
+    if (absl::Status status = ParseRequest(request_, &request); !status.ok()) {
+      End(status);
+      return;
+    }
+    response_ = ToBytes(index_->Answer(request));
     writing_ = true;
     StartWrite(&response_);
   }
@@ -122,8 +124,8 @@ class ReflectionStream final
 
   absl::Mutex mu_;
   Call call_ ABSL_GUARDED_BY(mu_);
-  ServerReflectionRequest request_;
-  ServerReflectionResponse response_ ABSL_GUARDED_BY(mu_);
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mu_);
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   // Why it ends behind the answer that is in flight.
@@ -132,10 +134,12 @@ class ReflectionStream final
 
 }  // namespace
 
-grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectionResponse>*
-ReflectionService::ServerReflectionInfo(grpc::CallbackServerContext* context) {
-  return ReflectionStream::Start(
-      std::make_shared<ReflectionStream>(gate_, context, streams_, &index_));
+ReflectionService::Stream* ReflectionService::Start(
+    const CallGate& gate, const Method& method,
+    grpc::CallbackServerContext* context, OpenStreams* streams,
+    const ReflectionIndex* index) {
+  return ReflectionStream::Start(std::make_shared<ReflectionStream>(
+      gate, method, context, streams, index));
 }
 
 }  // namespace timecache

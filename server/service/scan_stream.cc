@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/engine/error.h"
 #include "server/service/convert.h"
+#include "server/service/request.h"
 
 namespace timecache {
 
@@ -16,18 +17,21 @@ ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
                               Store* store, OpenStreams* streams,
                               absl::Duration max_duration,
-                              const v1::ScanRequest& request) {
+                              const grpc::ByteBuffer& request) {
   std::shared_ptr<ScanStream> stream(
-      new ScanStream(gate, context, store, streams, max_duration, request));
+      new ScanStream(gate, context, store, streams, max_duration));
   stream->self_ = stream;
-  stream->status_ = stream->Open();
+  stream->status_ = stream->Open(request);
   if (stream->status_.ok()) stream->SetTimer();
   stream->Continue();
   return stream.get();
 }
 
-absl::Status ScanStream::Open() {
-  absl::Status status = call_.Authorize(v1::VERB_READ, request_.namespace_());
+absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
+  absl::Status status = call_.Identify();
+  if (status.ok()) status = ParseRequest(request, &request_);
+  if (!status.ok()) return status;
+  status = call_.Authorize(v1::VERB_READ, request_.namespace_());
   if (!status.ok()) return status;
   if (request_.key_prefix().size() > kMaxKeyBytes) {
     return InvalidField(
@@ -118,7 +122,8 @@ void ScanStream::Continue() {
     if (!found_.empty()) {
       TakePage();
       if (!BeginWrite()) continue;
-      StartWrite(&page_);
+      page_bytes_ = ToBytes(page_);
+      StartWrite(&page_bytes_);
       return;
     }
     if (!more_) break;

@@ -29,7 +29,7 @@ namespace timecache {
 // (MAX_CALL_DURATION); where a page is on its way that the reader does not
 // take, no status would reach him either, and the call is cancelled. Lives
 // until OnDone.
-class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
+class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                          public Drainable {
  public:
   static constexpr int kMaxPageEntries = 1000;
@@ -40,7 +40,7 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   static ScanStream* Start(const CallGate& gate,
                            grpc::CallbackServerContext* context, Store* store,
                            OpenStreams* streams, absl::Duration max_duration,
-                           const v1::ScanRequest& request);
+                           const grpc::ByteBuffer& request);
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
@@ -51,16 +51,14 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
 
  private:
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
-             Store* store, OpenStreams* streams, absl::Duration max_duration,
-             const v1::ScanRequest& request)
+             Store* store, OpenStreams* streams, absl::Duration max_duration)
       : call_(gate, methods::kScan, context),
         context_(context),
         store_(store),
         streams_(streams),
-        max_duration_(max_duration),
-        request_(request) {}
+        max_duration_(max_duration) {}
 
-  absl::Status Open();
+  absl::Status Open(const grpc::ByteBuffer& request);
   absl::Status CheckAccess();
   void SetTimer();
   void OnTimer() ABSL_LOCKS_EXCLUDED(mu_);
@@ -75,7 +73,7 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   Store* const store_;
   OpenStreams* const streams_;
   const absl::Duration max_duration_;
-  const v1::ScanRequest request_;
+  v1::ScanRequest request_;
   std::shared_ptr<ScanStream> self_;
   TimeCacheMap::ScanPlace place_;
   bool more_ = true;
@@ -83,6 +81,7 @@ class ScanStream final : public grpc::ServerWriteReactor<v1::ScanResponse>,
   // Found, but not written yet.
   std::deque<v1::Entry> found_;
   v1::ScanResponse page_;
+  grpc::ByteBuffer page_bytes_;
 
   // A step's completion may come before or after the call that began it
   // returns.

@@ -94,9 +94,8 @@ absl::Status Server::Start() {
   if (virtual_clock_service_ != nullptr) {
     builder.RegisterService(virtual_clock_service_.get());
   }
-  if (reflection_service_ != nullptr) {
-    builder.RegisterService(reflection_service_.get());
-  }
+  if (reflection_service_ != nullptr) reflection_service_->AddTo(&builder);
+  builder.RegisterCallbackGenericService(&unknown_service_);
   options_.credentials.resize(options_.addresses.size());
   for (size_t i = 0; i < options_.addresses.size(); ++i) {
     const absl::Status status = acceptor_.Listen(

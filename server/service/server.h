@@ -28,6 +28,7 @@
 #include "server/service/reflection_service.h"
 #include "server/service/server_limits.h"
 #include "server/service/time_cache_service.h"
+#include "server/service/unknown_service.h"
 #include "server/service/virtual_clock_service.h"
 #include "server/service/watch_hub.h"
 
@@ -133,6 +134,7 @@ class Server {
   NamespaceService namespace_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;
   std::unique_ptr<ReflectionService> reflection_service_;
+  UnknownService unknown_service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HealthServer> health_server_;
   std::unique_ptr<KeepAwake> keep_awake_;

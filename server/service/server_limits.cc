@@ -6,15 +6,11 @@
 #include <cstddef>
 #include <limits>
 
-#include "server/engine/options.h"
 #include "server/service/convert.h"
+#include "server/service/request.h"
 
 namespace timecache {
 namespace {
-
-// The largest request: a value, a key and what is around them.
-constexpr int kMaxRequestBytes =
-    static_cast<int>(kMaxValueBytesLimit) + (64 << 10);
 
 // How long a new connection may take until it speaks HTTP/2, TLS included. gRPC
 // gives it 2 min, for which whoever says nothing holds one of max_connections.
@@ -47,7 +43,7 @@ ServerLimits ServerLimits::From(const v1::ServerLimits& config) {
 }
 
 void ServerLimits::Apply(grpc::ServerBuilder* builder) const {
-  builder->SetMaxReceiveMessageSize(kMaxRequestBytes);
+  builder->SetMaxReceiveMessageSize(static_cast<int>(kMaxMessageBytes));
   const auto set = [builder](const char* name, int value) {
     builder->AddChannelArgument(name, value);
   };

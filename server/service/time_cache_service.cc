@@ -1,139 +1,163 @@
 #include "server/service/time_cache_service.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "server/service/batch.h"
-#include "server/service/call.h"
 #include "server/service/convert.h"
 #include "server/service/pipeline_stream.h"
 #include "server/service/scan_stream.h"
 #include "server/service/settle.h"
+#include "server/service/unary_call.h"
 #include "server/service/watch_stream.h"
 
 namespace timecache {
 namespace {
 
 // A unary call, and what it holds until the store has completed.
-template <typename Question, typename Answer>
+template <typename Request, typename Response, typename Question,
+          typename Answer>
 struct One {
-  One(const CallGate& gate, const Method& method,
-      grpc::CallbackServerContext* context)
-      : call(gate, method, context) {}
+  using UnaryCall = timecache::UnaryCall<Request, Response>;
 
-  Call call;
+  template <typename... Arguments>
+  explicit One(const Arguments&... arguments) : unary(arguments...) {}
+
+  UnaryCall unary;
   Question question;
   Answer answer;
 };
 
-// Runs the one operation that `request` asks for, and `answer` on its result.
-template <typename Request, typename Answer>
+// What can make such a request too large.
+template <typename Request>
+constexpr absl::string_view kLargeField = requires(const Request& request) {
+  request.value();
+}
+? "value" : "";
+
+struct OneBatch {
+  OneBatch(const CallGate& gate, const Method& method,
+           grpc::CallbackServerContext* context)
+      : call(gate, method, context) {}
+
+  Call call;
+  Batch batch;
+};
+
+// Runs the one operation that the request asks for, and `answer` on its result.
+template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* RunOne(const CallGate& gate, const Method& method,
                                  grpc::CallbackServerContext* context,
-                                 Store* store, const Request& request,
-                                 Answer answer) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  auto owned = std::make_unique<One<Operation, Result>>(gate, method, context);
+                                 Store* store, const grpc::ByteBuffer* bytes,
+                                 grpc::ByteBuffer* response, Answer answer) {
+  auto owned = std::make_unique<One<Request, Response, Operation, Result>>(
+      gate, method, context, bytes, response);
   auto* const one = owned.get();
+  absl::Status status = one->unary.Read(kLargeField<Request>);
+  if (!status.ok()) return one->unary.Finish(status);
+  const Request& request = one->unary.request();
   absl::StatusOr<Operation> operation = ToOperation(request);
   // Who may do nothing here is told nothing else.
-  absl::Status status = one->call.Authorize(
+  status = one->unary.call().Authorize(
       operation.ok() ? VerbsOf(*operation) : Verbs(), request.namespace_());
   if (status.ok()) status = operation.status();
-  if (!status.ok()) {
-    reactor->Finish(one->call.End(status));
-    return reactor;
-  }
+  if (!status.ok()) return one->unary.Finish(status);
   one->question = *operation;
-  store->Execute(
-      request.namespace_(), {&one->question, 1}, {&one->answer, 1},
-      [reactor, answer, owned = std::move(owned)](absl::Status status) {
-        if (status.ok()) status = owned->answer.status;
-        if (status.ok()) answer(owned->answer);
-        reactor->Finish(owned->call.End(status));
-      });
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  store->Execute(request.namespace_(), {&one->question, 1}, {&one->answer, 1},
+                 [answer, owned = std::move(owned)](absl::Status status) {
+                   if (status.ok()) status = owned->answer.status;
+                   if (status.ok()) {
+                     answer(owned->unary.request(), owned->answer,
+                            &owned->unary.response());
+                   }
+                   owned->unary.Finish(status);
+                 });
   return reactor;
 }
 
 }  // namespace
 
 grpc::ServerUnaryReactor* TimeCacheService::Put(
-    grpc::CallbackServerContext* context, const v1::PutRequest* request,
-    v1::PutResponse* response) {
-  return RunOne(gate_, methods::kPut, context, store_, *request,
-                [request, response](Result& result) {
-                  response->set_version(result.version);
-                  if (result.has_entry) {
-                    SetEntry(request->key(), &result.entry,
-                             response->mutable_previous());
-                  }
-                });
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return RunOne<v1::PutRequest, v1::PutResponse>(
+      gate_, methods::kPut, context, store_, request, response,
+      [](const v1::PutRequest& request, Result& result, v1::PutResponse* to) {
+        to->set_version(result.version);
+        if (result.has_entry) {
+          SetEntry(request.key(), &result.entry, to->mutable_previous());
+        }
+      });
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::Get(
-    grpc::CallbackServerContext* context, const v1::GetRequest* request,
-    v1::GetResponse* response) {
-  return RunOne(gate_, methods::kGet, context, store_, *request,
-                [request, response](Result& result) {
-                  if (result.has_entry) {
-                    SetEntry(request->key(), &result.entry,
-                             response->mutable_entry());
-                  }
-                });
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return RunOne<v1::GetRequest, v1::GetResponse>(
+      gate_, methods::kGet, context, store_, request, response,
+      [](const v1::GetRequest& request, Result& result, v1::GetResponse* to) {
+        if (result.has_entry) {
+          SetEntry(request.key(), &result.entry, to->mutable_entry());
+        }
+      });
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::Remove(
-    grpc::CallbackServerContext* context, const v1::RemoveRequest* request,
-    v1::RemoveResponse* response) {
-  return RunOne(gate_, methods::kRemove, context, store_, *request,
-                [request, response](Result& result) {
-                  response->set_removed(result.found);
-                  if (result.has_entry) {
-                    SetEntry(request->key(), &result.entry,
-                             response->mutable_previous());
-                  }
-                });
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return RunOne<v1::RemoveRequest, v1::RemoveResponse>(
+      gate_, methods::kRemove, context, store_, request, response,
+      [](const v1::RemoveRequest& request, Result& result,
+         v1::RemoveResponse* to) {
+        to->set_removed(result.found);
+        if (result.has_entry) {
+          SetEntry(request.key(), &result.entry, to->mutable_previous());
+        }
+      });
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::Contains(
-    grpc::CallbackServerContext* context, const v1::ContainsRequest* request,
-    v1::ContainsResponse* response) {
-  return RunOne(
-      gate_, methods::kContains, context, store_, *request,
-      [response](Result& result) { response->set_contains(result.found); });
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return RunOne<v1::ContainsRequest, v1::ContainsResponse>(
+      gate_, methods::kContains, context, store_, request, response,
+      [](const v1::ContainsRequest&, Result& result, v1::ContainsResponse* to) {
+        to->set_contains(result.found);
+      });
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::Touch(
-    grpc::CallbackServerContext* context, const v1::TouchRequest* request,
-    v1::TouchResponse* response) {
-  return RunOne(gate_, methods::kTouch, context, store_, *request,
-                [response](Result& result) {
-                  response->set_touched(result.found);
-                  response->set_version(result.version);
-                });
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return RunOne<v1::TouchRequest, v1::TouchResponse>(
+      gate_, methods::kTouch, context, store_, request, response,
+      [](const v1::TouchRequest&, Result& result, v1::TouchResponse* to) {
+        to->set_touched(result.found);
+        to->set_version(result.version);
+      });
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::Size(
-    grpc::CallbackServerContext* context, const v1::SizeRequest* request,
-    v1::SizeResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  auto owned = std::make_unique<One<std::monostate, TimeCacheMap::Size>>(
-      gate_, methods::kSize, context);
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  auto owned = std::make_unique<One<v1::SizeRequest, v1::SizeResponse,
+                                    std::monostate, TimeCacheMap::Size>>(
+      gate_, methods::kSize, context, request, response);
   auto* const one = owned.get();
-  absl::Status status =
-      one->call.Authorize(v1::VERB_READ, request->namespace_());
-  if (!status.ok()) {
-    reactor->Finish(one->call.End(status));
-    return reactor;
-  }
+  absl::Status status = one->unary.Read();
+  const std::string& name = one->unary.request().namespace_();
+  if (status.ok()) status = one->unary.call().Authorize(v1::VERB_READ, name);
+  if (!status.ok()) return one->unary.Finish(status);
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   store_->GetSize(
-      request->namespace_(), &one->answer,
-      [reactor, response, owned = std::move(owned)](absl::Status status) {
-        const TimeCacheMap::Size& size = owned->answer;
-        response->set_entries(static_cast<uint64_t>(size.entries));
-        response->set_bytes(static_cast<uint64_t>(size.bytes));
-        reactor->Finish(owned->call.End(status));
+      name, &one->answer, [owned = std::move(owned)](absl::Status status) {
+        v1::SizeResponse& to = owned->unary.response();
+        to.set_entries(static_cast<uint64_t>(owned->answer.entries));
+        to.set_bytes(static_cast<uint64_t>(owned->answer.bytes));
+        owned->unary.Finish(status);
       });
   return reactor;
 }
@@ -142,15 +166,14 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  auto owned = std::make_unique<One<Batch, std::monostate>>(
-      gate_, methods::kExecute, context);
+  auto owned = std::make_unique<OneBatch>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
-  one->question.Run(&one->call, store_, *request,
-                    [reactor, response, owned = std::move(owned)](
-                        absl::Status status, grpc::ByteBuffer answer) {
-                      *response = std::move(answer);
-                      reactor->Finish(owned->call.End(status));
-                    });
+  one->batch.Run(&one->call, store_, *request,
+                 [reactor, response, owned = std::move(owned)](
+                     absl::Status status, grpc::ByteBuffer answer) {
+                   *response = std::move(answer);
+                   reactor->Finish(owned->call.End(status));
+                 });
   return reactor;
 }
 
@@ -159,8 +182,8 @@ TimeCacheService::Pipeline(grpc::CallbackServerContext* context) {
   return PipelineStream::Start(gate_, context, store_, streams_);
 }
 
-grpc::ServerWriteReactor<v1::ScanResponse>* TimeCacheService::Scan(
-    grpc::CallbackServerContext* context, const v1::ScanRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   return ScanStream::Start(gate_, context, store_, streams_, max_call_duration_,
                            *request);
 }
@@ -171,17 +194,20 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
-    grpc::CallbackServerContext* context,
-    const v1::SettleExpiredRequest* request,
-    v1::SettleExpiredResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  Call call(gate_, methods::kSettleExpired, context);
-  absl::Status status = call.Authorize(v1::VERB_SETTLE, request->namespace_());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  UnaryCall<v1::SettleExpiredRequest, v1::SettleExpiredResponse> unary(
+      gate_, methods::kSettleExpired, context, request, response);
+  absl::Status status = unary.Read("settlements");
+  const v1::SettleExpiredRequest& from = unary.request();
   if (status.ok()) {
-    status = Settle(*request, *registry_, hub_->clock()->NowUs(), response);
+    status = unary.call().Authorize(v1::VERB_SETTLE, from.namespace_());
   }
-  reactor->Finish(call.End(status));
-  return reactor;
+  if (status.ok()) {
+    status =
+        Settle(from, *registry_, hub_->clock()->NowUs(), &unary.response());
+  }
+  return unary.Finish(status);
 }
 
 }  // namespace timecache

@@ -13,19 +13,19 @@
 
 namespace timecache {
 
-// How each method is served. Raw ones take and give bytes: WatchExpired writes
-// what was encoded once for all watchers, Execute and Pipeline read operations
-// where they lie. (Of a bidirectional method there is only one or the other:
-// CallbackService, which has them all parsed, cannot be the base.)
+// How each method is served: as bytes. So requests are read where what is wrong
+// with them can be said; WatchExpired writes what was encoded once for all
+// watchers; Execute and Pipeline read operations where they lie.
 namespace methods {
 using S = v1::TimeCacheService;
-using Unary = S::WithCallbackMethod_Put<S::WithCallbackMethod_Get<
-    S::WithCallbackMethod_Remove<S::WithCallbackMethod_Contains<
-        S::WithCallbackMethod_Touch<S::WithCallbackMethod_Size<S::Service>>>>>>;
-using Parsed =
-    S::WithCallbackMethod_SettleExpired<S::WithCallbackMethod_Scan<Unary>>;
-using All = S::WithRawCallbackMethod_Execute<S::WithRawCallbackMethod_Pipeline<
-    S::WithRawCallbackMethod_WatchExpired<Parsed>>>;
+using Entries = S::WithRawCallbackMethod_Put<
+    S::WithRawCallbackMethod_Get<S::WithRawCallbackMethod_Remove<
+        S::WithRawCallbackMethod_Contains<S::WithRawCallbackMethod_Touch<
+            S::WithRawCallbackMethod_Size<S::Service>>>>>>;
+using Streams = S::WithRawCallbackMethod_Pipeline<S::WithRawCallbackMethod_Scan<
+    S::WithRawCallbackMethod_WatchExpired<Entries>>>;
+using All = S::WithRawCallbackMethod_Execute<
+    S::WithRawCallbackMethod_SettleExpired<Streams>>;
 }  // namespace methods
 
 // Thread-safe. Handlers never block: a unary call is answered on the thread
@@ -44,38 +44,37 @@ class TimeCacheService final : public methods::All {
         max_call_duration_(max_call_duration) {}
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
-                                const v1::PutRequest* request,
-                                v1::PutResponse* response) override;
+                                const grpc::ByteBuffer* request,
+                                grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
-                                const v1::GetRequest* request,
-                                v1::GetResponse* response) override;
+                                const grpc::ByteBuffer* request,
+                                grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context,
-                                   const v1::RemoveRequest* request,
-                                   v1::RemoveResponse* response) override;
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Contains(grpc::CallbackServerContext* context,
-                                     const v1::ContainsRequest* request,
-                                     v1::ContainsResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Size(grpc::CallbackServerContext* context,
-                                 const v1::SizeRequest* request,
-                                 v1::SizeResponse* response) override;
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Touch(grpc::CallbackServerContext* context,
-                                  const v1::TouchRequest* request,
-                                  v1::TouchResponse* response) override;
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(
       grpc::CallbackServerContext* context) override;
-  grpc::ServerWriteReactor<v1::ScanResponse>* Scan(
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Scan(
       grpc::CallbackServerContext* context,
-      const v1::ScanRequest* request) override;
+      const grpc::ByteBuffer* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
       grpc::CallbackServerContext* context,
       const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* SettleExpired(
-      grpc::CallbackServerContext* context,
-      const v1::SettleExpiredRequest* request,
-      v1::SettleExpiredResponse* response) override;
+  grpc::ServerUnaryReactor* SettleExpired(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
 
  private:
   const CallGate& gate_;

@@ -1,13 +1,12 @@
 #include "server/service/watch_stream.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "server/service/group_source.h"
 #include "server/service/lead_source.h"
 #include "server/service/log_source.h"
+#include "server/service/request.h"
 #include "server/service/watch_message.h"
 #include "timecache/v1/timecache.pb.h"
 
@@ -42,16 +41,11 @@ WatchStream* WatchStream::Start(const CallGate& gate,
 }
 
 absl::Status WatchStream::Open(const Registry& registry,
-                               grpc::ByteBuffer request) {
+                               const grpc::ByteBuffer& request) {
   absl::Status status = call_.Identify();
-  if (!status.ok()) return status;
-  using Traits = grpc::SerializationTraits<v1::WatchExpiredRequest>;
   v1::WatchExpiredRequest parsed;
-  if (!Traits::Deserialize(&request, &parsed).ok()) {
-    return absl::InvalidArgumentError(
-        "the request is not a timecache.v1.WatchExpiredRequest: send one that "
-        "was made from the service's proto");
-  }
+  if (status.ok()) status = ParseRequest(request, &parsed);
+  if (!status.ok()) return status;
   absl::StatusOr<WatchRequest> valid = ToWatchRequest(parsed);
   if (!valid.ok()) return valid.status();
   request_ = *std::move(valid);

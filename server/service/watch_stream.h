@@ -65,7 +65,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
         context_(context),
         call_(gate, methods::kWatchExpired, context) {}
 
-  absl::Status Open(const Registry& registry, grpc::ByteBuffer request);
+  absl::Status Open(const Registry& registry, const grpc::ByteBuffer& request);
   absl::StatusOr<std::unique_ptr<WatchSource>> OpenSource(
       std::shared_ptr<TimeCacheMap> map, int64_t now_us);
   absl::Status Authorize();

@@ -75,14 +75,10 @@ void CheckStatus(const google::protobuf::MethodDescriptor& method,
                    status.error_message());
   switch (status.error_code()) {
     case grpc::StatusCode::OK:
-      return;
+      return Require(well_formed, what);
     case grpc::StatusCode::CANCELLED:
       // By this client, which has seen enough.
       return Require(method.server_streaming(), what);
-    case grpc::StatusCode::INTERNAL:
-    case grpc::StatusCode::UNIMPLEMENTED:
-      // gRPC's own answers to bytes that it cannot parse.
-      return Require(!well_formed, what);
     case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::NOT_FOUND:
     case grpc::StatusCode::ALREADY_EXISTS:

@@ -2,15 +2,15 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "grpc/reflection/v1/reflection.grpc.pb.h"
 #include "tests/integration/access_fixture.h"
 
 namespace timecache::test {
 namespace {
 
-using grpc::reflection::v1alpha::ServerReflection;
-using grpc::reflection::v1alpha::ServerReflectionRequest;
-using grpc::reflection::v1alpha::ServerReflectionResponse;
+using grpc::reflection::v1::ServerReflection;
+using grpc::reflection::v1::ServerReflectionRequest;
+using grpc::reflection::v1::ServerReflectionResponse;
 using ::testing::ElementsAre;
 
 // A watch of `who`.
@@ -243,6 +243,7 @@ TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
       ElementsAre("grpc.health.v1.Health", "timecache.v1.TimeCacheService",
                   "timecache.v1.NamespaceService",
                   "timecache.testing.v1.VirtualClock",
+                  "grpc.reflection.v1.ServerReflection",
                   "grpc.reflection.v1alpha.ServerReflection"));
   // Its own file, and three that it imports.
   const auto described = reflection.Ask(
@@ -256,6 +257,8 @@ TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
   // gRPC's own, and what errors carry.
   for (const char* request :
        {"file_containing_symbol: 'grpc.health.v1.Health'",
+        "file_containing_symbol: 'grpc.reflection.v1.ServerReflection'",
+        "file_containing_symbol: 'grpc.reflection.v1alpha.ServerReflection'",
         "file_containing_symbol: 'google.rpc.ErrorInfo'"}) {
     EXPECT_TRUE(reflection.Ask(request).has_file_descriptor_response())
         << request;

@@ -169,11 +169,5 @@ TEST_F(DataErrorsTest, WatchesOutOfRangeAreRefused) {
   EXPECT_EQ(server_.Describe().statistics().watchers(), 0u);
 }
 
-TEST_F(DataErrorsTest, AnUnknownMethodIsUnimplemented) {
-  EXPECT_EQ(
-      CallRaw(server_.channel(), "/timecache.v1.TimeCacheService/Nothing", ""),
-      "");
-}
-
 }  // namespace
 }  // namespace timecache::test

@@ -31,14 +31,18 @@ TEST(Health, ServesFromTheStart) {
 TEST(Reflection, ListsTheServices) {
   TestServer server;
   // ServerReflectionRequest{list_services: "*"}.
-  const std::string answer =
-      CallRaw(server.channel(),
-              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-              "\x3a\x01*");
-  EXPECT_THAT(answer, HasSubstr("timecache.v1.TimeCacheService"));
-  EXPECT_THAT(answer, HasSubstr("timecache.v1.NamespaceService"));
-  EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClock"));
-  EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
+  for (const char* version : {"v1", "v1alpha"}) {
+    const std::string answer =
+        CallRaw(server.channel(),
+                absl::StrCat("/grpc.reflection.", version,
+                             ".ServerReflection/ServerReflectionInfo"),
+                "\x3a\x01*");
+    EXPECT_THAT(answer, HasSubstr("timecache.v1.TimeCacheService"));
+    EXPECT_THAT(answer, HasSubstr("timecache.v1.NamespaceService"));
+    EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClock"));
+    EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
+    EXPECT_THAT(answer, HasSubstr("grpc.reflection.v1.ServerReflection"));
+  }
 }
 
 TEST(Drain, WatchersGetTheirLastWatermarkAndAGoodEnd) {

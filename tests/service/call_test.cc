@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
+#include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
@@ -331,6 +332,7 @@ TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
   for (const auto* message :
        {v1::PutRequest::descriptor(), v1::GetServerRequest::descriptor(),
         testing::v1::NowRequest::descriptor(),
+        grpc::reflection::v1::ErrorResponse::descriptor(),
         grpc::reflection::v1alpha::ErrorResponse::descriptor()}) {
     ASSERT_NE(message, nullptr);
   }

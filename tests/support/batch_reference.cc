@@ -5,6 +5,7 @@
 #include "server/engine/error.h"
 #include "server/service/batch_request.h"
 #include "server/service/convert.h"
+#include "server/service/request.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
@@ -64,10 +65,7 @@ DecodedBatch DecodeBatch(const grpc::ByteBuffer& message) {
 DecodedBatch ExpectedBatch(const std::string& bytes) {
   v1::ExecuteRequest request;
   if (!request.ParseFromString(bytes)) {
-    return {Text(absl::InvalidArgumentError(
-                "the message is not a timecache.v1.ExecuteRequest")),
-            "",
-            {}};
+    return {Text(MalformedRequest("timecache.v1.ExecuteRequest")), "", {}};
   }
   const int count = request.operations_size();
   if (count == 0 || count > 4096) {

@@ -19,7 +19,8 @@ bool Await(grpc::CompletionQueue* queue) {
 }  // namespace
 
 grpc::Status RawCall(const std::shared_ptr<grpc::Channel>& channel,
-                     const std::string& path, const std::string& request,
+                     const std::string& path,
+                     const std::optional<std::string>& request,
                      const std::string& authorization) {
   grpc::CompletionQueue queue;
   grpc::ClientContext context;
@@ -31,10 +32,14 @@ grpc::Status RawCall(const std::shared_ptr<grpc::Channel>& channel,
       grpc::GenericStub(channel).PrepareCall(&context, path, &queue);
   call->StartCall(nullptr);
   Await(&queue);
-  const grpc::Slice slice(request);
-  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+  bool sent = true;
+  if (request.has_value()) {
+    const grpc::Slice slice(*request);
+    call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    sent = Await(&queue);
+  }
   // A call that was refused takes no request.
-  if (Await(&queue)) {
+  if (sent) {
     call->WritesDone(nullptr);
     Await(&queue);
   }

@@ -1,0 +1,71 @@
+// A unary call whose request is read here, and not by gRPC.
+
+#ifndef TIMECACHED_SERVER_SERVICE_UNARY_CALL_H_
+#define TIMECACHED_SERVER_SERVICE_UNARY_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "absl/status/status.h"
+#include "server/service/call.h"
+#include "server/service/request.h"
+
+namespace timecache {
+
+// What a raw handler makes first thing, instead of a Call: the call, its
+// request and its answer. It ends with Finish, once, on any thread:
+//
+//   UnaryCall<v1::SizeRequest, v1::SizeResponse> unary(
+//       gate, methods::kSize, context, request, response);
+//   absl::Status status = unary.Read();
+//   if (status.ok()) status = unary.call().Authorize(...);
+//   if (status.ok()) ...
+//   return unary.Finish(status);
+template <typename Request, typename Response>
+class UnaryCall {
+ public:
+  // Nothing is owned; all must outlive Finish.
+  UnaryCall(const CallGate& gate, const Method& method,
+            grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+            grpc::ByteBuffer* answer)
+      : bytes_(bytes),
+        answer_(answer),
+        reactor_(context->DefaultReactor()),
+        call_(gate, method, context) {}
+
+  // Makes the request good, or says what is wrong: to who is known, others are
+  // told that they are not. `large_field` as for ParseRequest.
+  absl::Status Read(absl::string_view large_field = "") {
+    absl::Status status = ParseRequest(*bytes_, &request_, large_field);
+    if (status.ok()) return status;
+    absl::Status known = call_.Identify();
+    return known.ok() ? status : known;
+  }
+
+  Call& call() { return call_; }
+  const Request& request() const { return request_; }
+  Response& response() { return response_; }
+
+  // Returns what the handler returns.
+  grpc::ServerUnaryReactor* Finish(const absl::Status& status,
+                                   Call::FieldPath field_path = nullptr) {
+    if (status.ok()) *answer_ = ToBytes(response_);
+    grpc::ServerUnaryReactor* const reactor = reactor_;
+    // From here on this may be gone.
+    reactor->Finish(call_.End(status, field_path));
+    return reactor;
+  }
+
+ private:
+  const grpc::ByteBuffer* const bytes_;
+  grpc::ByteBuffer* const answer_;
+  grpc::ServerUnaryReactor* const reactor_;
+  Call call_;
+  Request request_;
+  Response response_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_UNARY_CALL_H_

@@ -1,0 +1,22 @@
+// What is asked for and not served.
+
+#ifndef TIMECACHED_SERVER_SERVICE_UNKNOWN_SERVICE_H_
+#define TIMECACHED_SERVER_SERVICE_UNKNOWN_SERVICE_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+
+namespace timecache {
+
+// Answers UNIMPLEMENTED with details (UNKNOWN_METHOD, and the method's path in
+// the metadata) to calls of services and methods that the server does not have;
+// gRPC's own answer has neither message nor details. Reads nothing of them.
+// Thread-safe.
+class UnknownService final : public grpc::CallbackGenericService {
+ private:
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_UNKNOWN_SERVICE_H_
