@@ -110,7 +110,7 @@ class Tests:
         assert ADDRESS in lines[-1], f"the last command of {name} names no server"
         run("\n".join(lines).replace(ADDRESS, self.server.address), directory)
 
-    def python(self):
+    def python_with_originals(self):
         """That of the Python program's environment, which has Google's originals."""
         python = os.path.join(self.build, "python/venv/bin/python")
         if not os.path.exists(python):
@@ -118,14 +118,14 @@ class Tests:
         return python
 
     def descriptors(self, _):
-        run(f"{self.python()} -B {HERE}/descriptors.py", ROOT)
+        run(f"{self.python_with_originals()} -B {HERE}/descriptors.py", ROOT)
 
     def pool(self, _):
         """A C++ program with our descriptors and, in a shared library, Google's."""
         directory = os.path.join(self.build, "pool")
-        originals = subprocess.run(
-            [self.python(), "-c", "import google.rpc; print(list(google.rpc.__path__)[0])"],
-            check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+        where = "import google.rpc; print(list(google.rpc.__path__)[0])"
+        originals = subprocess.run([self.python_with_originals(), "-c", where], check=True,
+                                   text=True, stdout=subprocess.PIPE).stdout.strip()
         shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(originals, os.path.join(directory, "google/rpc"),
                         ignore=shutil.ignore_patterns("*.py*", "context"))
@@ -157,6 +157,10 @@ class Tests:
                     assert text in generated.read(), f"{language}: {name} lacks {text}"
 
 
+# All others are languages.
+OTHER_TESTS = {"descriptors": Tests.descriptors, "pool": Tests.pool, "others": Tests.others}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", required=True, help="what CMake has built")
@@ -177,7 +181,7 @@ def main():
             print(f"stubs: {name}", flush=True)
             start = time.monotonic()
             try:
-                getattr(tests, name, tests.language)(name)
+                OTHER_TESTS.get(name, Tests.language)(tests, name)
                 passed.append(name)
                 said = "passed"
             except (subprocess.SubprocessError, AssertionError, OSError) as error:
