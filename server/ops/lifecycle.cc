@@ -1,9 +1,9 @@
 #include "server/ops/lifecycle.h"
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/ops/log.h"
 #include "server/service/convert.h"
@@ -31,7 +31,7 @@ int Lifecycle::ServeUntilSignal() {
 }
 
 void Lifecycle::Stop(int signal) {
-  const absl::Time start = absl::Now();
+  const auto start = std::chrono::steady_clock::now();
   const absl::Duration delay = ToDuration(reload->config().drain_delay());
   const absl::Duration grace = ToDuration(reload->config().grace_period());
   Log(LogLevel::kInfo, "drain_started",
@@ -49,7 +49,9 @@ void Lifecycle::Stop(int signal) {
        {"watchers_cut", report.watchers_cut},
        {"pipelines", report.pipelines},
        {"pipelines_cut", report.pipelines_cut},
-       {"took_ms", absl::ToInt64Milliseconds(absl::Now() - start)}});
+       {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::steady_clock::now() - start)
+                       .count()}});
 }
 
 }  // namespace timecache

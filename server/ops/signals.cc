@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
-
-#include "absl/time/clock.h"
+#include <chrono>
 
 namespace timecache {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+}  // namespace
 
 Signals::Signals() {
   sigemptyset(&ends_);
@@ -27,10 +31,13 @@ int Signals::Next() {
 }
 
 int Signals::NextEndWithin(absl::Duration patience) {
-  const absl::Time until = absl::Now() + patience;
+  const SteadyTime until =
+      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
   while (true) {
+    const absl::Duration rest =
+        absl::FromChrono(until - std::chrono::steady_clock::now());
     const timespec left =
-        absl::ToTimespec(std::max(until - absl::Now(), absl::ZeroDuration()));
+        absl::ToTimespec(std::max(rest, absl::ZeroDuration()));
     const int signal = sigtimedwait(&ends_, nullptr, &left);
     if (signal > 0) return signal;
     if (errno != EINTR) return 0;

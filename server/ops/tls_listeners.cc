@@ -26,6 +26,7 @@ TlsListeners::~TlsListeners() {
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
+    wake_.Signal();
   }
   if (reminder_.joinable()) reminder_.join();
 }
@@ -49,11 +50,13 @@ std::vector<TlsState> TlsListeners::states() const {
 }
 
 void TlsListeners::Run() {
+  using Clock = std::chrono::steady_clock;
   for (;;) {
     {
       absl::MutexLock lock(&mu_);
-      if (mu_.AwaitWithTimeout(absl::Condition(&stopping_), kReminderInterval))
-        return;
+      const Clock::time_point next = Clock::now() + kReminderInterval;
+      while (!stopping_ && Clock::now() < next) wake_.WaitUntil(&mu_, next);
+      if (stopping_) return;
     }
     for (const auto& listener : listeners_) {
       if (listener != nullptr) listener->RemindOfExpiry(absl::Now());

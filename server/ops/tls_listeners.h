@@ -1,6 +1,7 @@
 #ifndef TIMECACHED_SERVER_OPS_TLS_LISTENERS_H_
 #define TIMECACHED_SERVER_OPS_TLS_LISTENERS_H_
 
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -8,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
+#include "common/steady_cond_var.h"
 #include "server/ops/tls_listener.h"
 
 namespace timecache {
@@ -18,7 +19,7 @@ namespace timecache {
 class TlsListeners {
  public:
   // How often the ends are looked at.
-  static constexpr absl::Duration kReminderInterval = absl::Hours(1);
+  static constexpr std::chrono::hours kReminderInterval{1};
 
   // Errors as TlsListener::Create, of the first listener that has one. `watch`
   // and this object must outlive the grpc::Server.
@@ -42,6 +43,7 @@ class TlsListeners {
   std::vector<std::unique_ptr<TlsListener>> listeners_;
 
   absl::Mutex mu_;
+  SteadyCondVar wake_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread reminder_;
 };

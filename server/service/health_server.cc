@@ -1,8 +1,7 @@
 #include "server/service/health_server.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/health_check_service_interface.h>
-
-#include <chrono>
 
 #include "server/service/server_limits.h"
 
@@ -14,7 +13,7 @@ HealthServer::~HealthServer() {
   acceptor_.Stop();
   if (server_ == nullptr) return;
   // A watch has no end of its own.
-  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
   server_->Wait();
 }
 

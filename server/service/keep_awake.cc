@@ -14,15 +14,19 @@ KeepAwake::~KeepAwake() {
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
+    wake_.Signal();
   }
   thread_.join();
 }
 
 void KeepAwake::Run() {
-  for (;;) {
+  absl::MutexLock lock(&mu_);
+  while (!stopping_) {
+    mu_.Unlock();
     Call();
-    absl::MutexLock lock(&mu_);
-    if (mu_.AwaitWithTimeout(absl::Condition(&stopping_), kInterval)) return;
+    mu_.Lock();
+    // One that comes early is a call more.
+    if (!stopping_) wake_.WaitFor(&mu_, kInterval);
   }
 }
 

@@ -1,16 +1,17 @@
-// Against a nap of gRPC's.
+// Works around gRPC 1.51's idle callback threads.
 
 #ifndef TIMECACHED_SERVER_SERVICE_KEEP_AWAKE_H_
 #define TIMECACHED_SERVER_SERVICE_KEEP_AWAKE_H_
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
+#include "common/steady_cond_var.h"
 
 namespace timecache {
 
@@ -24,7 +25,7 @@ namespace timecache {
 // kInterval.
 class KeepAwake {
  public:
-  static constexpr absl::Duration kInterval = absl::Milliseconds(400);
+  static constexpr std::chrono::milliseconds kInterval{400};
 
   // `server` is not owned, has started and must outlive this object.
   explicit KeepAwake(grpc::Server* server);
@@ -39,6 +40,7 @@ class KeepAwake {
 
   const std::shared_ptr<grpc::Channel> channel_;
   absl::Mutex mu_;
+  SteadyCondVar wake_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

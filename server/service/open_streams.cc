@@ -51,9 +51,11 @@ size_t OpenStreams::Drain() {
   return streams.size();
 }
 
-size_t OpenStreams::WaitForNone(absl::Time deadline) {
+size_t OpenStreams::WaitForNone(
+    std::chrono::steady_clock::time_point deadline) {
   absl::MutexLock lock(&mu_);
-  while (!streams_.empty() && !removed_.WaitWithDeadline(&mu_, deadline)) {
+  while (!streams_.empty() && std::chrono::steady_clock::now() < deadline) {
+    removed_.WaitUntil(&mu_, deadline);
   }
   return streams_.size();
 }

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_OPEN_STREAMS_H_
 #define TIMECACHED_SERVER_SERVICE_OPEN_STREAMS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -10,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
+#include "common/steady_cond_var.h"
 
 namespace timecache {
 
@@ -43,11 +44,12 @@ class OpenStreams {
   // Tells all streams. Takes no more, and returns how many there are.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until there is none, at most until then; returns how many are left.
-  size_t WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
+  size_t WaitForNone(std::chrono::steady_clock::time_point deadline)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   absl::Mutex mu_;
-  absl::CondVar removed_;
+  SteadyCondVar removed_;
   bool started_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_map<Drainable*, std::shared_ptr<Drainable>> streams_
       ABSL_GUARDED_BY(mu_);

@@ -1,16 +1,16 @@
 #include "server/service/server.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/ext/channelz_service_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/convert.h"
@@ -22,12 +22,22 @@ namespace {
 // ended, also where the client has not read all of it. What that client then
 // sends to a closed socket makes the kernel drop the rest: so clients get this
 // long to read what was written to their streams.
-constexpr absl::Duration kLinger = absl::Seconds(1);
+constexpr std::chrono::milliseconds kLinger(1'000);
 
 // A call that comes in the moment in which gRPC closes a connection ends with
 // CANCELLED, as if its client had done that. So callers hear before, for this
 // long, that the server stops.
-constexpr absl::Duration kLastCalls = absl::Milliseconds(100);
+constexpr std::chrono::milliseconds kLastCalls(100);
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// As gRPC has it: also of the monotonic clock, which nobody sets.
+gpr_timespec ToGpr(SteadyTime time) {
+  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+      time - std::chrono::steady_clock::now());
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_micros(left.count(), GPR_TIMESPAN));
+}
 
 // gRPC's own, which reflection names, too. That it is asked for here is what
 // links its descriptor.
@@ -135,19 +145,21 @@ DrainReport Server::Drain(int64_t grace_us) {
   report.watchers = hub_.Drain();
   report.pipelines = streams_.Drain();
   keep_awake_.reset();
-  const auto deadline =
-      std::chrono::system_clock::now() + std::chrono::microseconds(grace_us);
-  const absl::Time until = absl::FromChrono(deadline);
-  report.pipelines_cut = streams_.WaitForNone(until);
-  report.watchers_cut = hub_.WaitForNone(until);
+  // By the monotonic clock: a step of the time of day neither cuts calls nor
+  // holds the server up.
+  const SteadyTime deadline =
+      std::chrono::steady_clock::now() + std::chrono::microseconds(grace_us);
+  report.pipelines_cut = streams_.WaitForNone(deadline);
+  report.watchers_cut = hub_.WaitForNone(deadline);
   gate_.Close();
-  absl::Duration linger;
+  std::chrono::milliseconds linger(0);
   if (acceptor_.open() > 0) linger = kLastCalls;
   if (report.watchers + report.pipelines > 0) linger = kLinger;
-  absl::SleepFor(std::min(linger, until - absl::Now()));
+  std::this_thread::sleep_until(
+      std::min(deadline, std::chrono::steady_clock::now() + linger));
   acceptor_.Stop();
-  server_->Shutdown(deadline);
-  report.in_time = std::chrono::system_clock::now() < deadline;
+  server_->Shutdown(ToGpr(deadline));
+  report.in_time = std::chrono::steady_clock::now() < deadline;
   server_->Wait();
   server_.reset();
   health_server_.reset();

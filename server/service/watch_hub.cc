@@ -76,9 +76,10 @@ size_t WatchHub::Drain() {
   return watchers_.size();
 }
 
-size_t WatchHub::WaitForNone(absl::Time deadline) {
+size_t WatchHub::WaitForNone(std::chrono::steady_clock::time_point deadline) {
   absl::MutexLock lock(&mu_);
-  while (!watchers_.empty() && !removed_.WaitWithDeadline(&mu_, deadline)) {
+  while (!watchers_.empty() && std::chrono::steady_clock::now() < deadline) {
+    removed_.WaitUntil(&mu_, deadline);
   }
   return watchers_.size();
 }

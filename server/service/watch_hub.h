@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_HUB_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,7 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
+#include "common/steady_cond_var.h"
 #include "server/engine/clock.h"
 
 namespace timecache {
@@ -68,7 +69,8 @@ class WatchHub {
   // returns how many there are.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until there is none, at most until then; returns how many are left.
-  size_t WaitForNone(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
+  size_t WaitForNone(std::chrono::steady_clock::time_point deadline)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Watchers now, and the most that are taken.
   int64_t size() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -94,7 +96,7 @@ class WatchHub {
 
   mutable absl::Mutex mu_;
   SteadyCondVar wake_;
-  absl::CondVar removed_;
+  SteadyCondVar removed_;
   int64_t max_watchers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<Watcher*, std::pair<std::shared_ptr<Watcher>, State>>
       watchers_ ABSL_GUARDED_BY(mu_);

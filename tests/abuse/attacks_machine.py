@@ -1,5 +1,6 @@
 """The machine: out of descriptors, of memory, of a place to log; and its clock."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,9 +9,9 @@ import time
 
 from abuse import messages, wire
 from abuse.attack import attack
-from abuse.attacks_streams import send_all
+from abuse.attacks_streams import ask, send_all
 from abuse.honest import CallFailed, Channel
-from abuse.processes import Honest, Server, expect
+from abuse.processes import Honest, Server, expect, wait_until
 from abuse.wire import Closed
 
 FAKETIME = f"/usr/lib/{os.uname().machine}-linux-gnu/faketime/libfaketimeMT.so.1"
@@ -144,22 +145,18 @@ def log_to_closed_pipe(world):
 @attack(alone=True)
 def clock_jumps(world):
     """The machine's time of day is set: nothing dies early, nothing stays."""
-    expect(os.path.exists(FAKETIME), f"{FAKETIME} is missing: install faketime")
     jumps = (HOUR_SECONDS, -HOUR_SECONDS, YEAR_SECONDS, -YEAR_SECONDS)
     server = honest = None
     directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
-    path = os.path.join(directory.name, "clock")
-    _set_clock(path, 0)
     try:
-        server = Server(world.binary, environment={
-            "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": path,
-            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        clock = os.path.join(directory.name, "clock")
+        server = _server_by(world, clock)
         honest = Honest(server.address)
         honest.check()
         for jump in jumps:
             channel = Channel(server.address)
             channel.call("Put", messages.put(b"clock", b"tick", ttl=60))
-            _set_clock(path, jump)
+            _set_clock(clock, jump)
             for _ in range(20):
                 answer = channel.call("Get", messages.get(b"clock"))
                 expect(answer, f"an entry of 60 s is gone after a jump of {jump} s")
@@ -175,6 +172,66 @@ def clock_jumps(world):
         if server is not None:
             server.stop()
         directory.cleanup()
+
+
+def _server_by(world, clock, config=""):
+    """A server whose time of day is what the file `clock` says."""
+    expect(os.path.exists(FAKETIME), f"{FAKETIME} is missing: install faketime")
+    _set_clock(clock, 0)
+    return Server(world.binary, config=config, environment={
+        "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": clock,
+        "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+
+
+def _drain_through(world, jump, grace_s, read_on):
+    """Seconds until the server has ended, whose watcher reads on, or never, and what
+    it says of its drain."""
+    directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
+    server = connection = None
+    try:
+        clock = os.path.join(directory.name, "clock")
+        server = _server_by(world, clock, f"grace_period: {grace_s}s\n")
+        connection = wire.Wire(server.address, window=0)
+        ask(connection, "WatchExpired", messages.watch())
+        # Headers pass where messages may not: the watch stands.
+        while connection.read_frame()[0] != wire.HEADERS:
+            pass
+        began = time.monotonic()
+        server.process.terminate()
+        wait_until(lambda: '"drain_started"' in server.log_text(), "the drain has begun")
+        _set_clock(clock, jump)
+        if read_on:
+            # Long enough for a drain to be cut that goes by the time of day.
+            time.sleep(1)
+            connection.send(wire.frame(wire.WINDOW, 0, 1, (1 << 16).to_bytes(4, "big")))
+            connection.drain()
+        wait_until(lambda: not server.alive(), "the server has ended", grace_s + 30)
+        took = time.monotonic() - began
+        stopped = [json.loads(line) for line in server.log_text().splitlines()
+                   if '"server_stopped"' in line]
+        expect(len(stopped) == 1, "it does not say how it stopped")
+        return took, stopped[0]
+    finally:
+        if connection is not None:
+            connection.close()
+        if server is not None:
+            server.stop()
+        directory.cleanup()
+
+
+@attack(alone=True)
+def clock_jumps_in_drain(world):
+    """The time of day is set while the server drains: the grace period stays as long."""
+    took_back, back = _drain_through(world, -HOUR_SECONDS, grace_s=3, read_on=False)
+    expect(back["watchers_cut"] == 1, f"set back, with a watcher that does not read: {back}")
+    expect(3 <= took_back < 20, f"a grace period of 3 s took {took_back:.1f} s")
+    took_on, on = _drain_through(world, HOUR_SECONDS, grace_s=60, read_on=True)
+    expect(on["watchers_cut"] == 0 and not on["calls_cancelled"],
+           f"set ahead, with a watcher that is slow: {on}")
+    expect(all(0 <= said["took_ms"] < 60_000 for said in (back, on)),
+           f"it says that it took {back['took_ms']} and {on['took_ms']} ms")
+    return f"an hour back: a grace period of 3 s took {took_back:.1f} s; an hour ahead: a " \
+           f"slow watcher was waited for, {took_on:.1f} s of 60 s"
 
 
 def _set_clock(path, offset):

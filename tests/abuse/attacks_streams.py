@@ -11,7 +11,7 @@ from abuse.wire import frame
 VALUE = b"v" * 100
 
 
-def _ask(connection, method, body, end=True, stream=1):
+def ask(connection, method, body, end=True, stream=1):
     connection.send(frame(wire.HEADERS, wire.END_HEADERS, stream, wire.block(
         wire.request_headers(wire.SERVICE + method))) +
         frame(wire.DATA, wire.END_STREAM if end else 0, stream, wire.message(body)))
@@ -54,7 +54,7 @@ def stalled_watchers(world):
     for i in range(watchers // 10):
         connection = world.connect(window=0)
         for stream in range(1, 21, 2):
-            _ask(connection, "WatchExpired", messages.watch(0.05), stream=stream)
+            ask(connection, "WatchExpired", messages.watch(0.05), stream=stream)
         connections.append(connection)
     fill(world, deaths)
     # They die within 5 s and a bucket.
@@ -72,7 +72,7 @@ def stalled_scans(world):
     connections = []
     for _ in range(scans):
         connection = world.connect(window=0)
-        _ask(connection, "Scan", messages.scan())
+        ask(connection, "Scan", messages.scan())
         connections.append(connection)
     time.sleep(1)
     usage = world.server.usage()
@@ -108,7 +108,7 @@ def too_many_watchers(world):
     with world.connect() as connection:
         connection.wait_for_settings()
         for stream in range(1, 101, 2):
-            _ask(connection, "WatchExpired", messages.watch(), stream=stream)
+            ask(connection, "WatchExpired", messages.watch(), stream=stream)
         refused = 0
         for _ in range(31):
             while True:
@@ -131,7 +131,7 @@ def answers_unread(world):
     for _ in range(count):
         connection = world.connect(window=0)
         for i in range(calls):
-            _ask(connection, "Get", messages.get(b"fill1"), stream=2 * i + 1)
+            ask(connection, "Get", messages.get(b"fill1"), stream=2 * i + 1)
         connections.append(connection)
     time.sleep(1)
     usage = world.server.usage()

@@ -1,5 +1,6 @@
 #include "server/service/watch_hub.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -177,12 +177,14 @@ TEST_F(WatchHubTest, ItsLimitMayChange) {
 TEST_F(WatchHubTest, WaitsForTheLastOneToGo) {
   const auto watcher = NewWatcher();
   EXPECT_EQ(hub_.Drain(), 2u);
-  EXPECT_EQ(hub_.WaitForNone(absl::Now()), 2u);
+  EXPECT_EQ(hub_.WaitForNone(std::chrono::steady_clock::now()), 2u);
   std::thread goes([&] {
     hub_.Remove(watcher);
     hub_.Remove(last_);
   });
-  EXPECT_EQ(hub_.WaitForNone(absl::Now() + absl::Minutes(1)), 0u);
+  EXPECT_EQ(hub_.WaitForNone(std::chrono::steady_clock::now() +
+                             std::chrono::minutes(1)),
+            0u);
   goes.join();
 }
 
