@@ -93,9 +93,9 @@ class TimeCacheMap {
   // Applies many, as if one after the other for each key; each succeeds or
   // fails by itself. `results` has as many. RESOURCE_EXHAUSTED
   // (MAX_RESPONSE_BYTES) for one whose entry has no AnswerRoom beside the
-  // others. Two short locks per part of the map to bring what is touched into
-  // the cache, and one for each Shard::kMaxLockItems: the cache misses of all
-  // overlap.
+  // others. Locks several parts of the map at once, as many as have
+  // Shard::kMaxLockItems together, so that the cache misses of all overlap; a
+  // part that another holds comes later.
   void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                   absl::Span<Result> results);
 

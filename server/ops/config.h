@@ -17,7 +17,7 @@ namespace timecache {
 // What these functions return has every field of config.proto set, so that it
 // says what is in force; only NamespaceOptions stay as they were written: their
 // defaults and limits are the engine's, and limits.max_memory_bytes, which
-// depends on the machine (memory_limit.h). Errors are INVALID_ARGUMENT, in one
+// depends on the machine (system_memory.h). Errors are INVALID_ARGUMENT, in one
 // line that begins with the file, the line and the field's full name.
 // Thread-safe.
 

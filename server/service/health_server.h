@@ -16,8 +16,9 @@
 namespace timecache {
 
 // Serves grpc.health.v1.Health and nothing else, in plain text, for probes that
-// have no certificate. Start, SetServing and the destructor are called by one
-// thread. Costs one more gRPC server, which shares the threads of the first.
+// have no certificate. Start, SetNotServing and the destructor are called by
+// one thread. Costs one more gRPC server, which shares the threads of the
+// first.
 class HealthServer {
  public:
   static constexpr int kMaxConnections = 128;
