@@ -1,5 +1,6 @@
 #include "client/cpp/client.h"
 
+#include <iterator>
 #include <utility>
 
 #include "client/cpp/call.h"
@@ -153,11 +154,17 @@ absl::StatusOr<v1::Namespace> Client::GetNamespace(
 }
 
 absl::StatusOr<std::vector<v1::Namespace>> Client::ListNamespaces() const {
-  auto response = Call(*namespaces_, &Namespaces::ListNamespaces,
-                       v1::ListNamespacesRequest(), options_.timeout);
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Namespace>(response->namespaces().begin(),
-                                    response->namespaces().end());
+  std::vector<v1::Namespace> all;
+  v1::ListNamespacesRequest request;
+  do {
+    auto page = Call(*namespaces_, &Namespaces::ListNamespaces, request,
+                     options_.timeout);
+    if (!page.ok()) return page.status();
+    std::move(page->mutable_namespaces()->begin(),
+              page->mutable_namespaces()->end(), std::back_inserter(all));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<v1::Namespace> Client::UpdateNamespace(

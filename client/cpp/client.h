@@ -130,6 +130,7 @@ class Client {
   absl::StatusOr<v1::Namespace> CreateNamespace(
       std::string_view name, const v1::NamespaceOptions& options = {}) const;
   absl::StatusOr<v1::Namespace> GetNamespace(std::string_view name) const;
+  // All, ordered by name: a round trip for each thousand.
   absl::StatusOr<std::vector<v1::Namespace>> ListNamespaces() const;
   // Changes the options that are set; the others stay.
   absl::StatusOr<v1::Namespace> UpdateNamespace(

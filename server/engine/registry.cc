@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -80,6 +81,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   // Before it can be found: its first put must be able to schedule.
   reaper_->Add(map);
   maps_.emplace(name, map);
+  by_name_.emplace(map->name(), map);
   return map;
 }
 
@@ -106,14 +108,19 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(
 }
 
 std::vector<std::shared_ptr<TimeCacheMap>> Registry::List() const {
+  // No name is empty.
+  return ListAfter("", std::numeric_limits<size_t>::max());
+}
+
+std::vector<std::shared_ptr<TimeCacheMap>> Registry::ListAfter(
+    absl::string_view after, size_t most) const {
   std::vector<std::shared_ptr<TimeCacheMap>> maps;
-  {
-    absl::ReaderMutexLock lock(&mu_);
-    maps.reserve(maps_.size());
-    for (const auto& [name, map] : maps_) maps.push_back(map);
+  absl::ReaderMutexLock lock(&mu_);
+  maps.reserve(std::min(most, by_name_.size()));
+  for (auto it = by_name_.upper_bound(after);
+       it != by_name_.end() && maps.size() < most; ++it) {
+    maps.push_back(it->second);
   }
-  std::sort(maps.begin(), maps.end(),
-            [](const auto& a, const auto& b) { return a->name() < b->name(); });
   return maps;
 }
 
@@ -142,6 +149,7 @@ absl::Status Registry::Delete(absl::string_view name) {
           absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
           absl::StrCat("namespace ", name, " does not exist"));
     }
+    by_name_.erase(name);
     maps_.erase(it);
   }
   reaper_->Remove(map->get());

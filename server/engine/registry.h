@@ -3,11 +3,13 @@
 #ifndef TIMECACHED_SERVER_ENGINE_REGISTRY_H_
 #define TIMECACHED_SERVER_ENGINE_REGISTRY_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -53,8 +55,12 @@ class Registry {
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Find(
       absl::string_view name) const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ordered by name.
+  // Ordered by name: all, or `most` of those behind the name `after`. O(what is
+  // returned).
   std::vector<std::shared_ptr<TimeCacheMap>> List() const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<std::shared_ptr<TimeCacheMap>> ListAfter(absl::string_view after,
+                                                       size_t most) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Changes the options of one map by `change`, which gets those in force.
@@ -86,6 +92,9 @@ class Registry {
   mutable absl::Mutex mu_;
   RegistryLimits limits_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<std::string, std::shared_ptr<TimeCacheMap>> maps_
+      ABSL_GUARDED_BY(mu_);
+  // The same in order. The names are the maps' own.
+  absl::btree_map<absl::string_view, std::shared_ptr<TimeCacheMap>> by_name_
       ABSL_GUARDED_BY(mu_);
   // One Update at a time; taken before mu_.
   absl::Mutex update_mu_;

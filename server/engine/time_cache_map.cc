@@ -325,6 +325,7 @@ int64_t TimeCacheMap::DetachDue(int64_t now_us) {
 }
 
 void TimeCacheMap::AdvanceLocked(int64_t now_us) {
+  advances_.fetch_add(1, std::memory_order_relaxed);
   DetachDue(now_us);
   if (now_us > claimed_us_) {
     claimed_us_ = now_us;
@@ -449,9 +450,15 @@ bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
   return unswept || more;
 }
 
-void TimeCacheMap::RefreshWatermark(int64_t now_us) {
+void TimeCacheMap::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
+  if (max_age_us > 0 &&
+      refreshed_us_.load(std::memory_order_acquire) > now_us - max_age_us) {
+    return;
+  }
   Advance(now_us);
   sweeper_.PublishWatermark();
+  // An earlier time in place of a later one costs an Advance.
+  refreshed_us_.store(now_us, std::memory_order_release);
 }
 
 std::unique_ptr<ExpiryLog::Cursor> TimeCacheMap::Subscribe(

@@ -107,6 +107,9 @@ class TimeCacheMap {
     int64_t bytes = 0;
   };
   Size GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // The same as it was counted, without a lock: what died since the last
+  // Advance is still in it. O(1).
+  Size CountedSize() const { return {usage_.entries(), usage_.bytes()}; }
 
   // A walk over the live entries whose keys begin with `prefix`. Every entry
   // that is live from the first call to the last is visited exactly once,
@@ -158,8 +161,15 @@ class TimeCacheMap {
   bool Sweep(int64_t now_us, int max_records) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Advance; if then nothing waits for Sweep, the watermark is `now_us`
-  // afterwards.
-  void RefreshWatermark(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // afterwards. One that was refreshed less than `max_age_us` ago is good
+  // enough, and costs an atomic load: so the heartbeats of all watchers of the
+  // map share one Advance.
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us = 0)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // How often all parts were locked, one after the other, to see what is due.
+  uint64_t advances() const {
+    return advances_.load(std::memory_order_relaxed);
+  }
 
   // --- Events.
 
@@ -193,7 +203,8 @@ class TimeCacheMap {
 
   int64_t watermark_us() const { return log_.watermark_us(); }
 
-  // Refreshes the watermark, too. O(shards + buckets).
+  // Refreshes the watermark, too. O(shards + buckets); locks the parts one
+  // after the other.
   MapStatistics GetStatistics(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:
@@ -248,6 +259,10 @@ class TimeCacheMap {
   // Some watcher may have been told that it knows all up to this time: what is
   // killed by hand from now on dies after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
+
+  // The time of the last RefreshWatermark.
+  std::atomic<int64_t> refreshed_us_{INT64_MIN};
+  std::atomic<uint64_t> advances_{0};
 
   // What Apply checks operations against: options_, without a lock.
   std::atomic<int64_t> max_ttl_us_;

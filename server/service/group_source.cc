@@ -45,8 +45,8 @@ WatchSource::Reading GroupSource::Read(int64_t now_us, WatchMessage* message) {
   return reading;
 }
 
-void GroupSource::RefreshWatermark(int64_t now_us) {
-  map_->RefreshWatermark(now_us);
+void GroupSource::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
+  map_->RefreshWatermark(now_us, max_age_us);
 }
 
 // A group that is deleted is no longer found; a map that is deleted keeps its

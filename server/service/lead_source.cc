@@ -32,7 +32,9 @@ WatchSource::Reading LeadSource::Read(int64_t now_us, WatchMessage* message) {
   return reading;
 }
 
-void LeadSource::RefreshWatermark(int64_t /*now_us*/) { cursor_->Refresh(); }
+void LeadSource::RefreshWatermark(int64_t /*now_us*/, int64_t /*max_age_us*/) {
+  cursor_->Refresh();
+}
 
 int64_t LeadSource::NextDueUs(int64_t /*now_us*/) {
   return cursor_->NextDueUs();

@@ -24,7 +24,7 @@ class LeadSource final : public WatchSource {
                                            std::function<void()> wake);
 
   Reading Read(int64_t now_us, WatchMessage* message) override;
-  void RefreshWatermark(int64_t now_us) override;
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
   int64_t NextDueUs(int64_t now_us) override;
 
  private:

@@ -64,8 +64,8 @@ WatchSource::Reading LogSource::Read(int64_t /*now_us*/,
   return reading;
 }
 
-void LogSource::RefreshWatermark(int64_t now_us) {
-  map_->RefreshWatermark(now_us);
+void LogSource::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
+  map_->RefreshWatermark(now_us, max_age_us);
 }
 
 }  // namespace timecache

@@ -27,7 +27,7 @@ class LogSource final : public WatchSource {
       int64_t now_us, std::function<void()> wake);
 
   Reading Read(int64_t now_us, WatchMessage* message) override;
-  void RefreshWatermark(int64_t now_us) override;
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
 
  private:
   LogSource(std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,

@@ -1,6 +1,8 @@
 #include "server/service/namespace_service.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
@@ -10,6 +12,12 @@
 namespace timecache {
 namespace {
 
+// Of ListNamespaces. Less than 512 B each: 2 MiB at most.
+constexpr int kDefaultPageNamespaces = 1'000;
+constexpr int kMaxPageNamespaces = 4'000;
+// Of the registry's, that are looked at together.
+constexpr size_t kListStep = 256;
+
 using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
 using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
 
@@ -17,6 +25,9 @@ using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
 std::string FieldPath(const std::string& field) {
   return field == "namespace" ? "name" : absl::StrCat("options.", field);
 }
+
+// A list's stand at the top.
+std::string ListFieldPath(const std::string& field) { return field; }
 
 // Those about a group have the group as `name`.
 std::string GroupFieldPath(const std::string& field) {
@@ -102,17 +113,44 @@ grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
   using Request = v1::ListNamespacesRequest;
   using Response = v1::ListNamespacesResponse;
   return Answer<Request, Response>(
-      gate_, methods::kListNamespaces, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& /*request*/,
+      gate_, methods::kListNamespaces, context, bytes, answer, ListFieldPath,
+      [&](Call* call, const Request& request,
           Response* response) -> absl::Status {
         const absl::Status access = call->Identify();
-        if (!access.ok()) return access;
-        for (const auto& map : registry_->List()) {
-          if (!call->MaySee(map->name())) continue;
-          SetNamespace(map.get(), clock_->NowUs(), response->add_namespaces());
-        }
-        return absl::OkStatus();
+        return access.ok() ? ListPage(request, *call, response) : access;
       });
+}
+
+// The token is the name behind which the page begins. One more than the page
+// holds is looked for, so that the last page knows that it is.
+absl::Status NamespaceService::ListPage(
+    const v1::ListNamespacesRequest& request, const Call& call,
+    v1::ListNamespacesResponse* response) const {
+  if (request.page_size() < 0) {
+    return InvalidField("page_size", absl::StrCat("must not be negative, as ",
+                                                  request.page_size(), " is"));
+  }
+  std::string after = request.page_token();
+  if (!after.empty() && !ValidateNamespaceName(after).ok()) {
+    return InvalidField("page_token",
+                        "must be the next_page_token of a page before");
+  }
+  int left = std::min(request.page_size(), kMaxPageNamespaces);
+  if (left == 0) left = kDefaultPageNamespaces;
+  for (;;) {
+    const auto some = registry_->ListAfter(after, kListStep);
+    for (const auto& map : some) {
+      if (!call.MaySee(map->name())) continue;
+      if (left == 0) {
+        response->set_next_page_token(response->namespaces().rbegin()->name());
+        return absl::OkStatus();
+      }
+      --left;
+      SetNamespace(map.get(), clock_->NowUs(), response->add_namespaces());
+    }
+    if (some.size() < kListStep) return absl::OkStatus();
+    after = some.back()->name();
+  }
 }
 
 grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(

@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/registry.h"
+#include "server/service/call.h"
 #include "server/service/call_gate.h"
 #include "timecache/v1/namespace.grpc.pb.h"
 
@@ -87,6 +88,9 @@ class NamespaceService final : public methods::Administration {
                                         grpc::ByteBuffer* response) override;
 
  private:
+  absl::Status ListPage(const v1::ListNamespacesRequest& request,
+                        const Call& call,
+                        v1::ListNamespacesResponse* response) const;
   void ObserveGroup(absl::string_view event, const std::string& map,
                     const std::string& group, absl::string_view about) const;
 

@@ -180,7 +180,7 @@ void Server::Describe(v1::GetServerResponse* server) const {
   uint64_t entries = 0;
   uint64_t bytes = 0;
   for (const auto& map : maps) {
-    const auto size = map->GetSize(clock_->NowUs());
+    const auto size = map->CountedSize();
     entries += static_cast<uint64_t>(size.entries);
     bytes += static_cast<uint64_t>(size.bytes);
   }

@@ -43,9 +43,9 @@ class WatchSource {
   // events, `lost`; and sets `watermark_us` and `resume_token`.
   virtual Reading Read(int64_t now_us, WatchMessage* message) = 0;
 
-  // Brings the watermark up to `now_us`, as far as that is possible: a
-  // heartbeat is due.
-  virtual void RefreshWatermark(int64_t now_us) = 0;
+  // Brings the watermark up to `now_us`, or leaves one that is less than
+  // `max_age_us` old, as far as that is possible: a heartbeat is due.
+  virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
 
   // The server stops: gives out nothing more that can wait.
   virtual void OnDrain() {}

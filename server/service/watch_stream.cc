@@ -203,7 +203,13 @@ void WatchStream::Pump() {
 // Fills message_ with what the source has; false if there is nothing to say.
 bool WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
-  if (heartbeat) source->source->RefreshWatermark(now_us);
+  if (heartbeat) {
+    // The last watermark is exact. For others that of another stream will do;
+    // half a heartbeat, so that each goes beyond the one before.
+    const int64_t max_age_us =
+        draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
+    source->source->RefreshWatermark(now_us, max_age_us);
+  }
   WatchMessage message;
   for (int reads = 0; reads < kMaxEmptyReads; ++reads) {
     const WatchSource::Reading reading = source->source->Read(now_us, &message);

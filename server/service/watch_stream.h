@@ -34,6 +34,9 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  public:
   // Messages whose events were all filtered out, until others have their turn.
   static constexpr int kMaxEmptyReads = 16;
+  // How old the watermark of a heartbeat may be. Streams on one namespace share
+  // what it costs to bring it up to date.
+  static constexpr int64_t kMaxWatermarkAgeUs = kMicrosPerSecond / 10;
   // How long a reader who may not watch any more has for the message that is in
   // flight.
   static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;

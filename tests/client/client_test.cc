@@ -179,6 +179,7 @@ TEST_F(ClientTest, NamespacesAreAdministered) {
   ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
   EXPECT_EQ(client_.GetNamespace("n")->options().num_buckets(), 3u);
   EXPECT_TRUE(client_.GetNamespace("n")->options().sliding());
+  // Of several pages: the fake's have one namespace each.
   const auto list = client_.ListNamespaces();
   ASSERT_TRUE(list.ok());
   ASSERT_EQ(list->size(), 2u);

@@ -315,14 +315,19 @@ grpc::Status FakeService::GetNamespace(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status FakeService::ListNamespaces(grpc::ServerContext* context,
-                                         const v1::ListNamespacesRequest*,
-                                         v1::ListNamespacesResponse* response) {
+grpc::Status FakeService::ListNamespaces(
+    grpc::ServerContext* context, const v1::ListNamespacesRequest* request,
+    v1::ListNamespacesResponse* response) {
   absl::MutexLock lock(&mu_);
   const grpc::Status status = EnterUnary(context);
   if (!status.ok()) return status;
-  for (const auto& [name, ns] : namespaces_) {
-    *response->add_namespaces() = Describe(name, ns.options, ns.entries.size());
+  // The least page that there can be.
+  auto it = namespaces_.upper_bound(request->page_token());
+  if (it == namespaces_.end()) return grpc::Status::OK;
+  *response->add_namespaces() =
+      Describe(it->first, it->second.options, it->second.entries.size());
+  if (std::next(it) != namespaces_.end()) {
+    response->set_next_page_token(it->first);
   }
   return grpc::Status::OK;
 }

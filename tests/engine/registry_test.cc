@@ -275,5 +275,27 @@ TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
   EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("key=v"));
 }
 
+TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
+  Registry registry(&clock_, &reaper_, RegistryLimits());
+  for (const char* name : {"c", "a", "e", "b"}) {
+    ASSERT_TRUE(registry.Create(name, Options()).ok());
+  }
+  const auto after = [&](const char* name, size_t most) {
+    std::vector<std::string> names;
+    for (const auto& map : registry.ListAfter(name, most)) {
+      names.push_back(map->name());
+    }
+    return names;
+  };
+  EXPECT_THAT(after("", 2), ElementsAre("a", "b"));
+  EXPECT_THAT(after("b", 2), ElementsAre("c", "e"));
+  // Where a name was deleted, the others go on.
+  ASSERT_TRUE(registry.Delete("c").ok());
+  EXPECT_THAT(after("b", 2), ElementsAre("e"));
+  EXPECT_THAT(after("c", 2), ElementsAre("e"));
+  EXPECT_THAT(after("e", 2), IsEmpty());
+  EXPECT_THAT(Names(registry), ElementsAre("a", "b", "e"));
+}
+
 }  // namespace
 }  // namespace timecache

@@ -447,5 +447,22 @@ TEST(TimeCacheMapTest, CloseEndsTheCursors) {
   EXPECT_TRUE(ReadAll(cursor.get()).closed);
 }
 
+TEST(WatermarkTest, OneThatIsYoungEnoughIsNotBroughtUpToDate) {
+  MapHarness harness(WithBuckets(10 * kSecond, 11));
+  TimeCacheMap& map = harness.map();
+  const int64_t start_us = harness.now_us();
+  map.RefreshWatermark(start_us);
+  const uint64_t before = map.advances();
+  map.RefreshWatermark(start_us + 99, 100);
+  EXPECT_EQ(map.advances(), before);
+  EXPECT_EQ(map.watermark_us(), start_us);
+  map.RefreshWatermark(start_us + 100, 100);
+  EXPECT_EQ(map.advances(), before + 1);
+  EXPECT_EQ(map.watermark_us(), start_us + 100);
+  // One that must be exact is.
+  map.RefreshWatermark(start_us + 101);
+  EXPECT_EQ(map.watermark_us(), start_us + 101);
+}
+
 }  // namespace
 }  // namespace timecache

@@ -173,6 +173,10 @@ TEST_F(AccessTest, ListsShowWhatTheCallerHasAnyRightIn) {
   };
   EXPECT_THAT(names("admin"), ElementsAre("default", "other"));
   EXPECT_THAT(names("watcher"), ElementsAre("default"));
+  // A page says nothing of what its reader may not see, behind it either.
+  const auto page = Must(As("watcher", &Admin::ListNamespaces, "page_size: 1"));
+  EXPECT_THAT(page.namespaces(), ::testing::SizeIs(1));
+  EXPECT_EQ(page.next_page_token(), "");
   EXPECT_THAT(names("nobody"), IsEmpty());
   ExpectUnknown(As("", &Admin::ListNamespaces, "").status, "NO_CREDENTIALS");
   Must(As("watcher", &Admin::GetServer, ""));

@@ -1,6 +1,9 @@
 // NamespaceService: namespaces made, described, changed, deleted and rotated
 // while the server runs.
+#include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -295,6 +298,96 @@ TEST_F(NamespaceTest, EvictedAndRetainedBytesStayWithinTheirLimits) {
   Must(Call(server_.data(), &v1::TimeCacheService::Stub::Put, request));
   EXPECT_FALSE(server_.Get("a", "small").has_entry());
   EXPECT_LE(server_.Describe("small").statistics().bytes(), 100u);
+}
+
+TEST_F(NamespaceTest, ListsInPages) {
+  for (const char* name : {"a", "b", "c"}) server_.Create(name);
+  const auto page = [this](const std::string& request) {
+    std::vector<std::string> names;
+    const auto list = Must(Do(&Names::ListNamespaces, request));
+    for (const auto& each : list.namespaces()) names.push_back(each.name());
+    return std::pair(names, list.next_page_token());
+  };
+  const auto [first, to_second] = page("page_size: 2");
+  EXPECT_THAT(first, ElementsAre("a", "b"));
+  ASSERT_FALSE(to_second.empty());
+  // What comes and goes in between neither repeats nor hides the others.
+  server_.Create("aa");
+  Must(Do(&Names::DeleteNamespace, "name: 'b'"));
+  const auto [second, end] =
+      page(absl::StrCat("page_size: 2 page_token: '", to_second, "'"));
+  EXPECT_THAT(second, ElementsAre("c", "default"));
+  EXPECT_EQ(end, "");
+  EXPECT_THAT(page("page_size: 4").first,
+              ElementsAre("a", "aa", "c", "default"));
+  EXPECT_EQ(page("page_size: 4").second, "");
+  ExpectInvalid(Do(&Names::ListNamespaces, "page_size: -1").status, "page_size",
+                "negative");
+  ExpectInvalid(Do(&Names::ListNamespaces, "page_token: 'No_Name'").status,
+                "page_token", "next_page_token");
+}
+
+class ManyNamespacesTest : public NamespaceTest {
+ protected:
+  static constexpr int kNamespaces = 10'000;
+  static constexpr size_t kMaxDefaultMessageBytes = 4 << 20;
+
+  ManyNamespacesTest() : NamespaceTest(Options()) {
+    MapOptions options;
+    options.num_shards = 1;
+    // As long as a description may be.
+    options.max_entries = INT64_MAX;
+    options.max_bytes = INT64_MAX;
+    options.max_operations_per_second = 1'000'000'000;
+    options.dead_letter_map = std::string(63, 'd');
+    // With "default".
+    for (int i = 1; i < kNamespaces; ++i) {
+      const std::string number = absl::StrCat(i);
+      const std::string name = std::string(63 - number.size(), 'n') + number;
+      const auto map = server_.registry().Create(name, options);
+      EXPECT_TRUE(map.ok()) << map.status();
+      if (!map.ok()) return;
+      (*map)->Apply(Operation::Put("k", "v"), server_.now_us());
+    }
+  }
+
+  static TestServerOptions Options() {
+    TestServerOptions options;
+    options.limits.max_namespaces = kNamespaces;
+    return options;
+  }
+};
+
+TEST_F(ManyNamespacesTest, EveryPageIsBelowWhatClientsTake) {
+  std::set<std::string> names;
+  v1::ListNamespacesRequest request;
+  int pages = 0;
+  do {
+    const auto page =
+        Must(Call(server_.namespaces(), &Names::ListNamespaces, request));
+    EXPECT_LT(page.ByteSizeLong(), kMaxDefaultMessageBytes / 4);
+    for (const auto& each : page.namespaces()) {
+      EXPECT_TRUE(names.insert(each.name()).second) << each.name();
+    }
+    request.set_page_token(page.next_page_token());
+    ++pages;
+  } while (!request.page_token().empty());
+  EXPECT_EQ(names.size(), size_t{kNamespaces});
+  EXPECT_EQ(pages, kNamespaces / 1'000);
+
+  request.set_page_size(INT32_MAX);
+  const auto largest =
+      Must(Call(server_.namespaces(), &Names::ListNamespaces, request));
+  EXPECT_EQ(largest.namespaces_size(), 4'000);
+  EXPECT_LT(largest.ByteSizeLong(), kMaxDefaultMessageBytes / 2);
+}
+
+TEST_F(ManyNamespacesTest, AServersDescriptionDoesNotGrow) {
+  const auto server = Must(Do(&Names::GetServer, ""));
+  EXPECT_EQ(server.namespaces().used(), uint64_t{kNamespaces});
+  EXPECT_EQ(server.entries().used(), uint64_t{kNamespaces - 1});
+  EXPECT_EQ(server.bytes().used(), uint64_t{2 * (kNamespaces - 1)});
+  EXPECT_LT(server.ByteSizeLong(), 1'000u);
 }
 
 }  // namespace

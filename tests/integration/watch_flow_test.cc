@@ -1,5 +1,6 @@
 // WatchExpired under load: large deaths, slow readers, filters that let nothing
 // pass.
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -120,6 +121,31 @@ TEST_F(WatchFlowTest, ManyWatchersAllSeeAll) {
       EXPECT_EQ(reader->ReadUpTo(server_.now_us()).size(), 100u);
     }
   }
+}
+
+// What it costs to bring the watermark up to date does not depend on how many
+// want to hear it.
+TEST_F(WatchFlowTest, HeartbeatsOfManyStreamsShareOneAdvance) {
+  constexpr int kStreams = 40;
+  constexpr int kTicks = 10;
+  std::vector<std::unique_ptr<WatchReader>> readers;
+  for (int i = 0; i < kStreams; ++i) {
+    readers.push_back(std::make_unique<WatchReader>(
+        server_.data(),
+        Proto<v1::WatchExpiredRequest>(
+            "namespaces: 'default' heartbeat_interval { nanos: 10000000 }")));
+    ASSERT_TRUE(readers.back()->Next());
+  }
+  const auto map = server_.registry().Find("default").value();
+  const uint64_t before = map->advances();
+  for (int tick = 0; tick < kTicks; ++tick) {
+    server_.AdvanceBy(10'000);
+    for (auto& reader : readers) reader->ReadUpTo(server_.now_us());
+  }
+  // The reaper's, one for the heartbeats, and one that another thread begins
+  // before that has ended.
+  EXPECT_LE(map->advances() - before, uint64_t{3 * kTicks});
+  EXPECT_GE(map->advances() - before, uint64_t{kTicks});
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class GroupSourceTest : public ::testing::Test {
   // What the source tells; `*reading` is how.
   v1::WatchExpiredResponse Read(WatchSource* source,
                                 WatchSource::Reading* reading) {
-    source->RefreshWatermark(now_us_);
+    source->RefreshWatermark(now_us_, 0);
     WatchMessage message;
     *reading = source->Read(now_us_, &message);
     std::vector<grpc::Slice> slices;
