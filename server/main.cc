@@ -26,6 +26,7 @@
 #include "server/ops/log.h"
 #include "server/ops/machine.h"
 #include "server/ops/monitoring.h"
+#include "server/ops/proto_to_json.h"
 #include "server/ops/proto_to_yaml.h"
 #include "server/ops/reload.h"
 #include "server/ops/server_setup.h"
@@ -66,6 +67,7 @@ void KeepTokensOutOfTraces(const v1::ServerConfig& config) {
 void LogStarted(const Flags& flags, const v1::ServerConfig& config,
                 const Server& server, const Monitoring& monitoring,
                 const MemoryPlan& memory) {
+  const std::string limits = ProtoToJson(config.limits());
   Log(LogLevel::kInfo, "server_started",
       {{"version", Version()},
        {"address", absl::StrJoin(server.addresses(), ",")},
@@ -73,7 +75,7 @@ void LogStarted(const Flags& flags, const v1::ServerConfig& config,
        {"http", monitoring.http_address()},
        {"namespaces", config.namespaces_size()},
        {"virtual_clock", flags.virtual_clock},
-       {"limits", config.limits().ShortDebugString()},
+       {"limits", LogJson{limits}},
        {"max_memory_bytes", memory.engine_bytes},
        {"max_memory_source", memory.source},
        {"grace_period_s", config.grace_period().seconds()}});

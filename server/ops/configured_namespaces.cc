@@ -3,10 +3,13 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/ops/log.h"
+#include "server/ops/proto_to_json.h"
 #include "server/service/convert.h"
 
 namespace timecache {
@@ -23,8 +26,9 @@ v1::NamespaceOptions FullOptions(const v1::NamespaceConfig& from) {
 }
 
 void LogCreated(const v1::NamespaceConfig& from) {
-  LogNamespace("namespace_created", from.name(),
-               FullOptions(from).ShortDebugString());
+  const v1::NamespaceOptions options = FullOptions(from);
+  LogNamespace(
+      {.event = "namespace_created", .name = from.name(), .options = &options});
 }
 
 // The options that differ, as the second has them.
@@ -54,8 +58,10 @@ absl::Status Update(const std::string& name,
   const auto map = registry->Update(name, [&](MapOptions* options) {
     return ChangeOptions(changed, options);
   });
-  if (map.ok())
-    LogNamespace("namespace_updated", name, changed.ShortDebugString());
+  if (map.ok()) {
+    LogNamespace(
+        {.event = "namespace_updated", .name = name, .options = &changed});
+  }
   return map.status();
 }
 
@@ -74,10 +80,19 @@ absl::Status CreateOrUpdate(const v1::NamespaceConfig& from,
 
 }  // namespace
 
-void LogNamespace(absl::string_view event, const std::string& name,
-                  const std::string& about) {
-  Log(LogLevel::kInfo, std::string_view(event.data(), event.size()),
-      {{"namespace", name}, {"about", about}});
+void LogNamespace(const NamespaceService::Change& change) {
+  std::vector<LogField> fields = {{"namespace", change.name}};
+  if (!change.group.empty()) fields.push_back({"group", change.group});
+  std::string options;
+  if (change.options != nullptr) {
+    options = ProtoToJson(*change.options);
+    fields.push_back({"options", LogJson{options}});
+  }
+  if (change.entries.has_value()) {
+    fields.push_back({"entries", *change.entries});
+  }
+  Log(LogLevel::kInfo,
+      std::string_view(change.event.data(), change.event.size()), fields);
 }
 
 absl::Status CheckNamespaces(const v1::ServerConfig& config) {

@@ -4,11 +4,9 @@
 #ifndef TIMECACHED_SERVER_OPS_CONFIGURED_NAMESPACES_H_
 #define TIMECACHED_SERVER_OPS_CONFIGURED_NAMESPACES_H_
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "server/engine/registry.h"
+#include "server/service/namespace_service.h"
 #include "timecache/v1/config.pb.h"
 
 namespace timecache {
@@ -16,8 +14,7 @@ namespace timecache {
 // Thread-safe functions; each costs one creation or update a namespace.
 
 // What happened to a namespace: a NamespaceService::Observer.
-void LogNamespace(absl::string_view event, const std::string& name,
-                  const std::string& about);
+void LogNamespace(const NamespaceService::Change& change);
 
 // INVALID_ARGUMENT that names the first namespace whose name or options are
 // wrong.

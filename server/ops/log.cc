@@ -86,6 +86,12 @@ nlohmann::ordered_json ToJson(const LogValue& value) {
                                      std::string_view>) {
           if (v.size() <= kMaxLogValueBytes) return std::string(v);
           return std::string(v.substr(0, kMaxLogValueBytes)) + "...";
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(v)>,
+                                            LogJson>) {
+          auto json = nlohmann::ordered_json::parse(v.text, nullptr,
+                                                    /*allow_exceptions=*/false);
+          if (json.is_object()) return json;
+          return std::string(v.text);
         } else {
           return v;
         }

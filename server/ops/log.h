@@ -4,13 +4,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace timecache {
 
@@ -36,6 +36,12 @@ inline constexpr size_t kMaxLogValueBytes = 1024;
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogFormat { kText, kJson };
 
+// A field's value that is a JSON object; in a line of text, too. What is none
+// is logged as a string.
+struct LogJson {
+  std::string_view text;
+};
+
 // A field's value; numbers stay numbers. Refers to a string, and does not keep
 // it: it lives as long as the call that it is made for.
 class LogValue {
@@ -46,8 +52,10 @@ class LogValue {
   LogValue(absl::string_view value)  // NOLINT
       : value_(std::string_view(value.data(), value.size())) {}
   LogValue(const std::string& value) : value_(value) {}  // NOLINT
-  LogValue(const char* value) : value_(value) {}         // NOLINT
-  LogValue(std::floating_point auto value)               // NOLINT
+  LogValue(const char* value)                            // NOLINT
+      : value_(std::string_view(value)) {}
+  LogValue(LogJson value) : value_(value) {}  // NOLINT
+  LogValue(std::floating_point auto value)    // NOLINT
       : value_(static_cast<double>(value)) {}
   LogValue(std::signed_integral auto value)  // NOLINT
       : value_(static_cast<int64_t>(value)) {}
@@ -57,14 +65,15 @@ class LogValue {
   const auto& value() const { return value_; }
 
  private:
-  std::variant<bool, int64_t, uint64_t, double, std::string_view> value_;
+  std::variant<bool, int64_t, uint64_t, double, std::string_view, LogJson>
+      value_;
 };
 
 struct LogField {
   std::string_view key;
   LogValue value;
 };
-using LogFields = std::initializer_list<LogField>;
+using LogFields = absl::Span<const LogField>;
 
 // Sets what is logged from now on. Without it: kInfo and up, as text.
 // Thread-safe.

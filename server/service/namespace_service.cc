@@ -79,8 +79,9 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
         if (map.ok()) {
           SetNamespace(map->get(), clock_->NowUs(),
                        response->mutable_namespace_());
-          observer_("namespace_created", request.name(),
-                    response->namespace_().options().ShortDebugString());
+          observer_({.event = "namespace_created",
+                     .name = request.name(),
+                     .options = &response->namespace_().options()});
         }
         return map.status();
       });
@@ -172,8 +173,9 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
         if (map.ok()) {
           SetNamespace(map->get(), clock_->NowUs(),
                        response->mutable_namespace_());
-          observer_("namespace_updated", request.name(),
-                    request.options().ShortDebugString());
+          observer_({.event = "namespace_updated",
+                     .name = request.name(),
+                     .options = &request.options()});
         }
         return map.status();
       });
@@ -192,7 +194,9 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
             call->Authorize(v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
         const absl::Status status = registry_->Delete(request.name());
-        if (status.ok()) observer_("namespace_deleted", request.name(), "");
+        if (status.ok()) {
+          observer_({.event = "namespace_deleted", .name = request.name()});
+        }
         return status;
       });
 }
@@ -213,8 +217,9 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
         if (map.ok()) {
           const int64_t died = (*map)->Rotate(clock_->NowUs());
           response->set_entries(static_cast<uint64_t>(died));
-          observer_("namespace_rotated", request.name(),
-                    absl::StrCat("entries: ", died));
+          observer_({.event = "namespace_rotated",
+                     .name = request.name(),
+                     .entries = died});
         }
         return map.status();
       });
@@ -259,8 +264,10 @@ grpc::ServerUnaryReactor* NamespaceService::CreateGroup(
                                                       start, clock_->NowUs());
         if (!group.ok()) return group.status();
         SetGroup((*map)->name(), **group, response->mutable_group());
-        ObserveGroup("group_created", request.namespace_(), request.name(),
-                     response->group().options().ShortDebugString());
+        observer_({.event = "group_created",
+                   .name = request.namespace_(),
+                   .group = request.name(),
+                   .options = &response->group().options()});
         return absl::OkStatus();
       });
 }
@@ -307,8 +314,10 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateGroup(
             });
         if (!group.ok()) return group.status();
         SetGroup((*map)->name(), **group, response->mutable_group());
-        ObserveGroup("group_updated", request.namespace_(), request.name(),
-                     request.options().ShortDebugString());
+        observer_({.event = "group_updated",
+                   .name = request.namespace_(),
+                   .group = request.name(),
+                   .options = &request.options()});
         return absl::OkStatus();
       });
 }
@@ -329,19 +338,12 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteGroup(
         const absl::Status status =
             map.ok() ? (*map)->groups().Delete(request.name()) : map.status();
         if (status.ok()) {
-          ObserveGroup("group_deleted", request.namespace_(), request.name(),
-                       "");
+          observer_({.event = "group_deleted",
+                     .name = request.namespace_(),
+                     .group = request.name()});
         }
         return status;
       });
-}
-
-void NamespaceService::ObserveGroup(absl::string_view event,
-                                    const std::string& map,
-                                    const std::string& group,
-                                    absl::string_view about) const {
-  observer_(event, map,
-            absl::StrCat("group: ", group, about.empty() ? "" : " ", about));
 }
 
 }  // namespace timecache

@@ -3,10 +3,13 @@
 #ifndef TIMECACHED_SERVER_SERVICE_NAMESPACE_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_NAMESPACE_SERVICE_H_
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
 #include "server/engine/registry.h"
 #include "server/service/call.h"
 #include "server/service/call_gate.h"
@@ -33,11 +36,20 @@ using Administration = N::WithRawCallbackMethod_CreateGroup<
 // Thread-safe. Calls are rare and answered inline.
 class NamespaceService final : public methods::Administration {
  public:
-  // Told of every change, for the log: "namespace_created", "group_deleted" and
-  // the like, the namespace's name, and what is to know about it, in one line.
-  using Observer =
-      std::function<void(absl::string_view event, const std::string& name,
-                         const std::string& about)>;
+  // What has changed, for the log.
+  struct Change {
+    // "namespace_created", "group_deleted" and the like.
+    absl::string_view event;
+    absl::string_view name;
+    // Of a group alone.
+    absl::string_view group = "";
+    // Those in force, or those that an update changes; null: the event has
+    // none.
+    const google::protobuf::Message* options = nullptr;
+    // That died in namespace_rotated.
+    std::optional<int64_t> entries = std::nullopt;
+  };
+  using Observer = std::function<void(const Change& change)>;
 
   // Says all about the server that the service is of.
   using DescribeServer = std::function<void(v1::GetServerResponse* server)>;
@@ -91,9 +103,6 @@ class NamespaceService final : public methods::Administration {
   absl::Status ListPage(const v1::ListNamespacesRequest& request,
                         const Call& call,
                         v1::ListNamespacesResponse* response) const;
-  void ObserveGroup(absl::string_view event, const std::string& map,
-                    const std::string& group, absl::string_view about) const;
-
   const CallGate& gate_;
   Registry* const registry_;
   const Clock* const clock_;

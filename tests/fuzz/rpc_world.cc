@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -36,9 +35,8 @@ ServerOptions Options(Access* access) {
   ServerOptions options;
   options.access = access;
   options.max_watchers = 8;
-  options.observer = [](absl::string_view event, const std::string& name,
-                        const std::string& about) {
-    Require(!event.empty() && !name.empty() && !absl::StrContains(about, '\n'),
+  options.observer = [](const NamespaceService::Change& change) {
+    Require(!change.event.empty() && !change.name.empty(),
             "what is observed goes into a line of the log");
   };
   return options;

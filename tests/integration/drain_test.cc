@@ -175,8 +175,7 @@ TEST(Start, APortThatIsTakenIsNamed) {
   Registry registry(&clock, &reaper, {});
   ServerOptions options;
   options.addresses = {"127.0.0.1:0", address};
-  options.observer = [](absl::string_view, const std::string&,
-                        const std::string&) {};
+  options.observer = [](const NamespaceService::Change&) {};
   Server second(&registry, &reaper, &clock, options);
   const absl::Status status = second.Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);

@@ -70,6 +70,18 @@ TEST(LogTest, JsonLineKeepsOrderAndTypes) {
       R"("s":"a b","i":-1,"u":18446744073709551615,"d":0.5,"b":true,"string":"x"})");
 }
 
+TEST(LogTest, AnObjectStaysOne) {
+  const LogJson options{R"({"ttl":"30s","max_entries":7})"};
+  EXPECT_EQ(Json("e", {{"options", options}}),
+            R"({"time":"2026-01-01T00:00:00.007Z","level":"info","event":"e",)"
+            R"("options":{"ttl":"30s","max_entries":7}})");
+  EXPECT_THAT(Text("e", {{"options", options}, {"n", 1}}),
+              EndsWith(R"( options={"ttl":"30s","max_entries":7} n=1)"));
+  // What is none is a string, and a line stays a line.
+  EXPECT_THAT(Json("e", {{"options", LogJson{"ttl: 30\n"}}}),
+              EndsWith(R"("options":"ttl: 30\n"})"));
+}
+
 TEST(LogTest, EveryLevelHasItsName) {
   const auto level = [](LogLevel level) {
     const std::string line =

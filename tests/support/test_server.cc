@@ -24,21 +24,30 @@ ServerOptions ToServerOptions(const TestServerOptions& options,
   return to;
 }
 
+std::string TextOf(const NamespaceService::Change& change) {
+  std::string text = absl::StrCat(change.event, " ", change.name);
+  if (!change.group.empty()) absl::StrAppend(&text, " group: ", change.group);
+  if (change.options != nullptr) {
+    absl::StrAppend(&text, " ", change.options->ShortDebugString());
+  }
+  if (change.entries.has_value()) {
+    absl::StrAppend(&text, " entries: ", *change.entries);
+  }
+  return text;
+}
+
 }  // namespace
 
 TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
       registry_(&manual_clock_, &reaper_, options.limits, WireFormat()),
-      server_(
-          &registry_, &reaper_, &manual_clock_,
-          ToServerOptions(
-              options, &manual_clock_,
-              [this](absl::string_view event, const std::string& name,
-                     const std::string& about) {
-                absl::MutexLock lock(&mu_);
-                observed_.push_back(absl::StrCat(event, " ", name, " ", about));
-              })) {
+      server_(&registry_, &reaper_, &manual_clock_,
+              ToServerOptions(options, &manual_clock_,
+                              [this](const NamespaceService::Change& change) {
+                                absl::MutexLock lock(&mu_);
+                                observed_.push_back(TextOf(change));
+                              })) {
   const absl::Status started = server_.Start();
   EXPECT_TRUE(started.ok()) << started;
   channel_ = NewChannel();
