@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
 }
 
 void ExpiryLog::Add(Cursor* cursor) {
+  cursor->first_seq_ = cursor->next_seq_;
   cursors_.insert(cursor);
   AwaitMore(cursor);
 }
@@ -131,8 +132,19 @@ void ExpiryLog::Unfollow(Follower* follower) {
 
 ExpiryLog::Cursor::~Cursor() {
   absl::MutexLock lock(&log_->mu_);
-  log_->cursors_.erase(this);
-  if (waiting_) std::erase(log_->waiting_, this);
+  log_->Remove(this);
+}
+
+void ExpiryLog::Remove(Cursor* cursor) {
+  owed_to_ended_ += EventsFrom(cursor->first_seq_);
+  left_ += EventsFrom(cursor->next_seq_);
+  cursors_.erase(cursor);
+  if (cursor->waiting_) std::erase(waiting_, cursor);
+}
+
+// A cursor may stand behind events that have died and are not appended yet.
+uint64_t ExpiryLog::EventsFrom(uint64_t seq) const {
+  return next_seq_ > seq ? next_seq_ - seq : 0;
 }
 
 ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
@@ -167,6 +179,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     chunk.batches.push_back(it->batch);
     cursor->next_seq_ = it->first_seq + static_cast<uint64_t>(batch.size());
   }
+  delivered_ += static_cast<uint64_t>(events);
   chunk.more = it != retained_.end();
   if (!chunk.more) AwaitMore(cursor);
   const int64_t complete_us =
@@ -255,7 +268,23 @@ ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
   Statistics statistics;
   statistics.bytes = bytes_;
   statistics.cursors = static_cast<int64_t>(cursors_.size());
+  statistics.owed = owed_to_ended_;
+  statistics.delivered = delivered_;
   statistics.lost = lost_;
+  statistics.left = left_;
+  uint64_t least = next_seq_;
+  for (const Cursor* cursor : cursors_) {
+    statistics.owed += EventsFrom(cursor->first_seq_);
+    statistics.pending += EventsFrom(cursor->next_seq_);
+    least = std::min(least, cursor->next_seq_);
+  }
+  statistics.max_pending = EventsFrom(least);
+  const auto unread = std::partition_point(
+      retained_.begin(), retained_.end(),
+      [least](const Retained& r) { return r.first_seq < least; });
+  if (unread != retained_.end()) {
+    statistics.oldest_unread_us = unread->batch->death_us();
+  }
   if (!retained_.empty()) {
     statistics.events = next_seq_ - retained_.front().first_seq;
     statistics.oldest_us = retained_.front().appended_us;

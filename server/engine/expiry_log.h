@@ -69,6 +69,7 @@ class ExpiryLog {
     ExpiryLog* const log_;
     const std::function<void()> wake_;
     // Guarded by log_->mu_.
+    uint64_t first_seq_ = 0;
     uint64_t next_seq_ = 0;
     int64_t watermark_us_ = 0;
     // Whether it stands in log_->waiting_.
@@ -159,9 +160,24 @@ class ExpiryLog {
     // When the oldest was appended; kNeverUs if there is none.
     int64_t oldest_us = kNeverUs;
     int64_t cursors = 0;
+    // Events from where each cursor began to the end of the log, or to where
+    // that was when the cursor ended. Always delivered + lost + left + pending,
+    // although it is made of places alone, and they of what was read.
+    uint64_t owed = 0;
     // In all Reads.
+    uint64_t delivered = 0;
     uint64_t lost = 0;
+    // That cursors had not read when they ended; one that resumes there is owed
+    // them again.
+    uint64_t left = 0;
+    // That cursors have yet to read, all together and the one farthest behind;
+    // and when the first of that one's that can still be read died, kNeverUs if
+    // there is none.
+    uint64_t pending = 0;
+    uint64_t max_pending = 0;
+    int64_t oldest_unread_us = kNeverUs;
   };
+  // O(cursors).
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -175,6 +191,8 @@ class ExpiryLog {
   using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
 
   void Add(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remove(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t EventsFrom(uint64_t seq) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -194,7 +212,11 @@ class ExpiryLog {
   // The next event's number: one for each that was appended or skipped.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // Of Reads, and of cursors that have ended.
+  uint64_t delivered_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t left_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t owed_to_ended_ ABSL_GUARDED_BY(mu_) = 0;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);

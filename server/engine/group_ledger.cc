@@ -12,6 +12,7 @@ namespace timecache {
 
 GroupStatistics GroupLedger::GetStatistics() const {
   GroupStatistics statistics = counts_;
+  if (next_event_.has_value()) statistics.events = *next_event_ - start_event_;
   statistics.backlog = packs_.fresh() + events_.size() - counts_.in_flight;
   statistics.backlog_bytes = packs_.bytes();
   statistics.oldest_unsettled_us = OldestUs();
@@ -36,6 +37,7 @@ void GroupLedger::Append(uint64_t first_event,
 
 void GroupLedger::Start(uint64_t first_event) {
   next_event_ = first_event;
+  start_event_ = first_event;
   for (auto& [first, batch] : std::exchange(early_, {})) {
     Append(first, std::move(batch));
   }

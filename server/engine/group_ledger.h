@@ -115,6 +115,8 @@ class GroupLedger {
   int64_t now_us_ = INT64_MIN;
   // The event that is to come next; before Start, not known.
   std::optional<uint64_t> next_event_;
+  // The first one.
+  uint64_t start_event_ = 0;
   // What has come before Start.
   std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
   GroupPacks packs_;

@@ -38,6 +38,8 @@ absl::Status Validate(const GroupOptions& options);
 // As GroupStatistics in the proto.
 struct GroupStatistics {
   int64_t members = 0;
+  // Of the log since the group began.
+  uint64_t events = 0;
   uint64_t backlog = 0;
   int64_t backlog_bytes = 0;
   uint64_t in_flight = 0;

@@ -27,7 +27,13 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   statistics.events_retained = log.events;
   statistics.events_retained_bytes = log.bytes;
   statistics.oldest_retained_us = log.oldest_us;
+  statistics.watch_owed = log.owed;
+  statistics.watch_delivered = log.delivered;
   statistics.watch_lost = log.lost;
+  statistics.watch_left = log.left;
+  statistics.watch_pending = log.pending;
+  statistics.watch_lag = log.max_pending;
+  statistics.oldest_unread_us = log.oldest_unread_us;
   statistics.watchers = log.cursors + upcoming_.cursors();
   statistics.watermark_us = log_.watermark_us();
   statistics.bucket_width_us = BucketWidthUs(options());

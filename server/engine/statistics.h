@@ -17,7 +17,7 @@ class DurationHistogram {
  public:
   void Add(int64_t duration_us, uint64_t count) {
     if (duration_us < 0) duration_us = 0;
-    counts_[std::bit_width(static_cast<uint64_t>(duration_us))] += count;
+    counts_[IndexOf(duration_us)] += count;
     total_ += count;
     sum_us_ += static_cast<double>(duration_us) * static_cast<double>(count);
     if (duration_us > max_us_) max_us_ = duration_us;
@@ -37,8 +37,10 @@ class DurationHistogram {
     for (size_t width = 0; width < counts_.size(); ++width) {
       seen += counts_[width];
       if (seen > 0 && static_cast<double>(seen) >= share * total_) {
-        const int64_t bound_us = (int64_t{1} << width) - 1;
-        return bound_us < max_us_ ? bound_us : max_us_;
+        const uint64_t bound_us = uint64_t{1} << width;
+        return bound_us < static_cast<uint64_t>(max_us_)
+                   ? static_cast<int64_t>(bound_us)
+                   : max_us_;
       }
     }
     return 0;
@@ -47,15 +49,22 @@ class DurationHistogram {
   int64_t max_us() const { return max_us_; }
   uint64_t total() const { return total_; }
   double sum_us() const { return sum_us_; }
-  // Of durations below 2^width microseconds; `width` from 0 to 63.
-  uint64_t CountBelow(size_t width) const {
+  // Of durations of at most 2^width microseconds; `width` from 0 to 63.
+  uint64_t CountAtMost(size_t width) const {
     uint64_t count = 0;
     for (size_t i = 0; i <= width; ++i) count += counts_[i];
     return count;
   }
 
  private:
-  // counts_[w] counts durations whose binary form has w digits.
+  static size_t IndexOf(int64_t duration_us) {
+    return duration_us <= 1
+               ? 0
+               : std::bit_width(static_cast<uint64_t>(duration_us - 1));
+  }
+
+  // counts_[w] counts durations above 2^(w-1) and up to 2^w; the first one also
+  // 0.
   std::array<uint64_t, 64> counts_ = {};
   uint64_t total_ = 0;
   double sum_us_ = 0;
@@ -94,8 +103,16 @@ struct MapStatistics {
   // When the oldest of these was published; kNeverUs if there is none.
   int64_t oldest_retained_us = kNeverUs;
   int64_t watchers = 0;
-  // Events that watchers were told they had lost.
+  // Events that watches were to get and what became of them, as
+  // ExpiryLog::Statistics has them: owed = delivered + lost + left + pending.
+  uint64_t watch_owed = 0;
+  uint64_t watch_delivered = 0;
   uint64_t watch_lost = 0;
+  uint64_t watch_left = 0;
+  uint64_t watch_pending = 0;
+  // Of the watch that is farthest behind.
+  uint64_t watch_lag = 0;
+  int64_t oldest_unread_us = kNeverUs;
   int64_t watermark_us = 0;
   int64_t bucket_width_us = 0;
   DurationHistogram lateness;

@@ -39,7 +39,13 @@ void Merge(const MapStatistics& from, MapStatistics* to) {
   to->oldest_retained_us =
       std::min(to->oldest_retained_us, from.oldest_retained_us);
   to->watchers += from.watchers;
+  to->watch_owed += from.watch_owed;
+  to->watch_delivered += from.watch_delivered;
   to->watch_lost += from.watch_lost;
+  to->watch_left += from.watch_left;
+  to->watch_pending += from.watch_pending;
+  to->watch_lag = std::max(to->watch_lag, from.watch_lag);
+  to->oldest_unread_us = std::min(to->oldest_unread_us, from.oldest_unread_us);
   to->watermark_us = std::min(to->watermark_us, from.watermark_us);
   to->bucket_width_us = std::min(to->bucket_width_us, from.bucket_width_us);
   to->lateness.Merge(from.lateness);
@@ -51,6 +57,7 @@ void Merge(const MapStatistics& from, MapStatistics* to) {
 
 void Merge(const GroupStatistics& from, GroupStatistics* to) {
   to->members += from.members;
+  to->events += from.events;
   to->backlog += from.backlog;
   to->backlog_bytes += from.backlog_bytes;
   to->in_flight += from.in_flight;
@@ -173,6 +180,38 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
       "death."},
      kCounter,
      Number<&MapStatistics::bound_violations>},
+    {{"timecache_watch_owed_total",
+      "Events that watches were to get: deaths from where each began until "
+      "now, "
+      "or until it ended. Always the sum of timecache_watch_delivered_total, "
+      "timecache_watch_lost_total, timecache_watch_left_total and "
+      "timecache_watch_pending."},
+     kCounter,
+     Number<&MapStatistics::watch_owed>},
+    {{"timecache_watch_delivered_total",
+      "Of these, read for the watch: sent, or left out by its filter."},
+     kCounter,
+     Number<&MapStatistics::watch_delivered>},
+    {{"timecache_watch_left_total",
+      "Of these, not read when the watch ended; a watch that resumes there is "
+      "owed them again."},
+     kCounter,
+     Number<&MapStatistics::watch_left>},
+    {{"timecache_watch_pending",
+      "Of these, not read yet, of all open watches."},
+     kGauge,
+     Number<&MapStatistics::watch_pending>},
+    {{"timecache_watch_lag_events",
+      "Events that the watch that is farthest behind has not read yet."},
+     kGauge,
+     Number<&MapStatistics::watch_lag>},
+    {{"timecache_watch_lag_seconds",
+      "Time since the death of the oldest retained event that some watch has "
+      "not read yet; 0 without any."},
+     kGauge,
+     [](const MapStatistics& of, int64_t now_us) {
+       return AgeSeconds(of.oldest_unread_us, now_us);
+     }},
     {{"timecache_watch_lost_total",
       "Events that watchers were told they had lost."},
      kCounter,
@@ -229,6 +268,13 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
       "Times that one could not be put there."},
      kCounter,
      Number<&GroupStatistics::dead_letter_failures>},
+    {{"timecache_group_events_total",
+      "Events that were the group's to settle, since it began: always the sum "
+      "of "
+      "those acked, put back, dead lettered and lost, of the backlog and those "
+      "in flight."},
+     kCounter,
+     Number<&GroupStatistics::events>},
     {{"timecache_group_lost_total", "Events dropped unsettled."},
      kCounter,
      Number<&GroupStatistics::lost>},
@@ -275,8 +321,8 @@ void AddColumns(const std::vector<Row>& rows, const Columns& columns,
   }
 }
 
-// Buckets are at powers of two: below 2^kLeastWidth microseconds, 64 us, up to
-// below 2^kMostWidth, 8.4 s.
+// Buckets end at powers of two: from 2^kLeastWidth microseconds, 64 us, to
+// 2^kMostWidth, 8.4 s.
 constexpr size_t kLeastWidth = 6;
 constexpr size_t kMostWidth = 23;
 
@@ -287,10 +333,9 @@ void AddHistogram(MetricLabels labels, const DurationHistogram& histogram,
   metric.histogram.sample_count = histogram.total();
   metric.histogram.sample_sum = histogram.sum_us() / kMicrosPerSecond;
   for (size_t width = kLeastWidth; width <= kMostWidth; ++width) {
-    // Durations are whole microseconds.
-    const int64_t bound_us = (int64_t{1} << width) - 1;
+    const int64_t bound_us = int64_t{1} << width;
     metric.histogram.bucket.push_back(
-        {histogram.CountBelow(width),
+        {histogram.CountAtMost(width),
          static_cast<double>(bound_us) / kMicrosPerSecond});
   }
 }

@@ -1,10 +1,9 @@
 #include "server/ops/metrics.h"
 
-#include <prometheus/text_serializer.h>
-
 #include <iterator>
-#include <sstream>
 #include <utility>
+
+#include "server/ops/metrics_text.h"
 
 namespace timecache {
 
@@ -45,9 +44,7 @@ std::string Metrics::Text() const {
     std::vector<prometheus::MetricFamily> more = source->Collect();
     std::move(more.begin(), more.end(), std::back_inserter(families));
   }
-  std::ostringstream text;
-  prometheus::TextSerializer().Serialize(text, families);
-  return std::move(text).str();
+  return MetricsText(families);
 }
 
 }  // namespace timecache

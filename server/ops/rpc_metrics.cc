@@ -83,7 +83,8 @@ void RpcMetrics::OnHandled(const CallRecord& record) {
   const auto took_us =
       static_cast<uint64_t>(std::max<int64_t>(record.took_us, 0));
   Add(&counters.took_us, took_us);
-  Add(&counters.took[std::min<size_t>(std::bit_width(took_us), kBuckets - 1)]);
+  const size_t bucket = took_us <= 1 ? 0 : std::bit_width(took_us - 1);
+  Add(&counters.took[std::min(bucket, kBuckets - 1)]);
 }
 
 void RpcMetrics::OnDenied(const CallDenial& denial) {
@@ -147,7 +148,7 @@ std::vector<prometheus::MetricFamily> RpcMetrics::Collect() const {
     for (size_t i = 0; i < kBuckets; ++i) {
       metric.histogram.sample_count += sums.took[i];
       if (i < kLeastBucket || i == kBuckets - 1) continue;
-      const auto bound_us = static_cast<double>((uint64_t{1} << i) - 1);
+      const auto bound_us = static_cast<double>(uint64_t{1} << i);
       metric.histogram.bucket.push_back(
           {metric.histogram.sample_count, bound_us / kMicros});
     }

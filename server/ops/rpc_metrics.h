@@ -48,7 +48,8 @@ class RpcMetrics final : public CallObserver, public prometheus::Collectable {
   static constexpr size_t kStripes = 8;
   // OK to UNAUTHENTICATED.
   static constexpr size_t kCodes = 17;
-  // Durations below 2^i microseconds, i up to 24 (16.8 s), and longer ones.
+  // Durations of at most 2^i microseconds, i up to 24 (16.8 s), and longer
+  // ones.
   static constexpr size_t kBuckets = 26;
   // Beyond it, "OTHER".
   static constexpr size_t kMaxDenialReasons = 16;

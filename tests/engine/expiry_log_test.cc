@@ -498,5 +498,49 @@ TEST(ExpiryLogTest, AFollowerIsToldOfWhatItAsksForAndKeepsEventsWanted) {
   EXPECT_EQ(now.told.size(), 1u);
 }
 
+// What was owed is made of places, all else of what was read.
+void ExpectAccount(const ExpiryLog& log, uint64_t delivered, uint64_t lost,
+                   uint64_t left, uint64_t pending) {
+  const ExpiryLog::Statistics statistics = log.GetStatistics();
+  EXPECT_EQ(statistics.delivered, delivered);
+  EXPECT_EQ(statistics.lost, lost);
+  EXPECT_EQ(statistics.left, left);
+  EXPECT_EQ(statistics.pending, pending);
+  EXPECT_EQ(statistics.owed, delivered + lost + left + pending);
+}
+
+TEST(ExpiryLogTest, EveryEventThatAWatchIsOwedIsAccountedFor) {
+  ExpiryLog log(kSecond, 1);
+  Append(&log, BatchOf(100, {"before"}), 100);
+  auto slow = Subscribe(&log, Start::kEarliest);
+  auto quick = Subscribe(&log, Start::kNow);
+  // Three events have died and are not in the log yet: not for one from NOW on.
+  auto late = Subscribe(&log, Start::kNow, 0, 3);
+  ExpectAccount(log, 0, 0, 0, 1);
+  Append(&log, BatchOf(200, {"a", "b", "c"}), 200);
+  ExpectAccount(log, 0, 0, 0, 1 + 3 + 3);
+  ReadAll(quick.get());
+  ReadAll(late.get());
+  ExpectAccount(log, 3, 0, 0, 4);
+  // One byte is retained, and the newest batch: "before" was dropped.
+  Append(&log, BatchOf(300, {"d"}), 300);
+  EXPECT_EQ(ReadAll(slow.get()).lost, 4u);
+  ExpectAccount(log, 3 + 1, 4, 0, 2);
+  const ExpiryLog::Point point = quick->Read(1).point;
+  ExpectAccount(log, 5, 4, 0, 1);
+  late.reset();
+  ExpectAccount(log, 5, 4, 1, 0);
+  quick.reset();
+  Append(&log, BatchOf(400, {"e"}), 400);
+  ExpectAccount(log, 5, 4, 1, 1);
+  // One that comes back is owed what died meanwhile.
+  const auto again = log.Resume(point, 0, [] {});
+  ASSERT_TRUE(again.ok());
+  ExpectAccount(log, 5, 4, 1, 2);
+  ReadAll(again->get());
+  slow.reset();
+  ExpectAccount(log, 6, 4, 2, 0);
+}
+
 }  // namespace
 }  // namespace timecache

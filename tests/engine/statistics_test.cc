@@ -12,20 +12,32 @@
 namespace timecache {
 namespace {
 
-TEST(DurationHistogramTest, CountsBelowPowersOfTwoMicroseconds) {
+TEST(DurationHistogramTest, CountsUpToPowersOfTwoMicroseconds) {
   DurationHistogram histogram;
   histogram.Add(-5, 1);  // counts as 0
   histogram.Add(1, 2);
-  histogram.Add(63, 3);
-  histogram.Add(64, 4);
-  EXPECT_EQ(histogram.CountBelow(0), 1u);
-  EXPECT_EQ(histogram.CountBelow(1), 3u);
-  EXPECT_EQ(histogram.CountBelow(6), 6u);
-  EXPECT_EQ(histogram.CountBelow(7), 10u);
-  EXPECT_EQ(histogram.CountBelow(63), histogram.total());
+  histogram.Add(64, 3);
+  histogram.Add(65, 4);
+  EXPECT_EQ(histogram.CountAtMost(0), 3u);
+  EXPECT_EQ(histogram.CountAtMost(5), 3u);
+  EXPECT_EQ(histogram.CountAtMost(6), 6u);
+  EXPECT_EQ(histogram.CountAtMost(7), 10u);
+  EXPECT_EQ(histogram.CountAtMost(63), histogram.total());
   EXPECT_EQ(histogram.total(), 10u);
-  EXPECT_EQ(histogram.sum_us(), 2 + 3 * 63 + 4 * 64);
-  EXPECT_EQ(histogram.max_us(), 64);
+  EXPECT_EQ(histogram.sum_us(), 2 + 3 * 64 + 4 * 65);
+  EXPECT_EQ(histogram.max_us(), 65);
+}
+
+TEST(DurationHistogramTest, QuantilesAreBoundsAndNoMoreThanTheLargest) {
+  DurationHistogram histogram;
+  EXPECT_EQ(histogram.QuantileUs(0.5), 0);
+  histogram.Add(100, 9);
+  histogram.Add(5'000, 1);
+  EXPECT_EQ(histogram.QuantileUs(0.5), 128);
+  EXPECT_EQ(histogram.QuantileUs(1), 5'000);
+  histogram.Add(INT64_MAX, 1);
+  EXPECT_EQ(histogram.QuantileUs(1), INT64_MAX);
+  EXPECT_EQ(histogram.CountAtMost(63), 11u);
 }
 
 TEST(MapStatisticsTest, CountWhatEachOperationOfABatchDid) {
@@ -93,6 +105,35 @@ TEST(MapStatisticsTest, TellWhatWatchersLostAndSinceWhenEventsAreKept) {
   const MapStatistics statistics = harness.Statistics();
   EXPECT_EQ(statistics.watch_lost, 1u);
   EXPECT_EQ(statistics.oldest_retained_us, harness.now_us());
+}
+
+TEST(MapStatisticsTest, TellHowFarTheSlowestWatchIsBehind) {
+  MapHarness harness(WithBuckets(30 * kSecond, 4));
+  const auto slow = harness.Subscribe(ExpiryLog::Start::kNow);
+  const auto quick = harness.Subscribe(ExpiryLog::Start::kNow);
+  EXPECT_EQ(harness.Statistics().watch_lag, 0u);
+  EXPECT_EQ(harness.Statistics().oldest_unread_us, kNeverUs);
+  harness.Put("a", "1");
+  harness.Put("b", "1");
+  harness.Pass(40 * kSecond);
+  harness.Sweep();
+  const int64_t death_us = ReadAll(quick.get()).events.at(0).death_us;
+  harness.Put("c", "1");
+  harness.Pass(40 * kSecond);
+  harness.Sweep();
+  // The harness has a watcher of its own, which has read nothing either.
+  harness.Tell();
+  MapStatistics statistics = harness.Statistics();
+  EXPECT_EQ(statistics.watch_pending, 4u);
+  EXPECT_EQ(statistics.watch_lag, 3u);
+  EXPECT_EQ(statistics.oldest_unread_us, death_us);
+  ReadAll(slow.get());
+  statistics = harness.Statistics();
+  EXPECT_EQ(statistics.watch_lag, 1u);
+  EXPECT_GT(statistics.oldest_unread_us, death_us);
+  ReadAll(quick.get());
+  EXPECT_EQ(harness.Statistics().watch_lag, 0u);
+  EXPECT_EQ(harness.Statistics().oldest_unread_us, kNeverUs);
 }
 
 TEST(ReaperTest, CountsItsSweeps) {

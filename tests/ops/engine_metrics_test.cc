@@ -95,12 +95,20 @@ TEST_F(EngineMetricsTest, TellWhatDiedAndWhy) {
            "timecache_expired_total{namespace=\"a\",cause=\"rotated\"} 1\n",
            "timecache_lateness_seconds_count{namespace=\"a\"} 4\n",
            "timecache_watchers{namespace=\"a\"} 1\n",
+           "timecache_watch_owed_total{namespace=\"a\"} 4\n",
+           "timecache_watch_delivered_total{namespace=\"a\"} 0\n",
            "timecache_watch_lost_total{namespace=\"a\"} 0\n",
+           "timecache_watch_left_total{namespace=\"a\"} 0\n",
+           "timecache_watch_pending{namespace=\"a\"} 4\n",
+           "timecache_watch_lag_events{namespace=\"a\"} 4\n",
            "timecache_log_events{namespace=\"a\"} 4\n",
            "timecache_log_oldest_seconds{namespace=\"a\"} 62\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  // Two were evicted 62 s ago.
+  EXPECT_THAT(text, ContainsRegex("timecache_watch_lag_seconds\\{namespace="
+                                  "\"a\"\\} (61\\.99+|62)\n"));
   EXPECT_THAT(text, ContainsRegex("timecache_sweep_seconds_count [1-9]"));
 }
 
@@ -114,7 +122,7 @@ TEST_F(EngineMetricsTest, TellHowLateDeathsWerePublished) {
               AllOf(HasSubstr("timecache_bound_violations_total{namespace="
                               "\"a\"} 1\n"),
                     HasSubstr("timecache_lateness_seconds_bucket{namespace="
-                              "\"a\",le=\"8.388607\"} 0\n"),
+                              "\"a\",le=\"8.388608\"} 0\n"),
                     HasSubstr("timecache_lateness_seconds_bucket{namespace="
                               "\"a\",le=\"+Inf\"} 1\n"),
                     ContainsRegex("timecache_lateness_seconds_sum\\{namespace="
@@ -151,6 +159,7 @@ TEST_F(EngineMetricsTest, TellWhatGroupsDo) {
   const std::string text = Text();
   const std::string of = "{namespace=\"a\",group=\"g\"} ";
   EXPECT_THAT(text, HasSubstr("timecache_group_members" + of + "1\n"));
+  EXPECT_THAT(text, HasSubstr("timecache_group_events_total" + of + "2\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_backlog" + of + "1\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_in_flight" + of + "0\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_delivered_total" + of + "1\n"));

@@ -110,8 +110,8 @@ TEST_F(RpcMetricsTest, StreamsCountTheirMessages) {
 }
 
 TEST_F(RpcMetricsTest, DurationsAreAHistogram) {
-  Handle(methods::kSize, grpc::StatusCode::OK, 15);
   Handle(methods::kSize, grpc::StatusCode::OK, 16);
+  Handle(methods::kSize, grpc::StatusCode::OK, 17);
   Handle(methods::kSize, grpc::StatusCode::OK, 3'000'000);
   Handle(methods::kSize, grpc::StatusCode::OK, int64_t{1} << 40);
   Handle(methods::kSize, grpc::StatusCode::OK, -1);
@@ -122,9 +122,9 @@ TEST_F(RpcMetricsTest, DurationsAreAHistogram) {
     return absl::StrCat("grpc_server_handling_seconds_bucket", size, ",le=\"",
                         le, "\"} ");
   };
-  EXPECT_THAT(text, HasSubstr(bucket("1.5e-05") + "2\n"));
-  EXPECT_THAT(text, HasSubstr(bucket("3.1e-05") + "3\n"));
-  EXPECT_THAT(text, HasSubstr(bucket("4.194303") + "4\n"));
+  EXPECT_THAT(text, HasSubstr(bucket("0.000016") + "2\n"));
+  EXPECT_THAT(text, HasSubstr(bucket("0.000032") + "3\n"));
+  EXPECT_THAT(text, HasSubstr(bucket("4.194304") + "4\n"));
   EXPECT_THAT(text, HasSubstr(bucket("+Inf") + "5\n"));
   EXPECT_THAT(text,
               HasSubstr("grpc_server_handling_seconds_count" + size + "} 5\n"));

@@ -297,7 +297,8 @@ void DeliveryGroup::CheckStatistics(const GroupStatistics& statistics) const {
   // Every event is in one of these.
   ASSERT_EQ(statistics.acked + statistics.put_back + statistics.dead_lettered +
                 statistics.lost + statistics.backlog + statistics.in_flight,
-            end_ - first_);
+            statistics.events);
+  ASSERT_EQ(statistics.events, end_ - first_);
 }
 
 std::vector<Settlement> DeliveryGroup::Held(int member) const {

@@ -297,6 +297,9 @@ void DeliveryWorld::CheckLogStatistics() {
   ASSERT_GE(statistics.watermark_us, now_us_);
   ASSERT_EQ(statistics.expired + statistics.evicted + statistics.rotated,
             events_.end() - kFirstEvent);
+  ASSERT_EQ(statistics.watch_owed,
+            statistics.watch_delivered + statistics.watch_lost +
+                statistics.watch_left + statistics.watch_pending);
   if (recorder_ == nullptr) return;
   ASSERT_EQ(log_.end(), events_.end());
   ASSERT_EQ(statistics.events_retained, log_.end() - log_.oldest());
