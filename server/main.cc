@@ -3,6 +3,7 @@
 
 #include <grpc/support/log.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "server/ops/heap_trimmer.h"
 #include "server/ops/lifecycle.h"
 #include "server/ops/log.h"
+#include "server/ops/loss_log.h"
 #include "server/ops/machine.h"
 #include "server/ops/monitoring.h"
 #include "server/ops/proto_to_json.h"
@@ -35,6 +37,7 @@
 #include "server/ops/startup_checks.h"
 #include "server/ops/state_metrics.h"
 #include "server/ops/system_memory.h"
+#include "server/ops/ticker.h"
 #include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
 #include "server/service/event_codec.h"
@@ -44,6 +47,8 @@ namespace timecache {
 namespace {
 
 constexpr int kExitFailed = 1;
+// How soon the log says what was counted.
+constexpr std::chrono::seconds kLogInterval{1};
 
 int Fail(absl::string_view what) {
   std::cerr << "timecached: " << what << std::endl;
@@ -148,7 +153,18 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   reload.Also([&files] { files.Check(); });
   AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
   const ServiceManager manager = ServiceManager::FromEnvironment();
-  Lifecycle{signals, &manager, monitoring.readiness(), &reload, &server}.Run();
+  LossLog loss_log(&registry, &system_clock,
+                   [&server] { return server.refused_connections(); });
+  {
+    const Ticker ticker(kLogInterval, [&] {
+      call_log.WriteDue();
+      loss_log.Look();
+    });
+    Lifecycle{signals, &manager, monitoring.readiness(), &reload, &server}
+        .Run();
+  }
+  call_log.Finish();
+  loss_log.Finish();
   monitoring.Stop();
   return EXIT_SUCCESS;
 }

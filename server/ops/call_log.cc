@@ -10,6 +10,9 @@
 namespace timecache {
 namespace {
 
+constexpr char kRefused[] = "limit_refused";
+constexpr char kLost[] = "events_lost";
+
 std::string PathOf(const Method& method) {
   return absl::StrCat(method.service, "/", method.name);
 }
@@ -80,6 +83,54 @@ void CallLog::OnDenied(const CallDenial& denial) {
           {"request_id", denial.details.RequestId()},
           {"traceparent", denial.details.TraceParent()},
           {"suppressed", suppressed}});
+}
+
+void CallLog::OnRefused(const CallRefusal& refusal) {
+  const std::string reason = ReasonOf(refusal.status).value_or("");
+  const absl::string_view name = refusal.details.Namespace();
+  if (!folded_.Add({kRefused, reason, std::string(name), ""},
+                   refusal.operations, clock_->NowUs())) {
+    return;
+  }
+  write_(LogLevel::kWarning, kRefused,
+         {{"reason", reason},
+          {"namespace", name},
+          {"count", refusal.operations},
+          {"message", refusal.status.message()},
+          {"method", PathOf(refusal.method)},
+          {"principal", refusal.details.Principal()},
+          {"peer", refusal.details.Peer()},
+          {"request_id", refusal.details.RequestId()},
+          {"traceparent", refusal.details.TraceParent()}});
+}
+
+void CallLog::OnLost(const CallLoss& loss) {
+  if (!folded_.Add({kLost, "", std::string(loss.name), ""}, loss.events,
+                   clock_->NowUs())) {
+    return;
+  }
+  write_(LogLevel::kWarning, kLost,
+         {{"namespace", loss.name},
+          {"count", loss.events},
+          {"method", PathOf(loss.method)},
+          {"principal", loss.details.Principal()},
+          {"peer", loss.details.Peer()},
+          {"request_id", loss.details.RequestId()},
+          {"traceparent", loss.details.TraceParent()}});
+}
+
+void CallLog::WriteFolded(int64_t now_us) {
+  for (const FoldedLines::Line& line : folded_.TakeDue(now_us)) {
+    if (line.kind.reason.empty()) {
+      write_(LogLevel::kWarning, line.kind.event,
+             {{"namespace", line.kind.name}, {"count", line.count}});
+      continue;
+    }
+    write_(LogLevel::kWarning, line.kind.event,
+           {{"reason", line.kind.reason},
+            {"namespace", line.kind.name},
+            {"count", line.count}});
+  }
 }
 
 }  // namespace timecache

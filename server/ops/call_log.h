@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
+#include "server/ops/folded_lines.h"
 #include "server/ops/log.h"
 #include "server/service/call_observer.h"
 
@@ -39,12 +40,19 @@ class LineBudget {
 //   slow_call     a unary call that took as long as slow_call_us, or longer
 //   call_failed   one that ended with INTERNAL or DATA_LOSS: the server's fault
 //   access_denied a right that somebody did not have
+//   limit_refused what a limit refused, by its reason: calls, and operations of
+//                 batches that as a whole succeed
+//   events_lost   that a watch was told it had lost: it reads too slowly, or
+//                 came back too late
 //
 // with method, namespace, principal, peer, request id and, if there is one,
-// traceparent. Of each event at most kMaxLinesPerSecond; the next line says how
-// many were suppressed, so that who is denied cannot fill a disk.
+// traceparent. Of each of the first three at most kMaxLinesPerSecond; the next
+// line says how many were suppressed, so that who is denied cannot fill a disk.
+// Of the others one line for each reason and namespace at once, with whose call
+// it was, and while it goes on one each FoldedLines::kIntervalUs with the
+// `count` of those in between, whosoever.
 //
-// Thread-safe. Costs two comparisons for a call that none of this is true of.
+// Thread-safe. Costs three comparisons for a call that none of this is true of.
 class CallLog final : public CallObserver {
  public:
   static constexpr uint64_t kMaxLinesPerSecond = 100;
@@ -61,10 +69,18 @@ class CallLog final : public CallObserver {
   void OnStarted(const Method& /*method*/) override {}
   void OnHandled(const CallRecord& record) override;
   void OnDenied(const CallDenial& denial) override;
+  void OnRefused(const CallRefusal& refusal) override;
+  void OnLost(const CallLoss& loss) override;
   void OnReceived(const Method& /*method*/) override {}
   void OnSent(const Method& /*method*/) override {}
 
+  // Writes the lines with counts that are due; to be called every second or so.
+  void WriteDue() { WriteFolded(clock_->NowUs()); }
+  // Writes all of them: at the end.
+  void Finish() { WriteFolded(kNeverUs); }
+
  private:
+  void WriteFolded(int64_t now_us);
   void WriteCall(LogLevel level, std::string_view event, LineBudget* budget,
                  const CallRecord& record);
 
@@ -74,6 +90,7 @@ class CallLog final : public CallObserver {
   LineBudget slow_{kMaxLinesPerSecond};
   LineBudget failed_{kMaxLinesPerSecond};
   LineBudget denied_{kMaxLinesPerSecond};
+  FoldedLines folded_;
 };
 
 }  // namespace timecache

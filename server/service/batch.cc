@@ -18,6 +18,7 @@ constexpr Verbs kNeededAtMost = {v1::VERB_READ, v1::VERB_WRITE};
 
 void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
                 Done done) {
+  call_ = call;
   done_ = std::move(done);
   absl::Status status = CheckRequestSize(request, "operations");
   if (status.ok()) {
@@ -57,7 +58,9 @@ void Batch::Deny(Verbs has, Call* call) {
 void Batch::Finish(absl::Status status) {
   grpc::ByteBuffer response;
   if (status.ok()) {
-    response = EncodeResponse(request_, results_);
+    RefusalCount refused;
+    response = EncodeResponse(request_, results_, &refused);
+    refused.Tell(*call_);
     if (response.Length() > kMaxKeptBytes) results_.clear();
   }
   // What it does may be the end of this.

@@ -36,6 +36,8 @@ class Batch {
   void Deny(Verbs has, Call* call);
   void Finish(absl::Status status);
 
+  // Of the request that runs.
+  Call* call_ = nullptr;
   BatchRequest request_;
   std::vector<Result> results_;
   Done done_;

@@ -227,7 +227,8 @@ uint8_t* WriteError(absl::string_view bytes, uint8_t* at) {
 }  // namespace
 
 grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
-                                absl::Span<const Result> results) {
+                                absl::Span<const Result> results,
+                                RefusalCount* refused_by_limits) {
   const absl::Span<const Operation> operations = request.operations();
   absl::Span<const BatchRequest::Refused> refused = request.refused();
   TIMECACHED_CHECK(operations.size() == results.size());
@@ -238,6 +239,7 @@ grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
   for (const Result& result : results) {
     if (!result.status.ok()) {
       most += errors.emplace_back(ErrorBytes(result.status)).size();
+      if (refused_by_limits != nullptr) refused_by_limits->Add(result.status);
     } else if (result.has_entry) {
       most += kMaxEntryBytes + result.entry.value.size();
     }

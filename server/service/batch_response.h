@@ -8,14 +8,17 @@
 #include "absl/types/span.h"
 #include "server/engine/operation.h"
 #include "server/service/batch_request.h"
+#include "server/service/refusal_count.h"
 
 namespace timecache {
 
 // The ExecuteResponse of a batch whose operations() had these results, written
 // into one buffer, byte for byte as the generated serializer would.
-// Thread-safe.
+// Thread-safe. `*refused_by_limits`,
+// unless null, counts the results that a limit refused.
 grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
-                                absl::Span<const Result> results);
+                                absl::Span<const Result> results,
+                                RefusalCount* refused_by_limits = nullptr);
 
 }  // namespace timecache
 

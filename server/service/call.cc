@@ -73,6 +73,13 @@ bool IsTraceParent(absl::string_view text) {
          IsLowerHex(span) && !IsZero(span) && IsLowerHex(text.substr(53));
 }
 
+// Whether a limit is why.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ||
+         (absl::IsOutOfRange(status) &&
+          ReasonOf(status) == "RESUME_POINT_TRIMMED");
+}
+
 }  // namespace
 
 Call::Call(const CallGate& gate, const Method& method,
@@ -151,8 +158,21 @@ void Call::CountSent() const {
   for (CallObserver* observer : gate_.observers()) observer->OnSent(method_);
 }
 
+void Call::CountRefused(const absl::Status& status, uint64_t operations) const {
+  for (CallObserver* observer : gate_.observers()) {
+    observer->OnRefused({method_, status, operations, *this});
+  }
+}
+
+void Call::CountLost(absl::string_view name, uint64_t events) const {
+  for (CallObserver* observer : gate_.observers()) {
+    observer->OnLost({method_, Shown(name), events, *this});
+  }
+}
+
 grpc::Status Call::End(const absl::Status& status, FieldPath field_path) {
   ended_ = true;
+  if (IsRefusal(status)) CountRefused(status, 1);
   grpc::Status answer =
       status.ok() && !checked_
           ? ToGrpcStatus(absl::InternalError(absl::StrCat(

@@ -86,6 +86,12 @@ class Call final : public CallDetails {
   void CountReceived() const;
   void CountSent() const;
 
+  // Operations of a batch that a limit refused, with this error. The call's own
+  // error counts by itself.
+  void CountRefused(const absl::Status& status, uint64_t operations) const;
+  // Events that a watch is told it has lost in the namespace.
+  void CountLost(absl::string_view name, uint64_t events) const;
+
   // The end: what the handler finishes with. Once.
   grpc::Status End(const absl::Status& status, FieldPath field_path = nullptr);
 

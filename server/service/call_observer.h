@@ -57,6 +57,26 @@ struct CallDenial {
   const CallDetails& details;
 };
 
+// What a limit refused: a call that ended with RESOURCE_EXHAUSTED, or, while it
+// goes on, operations of a batch that did; or a watch that ended because its
+// resume point was trimmed.
+struct CallRefusal {
+  const Method& method;
+  // With a reason (engine/error.h).
+  const absl::Status& status;
+  // 1 for the call itself.
+  uint64_t operations;
+  const CallDetails& details;
+};
+
+// Events that a watch was told it had lost; those of groups are not among them.
+struct CallLoss {
+  const Method& method;
+  absl::string_view name;
+  uint64_t events;
+  const CallDetails& details;
+};
+
 // Thread-safe. Called in the calls' own threads: must be quick and must not
 // block. What is passed is valid during the call.
 class CallObserver {
@@ -67,6 +87,8 @@ class CallObserver {
   virtual void OnStarted(const Method& method) = 0;
   virtual void OnHandled(const CallRecord& record) = 0;
   virtual void OnDenied(const CallDenial& denial) = 0;
+  virtual void OnRefused(const CallRefusal& /*refusal*/) {}
+  virtual void OnLost(const CallLoss& /*loss*/) {}
 
   // A message of a stream, either way. Of unary calls nothing is said: each has
   // received one, and sent one if it ended with OK.

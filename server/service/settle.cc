@@ -69,7 +69,8 @@ absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
 
 absl::Status Settle(const v1::SettleExpiredRequest& request,
                     const Registry& registry, int64_t now_us,
-                    v1::SettleExpiredResponse* response) {
+                    v1::SettleExpiredResponse* response,
+                    RefusalCount* refused_by_limits) {
   const int count = request.settlements_size();
   if (count == 0 || count > kMaxSettlements) {
     return InvalidField("settlements",
@@ -101,7 +102,10 @@ absl::Status Settle(const v1::SettleExpiredRequest& request,
       SetError(refusal, to->mutable_error());
       continue;
     }
-    if (!result->status.ok()) SetError(result->status, to->mutable_error());
+    if (!result->status.ok()) {
+      SetError(result->status, to->mutable_error());
+      if (refused_by_limits != nullptr) refused_by_limits->Add(result->status);
+    }
     to->set_version(result->version);
     ++result;
   }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "server/engine/group_types.h"
 #include "server/engine/registry.h"
+#include "server/service/refusal_count.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
@@ -19,11 +20,12 @@ inline constexpr int kMaxSettlements = 4'096;
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from);
 
 // Settles what `request` asks for, each by itself, and fills `*response`. An
-// error says that none was tried. Thread-safe; costs what the group's Settle
-// does.
+// error says that none was tried. `*refused_by_limits`, unless null, counts
+// those that a limit refused. Thread-safe; costs what the group's Settle does.
 absl::Status Settle(const v1::SettleExpiredRequest& request,
                     const Registry& registry, int64_t now_us,
-                    v1::SettleExpiredResponse* response);
+                    v1::SettleExpiredResponse* response,
+                    RefusalCount* refused_by_limits = nullptr);
 
 }  // namespace timecache
 

@@ -204,8 +204,10 @@ grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
     status = unary.call().Authorize(v1::VERB_SETTLE, from.namespace_());
   }
   if (status.ok()) {
-    status =
-        Settle(from, *registry_, hub_->clock()->NowUs(), &unary.response());
+    RefusalCount refused;
+    status = Settle(from, *registry_, hub_->clock()->NowUs(), &unary.response(),
+                    &refused);
+    refused.Tell(unary.call());
   }
   return unary.Finish(status);
 }

@@ -228,6 +228,10 @@ bool WatchStream::Compose(Source* source, int64_t now_us) {
     }
     if (told) break;
   }
+  // What a group loses, it loses once for all of its members.
+  if (message.lost > 0 && request_.group.empty()) {
+    call_.CountLost(source->map, message.lost);
+  }
   // A filter that lets nothing pass still tells how far it has come.
   message_ = message.Take(source->map);
   return true;

@@ -1,10 +1,15 @@
 // Many operations in one message: Execute and Pipeline, over the wire.
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "server/service/call_observer.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 
@@ -293,6 +298,62 @@ TEST_F(PipelineTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
   EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
   ExpectError(pipeline.Finish(), StatusCode::UNAVAILABLE, "DRAINING");
   ExpectError(idle.Finish(), StatusCode::UNAVAILABLE, "DRAINING");
+}
+
+// Is told of refusals, as text, on the calls' threads.
+class RefusalObserver final : public CallObserver {
+ public:
+  void OnStarted(const Method& /*method*/) override {}
+  void OnHandled(const CallRecord& /*record*/) override {}
+  void OnDenied(const CallDenial& /*denial*/) override {}
+  void OnRefused(const CallRefusal& refusal) override {
+    absl::MutexLock lock(&mu_);
+    seen_.push_back(
+        absl::StrCat(refusal.method.name, " ", *ReasonOf(refusal.status), " ",
+                     refusal.details.Namespace(), " ", refusal.operations));
+  }
+  void OnReceived(const Method& /*method*/) override {}
+  void OnSent(const Method& /*method*/) override {}
+
+  std::vector<std::string> seen() const {
+    absl::MutexLock lock(&mu_);
+    return seen_;
+  }
+
+ private:
+  mutable absl::Mutex mu_;
+  std::vector<std::string> seen_ ABSL_GUARDED_BY(mu_);
+};
+
+TEST(RefusalTest, OperationsOfABatchThatALimitRefusesAreTold) {
+  RefusalObserver observer;
+  TestServerOptions options;
+  options.change = [&](ServerOptions* to) {
+    to->call_observers.push_back(&observer);
+  };
+  TestServer server(options);
+  server.Create("small", "max_entries: 2");
+  v1::ExecuteRequest request;
+  request.set_namespace_("small");
+  for (int i = 0; i < 5; ++i) {
+    request.add_operations()->mutable_put()->set_key(absl::StrCat(i));
+  }
+  // A condition that does not hold is no limit's doing.
+  v1::PutRequest* const put = request.add_operations()->mutable_put();
+  put->set_key("0");
+  put->set_condition(v1::PUT_CONDITION_IF_ABSENT);
+  EXPECT_EQ(Must(Call(server.data(), &Stub::Execute, request)).results_size(),
+            6);
+  EXPECT_THAT(observer.seen(),
+              ::testing::ElementsAre("Execute MAX_ENTRIES small 3"));
+  // And a call of one.
+  EXPECT_EQ(Call(server.data(), &Stub::Put,
+                 Proto<v1::PutRequest>("namespace: 'small' key: 'new'"))
+                .status.error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(observer.seen(),
+              ::testing::ElementsAre("Execute MAX_ENTRIES small 3",
+                                     "Put MAX_ENTRIES small 1"));
 }
 
 }  // namespace

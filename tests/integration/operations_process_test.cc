@@ -218,5 +218,37 @@ TEST_F(OperationsProcessTest, ALogThatNobodyReadsHoldsNobodyUp) {
   }
 }
 
+TEST_F(OperationsProcessTest, TheLogSaysWhatLimitsRefuseAndOptionsAsJson) {
+  ServerProcess server(
+      {"--config", WriteConfig("namespaces:\n  - name: small\n    options:\n"
+                               "      max_entries: 1\n      ttl: 90s\n")});
+  EXPECT_EQ(server.started()["limits"]["max_watchers"], 10'000);
+  const auto names = v1::NamespaceService::NewStub(server.channel());
+  Must(Call(names.get(), &Names::CreateNamespace,
+            Proto<v1::CreateNamespaceRequest>(
+                "name: 'made' options { ttl { seconds: 120 } }")));
+  const json made = AwaitEvent(&server, "namespace_created");
+  EXPECT_EQ(made["namespace"], "made");
+  EXPECT_EQ(made["options"]["ttl"], "2m");
+  EXPECT_EQ(made["options"]["num_buckets"], 101);
+  v1::ExecuteRequest request;
+  request.set_namespace_("small");
+  for (int i = 0; i < 4; ++i) {
+    request.add_operations()->mutable_put()->set_key(absl::StrCat("key-", i));
+  }
+  Must(Call(server.data(), &v1::TimeCacheService::Stub::Execute, request));
+  const json refused = AwaitEvent(&server, "limit_refused");
+  EXPECT_EQ(refused["level"], "warn");
+  EXPECT_EQ(refused["reason"], "MAX_ENTRIES");
+  EXPECT_EQ(refused["namespace"], "small");
+  EXPECT_EQ(refused["count"], 3);
+  EXPECT_EQ(refused["method"], "timecache.v1.TimeCacheService/Execute");
+  EXPECT_THAT(refused.dump(), ::testing::Not(HasSubstr("key-")));
+  Must(Call(server.data(), &v1::TimeCacheService::Stub::Execute, request));
+  // Those that follow are counted; the end says how many.
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(AwaitEvent(&server, "limit_refused")["count"], 3);
+}
+
 }  // namespace
 }  // namespace timecache::test

@@ -40,6 +40,12 @@ class CallLogTest : public ::testing::Test {
     log_.OnDenied({methods::kPut, status, "baskets", v1::VERB_WRITE, details_});
   }
 
+  void Refuse(absl::string_view reason, uint64_t operations) {
+    const absl::Status status = ErrorWithReason(
+        absl::StatusCode::kResourceExhausted, reason, "it is full");
+    log_.OnRefused({methods::kExecute, status, operations, details_});
+  }
+
   FakeDetails details_;
   ManualClock clock_{5 * kMicrosPerSecond};
   std::vector<std::string> lines_;
@@ -111,6 +117,49 @@ TEST_F(CallLogTest, AFloodOfDenialsIsCutAndCounted) {
   EXPECT_THAT(lines_.back(), HasSubstr("suppressed=23"));
   Deny();
   EXPECT_THAT(lines_.back(), HasSubstr("suppressed=0"));
+}
+
+TEST_F(CallLogTest, SaysWhatALimitRefused) {
+  Refuse("MAX_ENTRIES", 3);
+  ASSERT_THAT(lines_, SizeIs(1));
+  EXPECT_THAT(
+      lines_[0],
+      AllOf(HasSubstr("warn"), HasSubstr("limit_refused"),
+            HasSubstr("reason=MAX_ENTRIES"), HasSubstr("namespace=baskets"),
+            HasSubstr("count=3"), HasSubstr("full"),
+            HasSubstr("TimeCacheService/Execute"),
+            HasSubstr("principal=basket"), HasSubstr("127.0.0.1"),
+            HasSubstr("request_id=id-7"), HasSubstr("traceparent=00-a-b-01")));
+}
+
+TEST_F(CallLogTest, RefusalsThatGoOnAreCounted) {
+  for (int i = 0; i < 1'000; ++i) Refuse("MAX_ENTRIES", 2);
+  Refuse("MAX_MEMORY", 1);
+  EXPECT_THAT(lines_, SizeIs(2));
+  log_.WriteDue();
+  EXPECT_THAT(lines_, SizeIs(2));
+  clock_.AdvanceBy(FoldedLines::kIntervalUs);
+  log_.WriteDue();
+  ASSERT_THAT(lines_, SizeIs(3));
+  EXPECT_THAT(lines_[2],
+              AllOf(HasSubstr("limit_refused"), HasSubstr("MAX_ENTRIES"),
+                    HasSubstr("namespace=baskets"), HasSubstr("count=1998")));
+  Refuse("MAX_ENTRIES", 1);
+  log_.Finish();
+  ASSERT_THAT(lines_, SizeIs(4));
+  EXPECT_THAT(lines_[3], HasSubstr("count=1"));
+}
+
+TEST_F(CallLogTest, SaysWhatAWatchLost) {
+  log_.OnLost({methods::kWatchExpired, "orders", 7, details_});
+  log_.OnLost({methods::kWatchExpired, "orders", 5, details_});
+  ASSERT_THAT(lines_, SizeIs(1));
+  EXPECT_THAT(lines_[0],
+              AllOf(HasSubstr("warn"), HasSubstr("events_lost"),
+                    HasSubstr("namespace=orders"), HasSubstr("count=7"),
+                    HasSubstr("principal=basket"), HasSubstr("id-7")));
+  log_.Finish();
+  EXPECT_THAT(lines_[1], AllOf(HasSubstr("events_lost"), HasSubstr("count=5")));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/service/refusal_count.h"
 #include "timecache/testing/v1/virtual_clock.pb.h"
 #include "timecache/v1/namespace.pb.h"
 #include "timecache/v1/timecache.pb.h"
@@ -93,6 +94,11 @@ class Recorder final : public CallObserver {
     seen.push_back(absl::StrCat("denied ", denial.method.name, " ",
                                 *ReasonOf(denial.status), " ", denial.name, " ",
                                 denial.verbs.ToString()));
+  }
+  void OnRefused(const CallRefusal& refusal) override {
+    seen.push_back(absl::StrCat(
+        "refused ", refusal.method.name, " ", *ReasonOf(refusal.status), " ",
+        refusal.operations, " ", refusal.details.Namespace()));
   }
   void OnReceived(const Method& /*method*/) override {
     seen.push_back("received");
@@ -357,6 +363,69 @@ TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
         pool.FindServiceByName(std::string(service))->method_count());
   }
   EXPECT_EQ(methods, kMethods.size());
+}
+
+TEST_F(CallTest, WhatALimitRefusesIsToldToObservers) {
+  const absl::Status full =
+      ErrorWithReason(absl::StatusCode::kResourceExhausted, "FULL", "full");
+  Call call(open_, methods::kExecute, &context_);
+  EXPECT_TRUE(call.Authorize(v1::VERB_WRITE, "baskets").ok());
+  RefusalCount refused;
+  refused.Add(full);
+  refused.Add(absl::OkStatus());
+  refused.Add(absl::FailedPreconditionError("a condition is no limit"));
+  refused.Add(full);
+  refused.Add(ErrorWithReason(absl::StatusCode::kResourceExhausted, "RATE",
+                              "too fast"));
+  refused.Tell(call);
+  call.End(full);
+  EXPECT_THAT(recorder_.seen,
+              ElementsAre("started Execute", "refused Execute FULL 2 baskets",
+                          "refused Execute RATE 1 baskets",
+                          "refused Execute FULL 1 baskets",
+                          "handled Execute 8 anonymous baskets"));
+}
+
+TEST_F(CallTest, AWatchThatEndsBecauseItsPlaceIsTrimmedIsRefused) {
+  Call call(open_, methods::kWatchExpired, &context_);
+  EXPECT_TRUE(call.Authorize(v1::VERB_WATCH, "baskets").ok());
+  call.End(ErrorWithReason(absl::StatusCode::kOutOfRange,
+                           "RESUME_POINT_TRIMMED", "3 are gone"));
+  EXPECT_THAT(recorder_.seen,
+              ElementsAre("started WatchExpired",
+                          "refused WatchExpired RESUME_POINT_TRIMMED 1 baskets",
+                          "handled WatchExpired 11 anonymous baskets"));
+}
+
+TEST(RefusalCountTest, ManyMessagesAreCountedToo) {
+  std::vector<std::string> seen;
+  RefusalCount refused;
+  uint64_t told = 0;
+  for (int i = 0; i < 100; ++i) {
+    refused.Add(absl::ResourceExhaustedError(absl::StrCat(i)));
+  }
+  class Sum final : public CallObserver {
+   public:
+    explicit Sum(uint64_t* sum) : sum_(sum) {}
+    void OnStarted(const Method& /*method*/) override {}
+    void OnHandled(const CallRecord& /*record*/) override {}
+    void OnDenied(const CallDenial& /*denial*/) override {}
+    void OnRefused(const CallRefusal& refusal) override {
+      *sum_ += refusal.operations;
+    }
+    void OnReceived(const Method& /*method*/) override {}
+    void OnSent(const Method& /*method*/) override {}
+
+   private:
+    uint64_t* const sum_;
+  };
+  Sum sum(&told);
+  const CallGate gate(nullptr, {&sum});
+  grpc::ServerContext context;
+  grpc::testing::ServerContextTestSpouse spouse(&context);
+  Call call(gate, methods::kExecute, &context);
+  refused.Tell(call);
+  EXPECT_EQ(told, 100u);
 }
 
 }  // namespace

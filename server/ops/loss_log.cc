@@ -1,0 +1,74 @@
+#include "server/ops/loss_log.h"
+
+#include <utility>
+
+namespace timecache {
+
+LossLog::LossLog(const Registry* registry, const Clock* clock,
+                 std::function<uint64_t()> refused_connections, Write write)
+    : registry_(registry),
+      clock_(clock),
+      refused_connections_(std::move(refused_connections)),
+      write_(std::move(write)) {}
+
+void LossLog::Look() {
+  Count();
+  for (const FoldedLines::Line& line : folded_.TakeDue(clock_->NowUs())) {
+    WriteLine(line.kind, line.count);
+  }
+}
+
+void LossLog::Finish() {
+  Count();
+  for (const FoldedLines::Line& line : folded_.TakeDue(kNeverUs)) {
+    WriteLine(line.kind, line.count);
+  }
+}
+
+void LossLog::Count() {
+  const int64_t now_us = clock_->NowUs();
+  Add("connections_refused", "", "", refused_connections_(), &connections_,
+      now_us);
+  for (const auto& map : registry_->List()) {
+    for (const auto& group : map->groups().List()) {
+      CountGroup(map->name(), group, now_us);
+    }
+  }
+  absl::erase_if(groups_,
+                 [](const auto& each) { return each.second.group.expired(); });
+}
+
+void LossLog::CountGroup(const std::string& name,
+                         const std::shared_ptr<ConsumerGroup>& group,
+                         int64_t now_us) {
+  Counted& counted = groups_[group.get()];
+  // Another one may have had this address.
+  if (counted.group.lock() != group) counted = {.group = group};
+  const GroupStatistics now = group->GetStatistics();
+  Add("group_events_lost", name, group->name(), now.lost, &counted.lost,
+      now_us);
+  Add("dead_letters", name, group->name(), now.dead_lettered,
+      &counted.dead_lettered, now_us);
+  Add("dead_letters_failed", name, group->name(), now.dead_letter_failures,
+      &counted.dead_letter_failures, now_us);
+}
+
+void LossLog::Add(const char* event, const std::string& name,
+                  const std::string& group, uint64_t now, uint64_t* before,
+                  int64_t now_us) {
+  const uint64_t more = now - std::exchange(*before, now);
+  if (more == 0) return;
+  FoldedLines::Kind kind = {event, "", name, group};
+  if (folded_.Add(kind, more, now_us)) WriteLine(kind, more);
+}
+
+void LossLog::WriteLine(const FoldedLines::Kind& kind, uint64_t count) {
+  if (kind.name.empty()) {
+    write_(LogLevel::kWarning, kind.event, {{"count", count}});
+    return;
+  }
+  write_(LogLevel::kWarning, kind.event,
+         {{"namespace", kind.name}, {"group", kind.group}, {"count", count}});
+}
+
+}  // namespace timecache

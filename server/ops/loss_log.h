@@ -1,0 +1,75 @@
+// The log lines about what happens without a call: events that consumer groups
+// lose or bury, connections that are turned away.
+
+#ifndef TIMECACHED_SERVER_OPS_LOSS_LOG_H_
+#define TIMECACHED_SERVER_OPS_LOSS_LOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/engine/clock.h"
+#include "server/engine/consumer_group.h"
+#include "server/engine/registry.h"
+#include "server/ops/folded_lines.h"
+#include "server/ops/log.h"
+
+namespace timecache {
+
+// Looks at counters, and writes
+//
+//   group_events_lost    that a group dropped unsettled: it is too far behind
+//   dead_letters         that were put into a dead letter namespace
+//   dead_letters_failed  times that one could not be put there
+//   connections_refused  beyond limits.max_connections
+//
+// with namespace, group and `count`, the number since the line before; each
+// kind at most once in FoldedLines::kIntervalUs. What a group counted between
+// the last look and its deletion is not said.
+//
+// Not thread-safe: for one thread. A look costs a lock and a copy of a few
+// numbers for each group, and a lock for each namespace.
+class LossLog {
+ public:
+  using Write = std::function<void(LogLevel, std::string_view, LogFields)>;
+
+  // `registry` and `clock` are not owned. `refused_connections` so far.
+  LossLog(const Registry* registry, const Clock* clock,
+          std::function<uint64_t()> refused_connections, Write write = Log);
+
+  // Compares with the look before, and writes what is due.
+  void Look();
+  // Writes all that waits: the last look.
+  void Finish();
+
+ private:
+  // What has been counted of a group.
+  struct Counted {
+    std::weak_ptr<ConsumerGroup> group;
+    uint64_t lost = 0;
+    uint64_t dead_lettered = 0;
+    uint64_t dead_letter_failures = 0;
+  };
+
+  void Count();
+  void CountGroup(const std::string& name,
+                  const std::shared_ptr<ConsumerGroup>& group, int64_t now_us);
+  void Add(const char* event, const std::string& name, const std::string& group,
+           uint64_t now, uint64_t* before, int64_t now_us);
+  void WriteLine(const FoldedLines::Kind& kind, uint64_t count);
+
+  const Registry* const registry_;
+  const Clock* const clock_;
+  const std::function<uint64_t()> refused_connections_;
+  const Write write_;
+  FoldedLines folded_;
+  uint64_t connections_ = 0;
+  absl::flat_hash_map<const ConsumerGroup*, Counted> groups_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OPS_LOSS_LOG_H_
