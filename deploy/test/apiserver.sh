@@ -164,6 +164,7 @@ apply_chart() {
   # The operator's and cert-manager's kinds are those of their own modules.
   kubectl apply --server-side -f "$run/crds" >/dev/null
   await "the operator's kinds" kubectl get servicemonitors,prometheusrules,certificates -A
+  kubectl create namespace monitoring >/dev/null
   for values in "$here"/values/*.yaml; do
     name=$(basename "$values" .yaml)
     kubectl create namespace "chart-$name" >/dev/null

@@ -444,7 +444,7 @@ class OptionsTest(unittest.TestCase):
                 "externalTrafficPolicy": "Local",
                 "internalTrafficPolicy": "Local",
                 "ipFamilyPolicy": "PreferDualStack",
-                "ipFamilies": ["IPv4", "IPv6"],
+                "ipFamilies": ["IPv4"],
                 "externalIPs": ["192.0.2.8"],
             },
         )

@@ -32,14 +32,32 @@ def has_flag(text, flag):
     return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) is not None
 
 
+def subcommands(text):
+    """Names of the commands that a help lists."""
+    listed = text.partition("\nSubcommands:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  ([a-z][\w-]*) ", listed, re.M)
+
+
+def all_helps(command):
+    """What --help says of a command and of those below it."""
+    text = help_of(*command)
+    return [text, *(below for name in subcommands(text)
+                    for below in all_helps([*command, name]))]
+
+
 class ReferencesTest(unittest.TestCase):
     def commands(self):
-        """Of inline code: (document, words) of those that begin with a program."""
+        """Of inline code: (document, words) of those that begin with a program, or are
+        a command of timecachectl with a flag."""
+        known = subcommands(help_of(*PROGRAMS["tc"]))
+        self.assertIn("put", known)
         for document in DOCUMENTS:
             for code in markdown.inline_code(document):
                 words = re.split(r"\s+", code.strip())
                 if words[0] in PROGRAMS or words[0] == "./dev":
                     yield document, words
+                elif words[0] in known and any(word.startswith("-") for word in words):
+                    yield document, ["tc", *words]
 
     def test_commands_in_the_text_exist_with_their_flags(self):
         dev = subprocess.run([markdown.ROOT / "dev", "help"], capture_output=True, text=True,
@@ -74,7 +92,7 @@ class ReferencesTest(unittest.TestCase):
                     self.assertTrue(words[words.index(word) - 1].startswith("-"), word)
 
     def test_flags_in_the_text_are_those_of_a_program(self):
-        texts = [help_of(*program) for program in PROGRAMS.values()]
+        texts = [text for program in PROGRAMS.values() for text in all_helps(program)]
         for document in DOCUMENTS:
             for code in markdown.inline_code(document):
                 flag = re.match(r"--[a-z-]+", code)
@@ -115,6 +133,16 @@ class OwnConfigurationsTest(unittest.TestCase):
                     [*PROGRAMS["timecached"], "--config", markdown.ROOT / path,
                      "--check-config"], capture_output=True, text=True, check=False)
                 self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_the_chart_holds_copies_of_the_alerts_and_the_dashboard(self):
+        deploy = markdown.ROOT / "deploy"
+        sources = [path.read_bytes() for directory in ("prometheus", "grafana")
+                   for path in (deploy / directory).iterdir()]
+        copies = [*(deploy / "helm/timecached/files").iterdir()]
+        self.assertEqual(len(copies), 2)
+        for copy in copies:
+            self.assertFalse(copy.is_symlink())
+            self.assertIn(copy.read_bytes(), sources, f"{copy}: ./dev deploy writes it")
 
     def test_prometheus_takes_the_scrape_configuration(self):
         (block,) = [block for block in markdown.blocks("deploy/prometheus/METRICS.md")
