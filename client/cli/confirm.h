@@ -5,9 +5,9 @@
 
 namespace timecache::cli {
 
-// Whether there is someone to ask: standard input and standard error are a
-// terminal. Where not, a command does what it says without a question, as
-// redis-cli and kubectl do: a script that calls it means it.
+// Whether a question can be asked: standard input and standard error are a
+// terminal. Otherwise, in scripts, commands go on without a question, as those
+// of redis-cli and kubectl do.
 bool IsInteractive();
 
 // Asks on standard error; only "y" or "yes", in either case, is a yes.

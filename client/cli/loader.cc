@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/output.h"
 #include "client/cli/units.h"
+#include "client/cpp/convert.h"
 
 namespace timecache::cli {
 namespace {
@@ -59,7 +60,7 @@ Loader::~Loader() {
 
 int Loader::Run(const std::function<int()>& signal) {
   ReadLines();
-  // Every put has been told of; how the stream ends after that matters not.
+  // Every put has its result by now; how the stream ends does not matter.
   pipeline_.Close().IgnoreError();
   return Summarize(signal);
 }
@@ -142,7 +143,7 @@ bool Loader::TakeMark(const std::string& line) {
     head_ = (*mark)->head;
     dump_ended_ = false;
     dump_entries_ = 0;
-    TellClock();
+    WarnIfClockIsBehind();
   } else {
     dump_ended_ = true;
     dump_entries_said_ = (*mark)->entries;
@@ -150,9 +151,9 @@ bool Loader::TakeMark(const std::string& line) {
   return true;
 }
 
-// A server whose clock has not reached the time of the dump has another clock:
-// what the deadlines mean there is for the user to say.
-void Loader::TellClock() {
+// A server whose clock has not reached the time of the dump keeps another time:
+// the user must decide what the deadlines mean there.
+void Loader::WarnIfClockIsBehind() {
   if (arguments_.deadlines != Deadlines::kKeep) return;
   const auto now = clock_.Reached(kClockAge);
   if (!now.ok() || *now >= head_->time) return;
@@ -271,10 +272,26 @@ bool Loader::PrintSummary(bool is_whole) {
   return WriteLine(text);
 }
 
+// Up to its bucket width an entry lives longer than its deadline anyway.
+void Loader::WarnIfLate() const {
+  if (late_max_ns_ == 0) return;
+  const auto ns = client_.GetNamespace(context_.ns());
+  if (!ns.ok()) return;  // The caller may not see it.
+  const absl::Duration width = FromProto(ns->bucket_width());
+  const absl::Duration late = absl::Nanoseconds(late_max_ns_.load());
+  if (late <= width) return;
+  Warn(absl::StrCat("entries may die up to ",
+                    DurationText(absl::Ceil(late, absl::Milliseconds(1))),
+                    " later than a namespace with a bucket width of ",
+                    DurationText(width),
+                    " should let them: load with a smaller --in-flight"));
+}
+
 int Loader::Summarize(const std::function<int()>& signal) {
   const std::string defect = DumpDefect();
   const bool is_whole = defect.empty() && read_error_.ok();
   if (!PrintSummary(is_whole) || !Flush()) return context_.FailToWrite();
+  WarnIfLate();
   absl::MutexLock lock(&mu_);
   if (failed_) {
     Warn(absl::StrCat("line ", failure_.first, " was not stored"));

@@ -43,9 +43,10 @@ struct LoadArguments {
 // Run by one thread; puts are answered on others. Memory is bounded by what is
 // in flight and the longest line.
 //
-// An entry with a deadline is put with what is left until then by the server's
-// clock, as it was when it was last asked: so it never dies earlier, and later
-// by no more than has passed between that and the put, which is told.
+// The time to live of an entry with a deadline is counted from the server's
+// clock as last read, at most some milliseconds before the put. So the entry
+// never dies before its deadline; it may die later by the time between that
+// reading and the put, whose maximum the summary shows.
 class Loader {
  public:
   // All must outlive it; `fd` is not closed.
@@ -54,8 +55,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Loads all lines, says what became of them, and returns the exit code.
-  // `signal` tells after Interrupt which one it was.
+  // Loads all lines, prints a summary, and returns the exit code. `signal`
+  // returns, after Interrupt, the number of the signal.
   int Run(const std::function<int()>& signal);
 
   // Reads no further and waits for what is in flight; the second time, does not
@@ -67,7 +68,7 @@ class Loader {
   void Take(const std::string& line);
   // False if the line is no mark of a dump.
   bool TakeMark(const std::string& line);
-  void TellClock();
+  void WarnIfClockIsBehind();
   absl::StatusOr<LoadEntry> Parse(const std::string& line) const;
   // The entry's time to live; zero: its deadline has passed.
   absl::StatusOr<std::optional<absl::Duration>> TtlOf(const LoadEntry& entry);
@@ -79,6 +80,7 @@ class Loader {
   Progress ProgressNow() const;
   int Summarize(const std::function<int()>& signal);
   bool PrintSummary(bool is_whole);
+  void WarnIfLate() const;
 
   const Context& context_;
   const LoadArguments& arguments_;
