@@ -106,7 +106,9 @@ class ServicesTest(unittest.TestCase):
 
     def interrupted(self, number):
         """Installs, and is sent a signal as by a terminal: with all that it started."""
-        apt_get = f"{{ {self.copy_of_the_policy()}; echo installing; sleep 600; }}"
+        # One process, which says so once signals reach it.
+        installing = "sh -c 'echo installing; exec sleep 600'"
+        apt_get = f"{{ {self.copy_of_the_policy()}; {installing}; }}"
         with subprocess.Popen(
                 command(self.script(apt_get)), env=self.environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
