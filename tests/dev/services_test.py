@@ -1,6 +1,7 @@
 """./dev installs packages of services without starting them, by a policy that it
 writes to the system for the time of the installation."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -113,9 +114,13 @@ class ServicesTest(unittest.TestCase):
                 command(self.script(apt_get)), env=self.environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                 preexec_fn=take_signals) as process:
-            self.assertEqual(process.stdout.readline(), "installing\n")
-            os.killpg(process.pid, number)
-            process.communicate(timeout=PATIENCE_SECONDS)
+            try:
+                self.assertEqual(process.stdout.readline(), "installing\n")
+                os.killpg(process.pid, number)
+                process.communicate(timeout=PATIENCE_SECONDS)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         return process
 
     def test_what_a_killed_run_left_behind_is_put_back_by_the_next(self):
