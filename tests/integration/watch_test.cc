@@ -108,7 +108,7 @@ TEST_F(WatchTest, ARequestThatIsNoneIsRefused) {
   grpc::Status status;
   call->Finish(&status, &tag);
   ASSERT_TRUE(await());
-  ExpectError(status, StatusCode::INVALID_ARGUMENT, "INVALID_ARGUMENT",
+  ExpectError(status, StatusCode::INVALID_ARGUMENT, "MALFORMED_REQUEST",
               "is not a timecache.v1.WatchExpiredRequest");
 }
 
