@@ -10,14 +10,12 @@
 #include "absl/time/clock.h"
 #include "client/cli/units.h"
 #include "client/cpp/channel.h"
+#include "client/cpp/connection.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace timecache::cli {
 namespace {
 
-// Time for the connections to come about before the first call is made; those
-// that need longer make it wait.
-constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
 // Longest sleep: an interrupt, the end and the progress line wait for it.
 constexpr std::chrono::milliseconds kMaxPollWait(50);
 // gRPC sleeps in whole milliseconds; what is due sooner is waited for awake.
@@ -116,9 +114,10 @@ void BenchRun::Connect() {
           options_, channels_.back(), queue_, keys_, *this));
     }
   }
-  const auto until = absl::ToChronoTime(
-      absl::Now() + std::min(options_.timeout, kConnectPatience));
-  for (const auto& channel : channels_) channel->WaitForConnected(until);
+  // Those that need longer make the first call wait.
+  const SteadyTime until =
+      SteadyAfter(std::min(options_.timeout, kConnectPatience));
+  for (const auto& channel : channels_) timecache::Connect(*channel, until);
 }
 
 void BenchRun::Open() {

@@ -1,6 +1,5 @@
 #include "client/cli/context.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/output.h"
 #include "client/cli/units.h"
@@ -21,10 +19,6 @@
 
 namespace timecache::cli {
 namespace {
-
-// Leaves time for a second try to connect: very rarely, a connect that is under
-// way is a failed one to gRPC 1.51, which reads errno too late.
-constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
 
 absl::StatusOr<std::string> ReadStdin() {
   std::string bytes(kMaxStdinBytes + 1, '\0');
@@ -62,11 +56,8 @@ bool IsClosedAtOnce(const std::string& message) {
 Client Context::MakeClient() const {
   auto made = MakeChannel(address, channel);
   if (!made.ok()) std::exit(Fail(made.status()));
-  Client client(*std::move(made),
+  return Client(*std::move(made),
                 {.default_namespace = ns(), .timeout = timeout});
-  const absl::Time until = absl::Now() + std::min(timeout, kConnectPatience);
-  client.channel()->WaitForConnected(absl::ToChronoTime(until));
-  return client;
 }
 
 absl::StatusOr<std::string> Context::Key(const std::string& argument) const {

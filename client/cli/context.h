@@ -43,8 +43,8 @@ struct Context {
 
   // The one namespace of a command that works on one.
   const std::string& ns() const { return namespaces.front(); }
-  // Connected, if that takes no longer than a moment. Files of the connection
-  // that cannot be used end the program, with the reason.
+  // Files of the connection that cannot be used end the program, with the
+  // reason.
   Client MakeClient() const;
 
   // The bytes that an argument stands for. "-" is standard input, to its end:

@@ -2,9 +2,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/cli/commands.h"
 #include "client/cli/output.h"
+#include "client/cpp/call.h"
+#include "client/cpp/connection.h"
 #include "client/cpp/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/client_context.h"
@@ -19,7 +20,8 @@ using grpc::health::v1::HealthCheckResponse;
 int RunHealth(const Context& context) {
   const Client client = context.MakeClient();
   grpc::ClientContext call;
-  call.set_deadline(absl::ToChronoTime(absl::Now() + context.timeout));
+  Connection connection(client.channel());
+  Begin(connection, context.timeout, call);
   HealthCheckResponse response;
   const grpc::Status status =
       Health::NewStub(client.channel())

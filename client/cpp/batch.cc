@@ -41,8 +41,9 @@ absl::StatusOr<std::vector<OperationResult>> Client::Execute(
   if (absl::Status status = CheckLimits(batch); !status.ok()) return status;
   v1::ExecuteRequest request = batch.proto();
   request.set_namespace_(options_.default_namespace);
-  auto response = Call(*cache_, &v1::TimeCacheService::Stub::Execute, request,
-                       options_.timeout);
+  auto response =
+      Call(*connection_, *cache_, &v1::TimeCacheService::Stub::Execute, request,
+           options_.timeout);
   if (!response.ok()) return response.status();
   if (response->results_size() != request.operations_size()) {
     return absl::InternalError(absl::StrCat(

@@ -1,20 +1,22 @@
 // One call: context, deadline and status. Internal to the client.
 #pragma once
 
-#include <chrono>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/cpp/connection.h"
 #include "client/cpp/status.h"
+#include "client/cpp/steady_time.h"
 #include "grpcpp/client_context.h"
 
 namespace timecache::inline client {
 
-inline void SetTimeout(absl::Duration timeout, grpc::ClientContext& context) {
-  if (timeout == absl::InfiniteDuration()) return;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+// What comes first in every call: its time limit, and a connection.
+inline void Begin(Connection& connection, absl::Duration timeout,
+                  grpc::ClientContext& context) {
+  const SteadyTime deadline = SteadyAfter(timeout);
+  connection.Await(deadline);
+  context.set_deadline(ToGrpcDeadline(deadline));
 }
 
 // Whether the server is stopping, or the connection to it broke, which gRPC
@@ -29,13 +31,13 @@ inline bool IsConnectionLost(const absl::Status& status) {
 
 // Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put.
 template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(Stub& stub,
+absl::StatusOr<Response> Call(Connection& connection, Stub& stub,
                               grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                            const Request&,
                                                            Response*),
                               const Request& request, absl::Duration timeout) {
   grpc::ClientContext context;
-  SetTimeout(timeout, context);
+  Begin(connection, timeout, context);
   Response response;
   const grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) return FromGrpcStatus(status);

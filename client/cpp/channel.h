@@ -19,9 +19,10 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 // sum.
 inline constexpr int kKeepaliveIntervalMs = 30'000;
 inline constexpr int kKeepaliveTimeoutMs = 10'000;
-// Pauses between attempts to connect, growing from the one to the other.
+// Pauses between attempts to connect, growing from the one to the other: a
+// client is back about a second after its server.
 inline constexpr int kMinConnectPauseMs = 100;
-inline constexpr int kMaxConnectPauseMs = 5'000;
+inline constexpr int kMaxConnectPauseMs = 1'000;
 // How often the files of a secured channel are looked at.
 inline constexpr int kFileCheckIntervalSeconds = 10;
 

@@ -29,6 +29,7 @@ Client::Client(const std::string& address, ClientOptions options)
 Client::Client(std::shared_ptr<grpc::Channel> channel, ClientOptions options)
     : options_(std::move(options)),
       channel_(std::move(channel)),
+      connection_(std::make_shared<Connection>(channel_)),
       cache_(v1::TimeCacheService::NewStub(channel_)),
       namespaces_(v1::NamespaceService::NewStub(channel_)) {}
 
@@ -42,7 +43,7 @@ absl::StatusOr<PutResult> Client::Put(std::string_view key,
                                       std::string_view value,
                                       const PutOptions& options) const {
   auto response =
-      Call(*cache_, &Cache::Put,
+      Call(*connection_, *cache_, &Cache::Put,
            MakePutRequest(options_.default_namespace, key, value, options),
            options_.timeout);
   if (!response.ok()) return response.status();
@@ -52,7 +53,7 @@ absl::StatusOr<PutResult> Client::Put(std::string_view key,
 
 absl::StatusOr<std::optional<Entry>> Client::Get(
     std::string_view key, const GetOptions& options) const {
-  auto response = Call(*cache_, &Cache::Get,
+  auto response = Call(*connection_, *cache_, &Cache::Get,
                        MakeGetRequest(options_.default_namespace, key, options),
                        options_.timeout);
   if (!response.ok()) return response.status();
@@ -62,7 +63,7 @@ absl::StatusOr<std::optional<Entry>> Client::Get(
 absl::StatusOr<RemoveResult> Client::Remove(
     std::string_view key, const RemoveOptions& options) const {
   auto response =
-      Call(*cache_, &Cache::Remove,
+      Call(*connection_, *cache_, &Cache::Remove,
            MakeRemoveRequest(options_.default_namespace, key, options),
            options_.timeout);
   if (!response.ok()) return response.status();
@@ -72,7 +73,7 @@ absl::StatusOr<RemoveResult> Client::Remove(
 
 absl::StatusOr<bool> Client::Contains(std::string_view key) const {
   auto response =
-      Call(*cache_, &Cache::Contains,
+      Call(*connection_, *cache_, &Cache::Contains,
            KeyRequest<v1::ContainsRequest>(options_.default_namespace, key),
            options_.timeout);
   if (!response.ok()) return response.status();
@@ -82,14 +83,15 @@ absl::StatusOr<bool> Client::Contains(std::string_view key) const {
 absl::StatusOr<SizeResult> Client::Size() const {
   v1::SizeRequest request;
   request.set_namespace_(options_.default_namespace);
-  auto response = Call(*cache_, &Cache::Size, request, options_.timeout);
+  auto response =
+      Call(*connection_, *cache_, &Cache::Size, request, options_.timeout);
   if (!response.ok()) return response.status();
   return SizeResult{.entries = response->entries(), .bytes = response->bytes()};
 }
 
 absl::StatusOr<std::optional<uint64_t>> Client::Touch(
     std::string_view key, std::optional<absl::Duration> ttl) const {
-  auto response = Call(*cache_, &Cache::Touch,
+  auto response = Call(*connection_, *cache_, &Cache::Touch,
                        MakeTouchRequest(options_.default_namespace, key, ttl),
                        options_.timeout);
   if (!response.ok()) return response.status();
@@ -105,7 +107,7 @@ absl::Status Client::Scan(const ScanOptions& options,
   request.set_key_prefix(options.key_prefix);
   request.set_keys_only(options.keys_only);
   grpc::ClientContext context;
-  SetTimeout(options.timeout, context);
+  Begin(*connection_, options.timeout, context);
   auto reader = cache_->Scan(&context, request);
   v1::ScanResponse page;
   while (reader->Read(&page)) {
@@ -138,8 +140,8 @@ absl::StatusOr<v1::Namespace> Client::CreateNamespace(
     std::string_view name, const v1::NamespaceOptions& options) const {
   auto request = NameRequest<v1::CreateNamespaceRequest>(name);
   *request.mutable_options() = options;
-  auto response = Call(*namespaces_, &Namespaces::CreateNamespace, request,
-                       options_.timeout);
+  auto response = Call(*connection_, *namespaces_, &Namespaces::CreateNamespace,
+                       request, options_.timeout);
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_namespace_());
 }
@@ -147,7 +149,7 @@ absl::StatusOr<v1::Namespace> Client::CreateNamespace(
 absl::StatusOr<v1::Namespace> Client::GetNamespace(
     std::string_view name) const {
   auto response =
-      Call(*namespaces_, &Namespaces::GetNamespace,
+      Call(*connection_, *namespaces_, &Namespaces::GetNamespace,
            NameRequest<v1::GetNamespaceRequest>(name), options_.timeout);
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_namespace_());
@@ -157,8 +159,8 @@ absl::StatusOr<std::vector<v1::Namespace>> Client::ListNamespaces() const {
   std::vector<v1::Namespace> all;
   v1::ListNamespacesRequest request;
   do {
-    auto page = Call(*namespaces_, &Namespaces::ListNamespaces, request,
-                     options_.timeout);
+    auto page = Call(*connection_, *namespaces_, &Namespaces::ListNamespaces,
+                     request, options_.timeout);
     if (!page.ok()) return page.status();
     std::move(page->mutable_namespaces()->begin(),
               page->mutable_namespaces()->end(), std::back_inserter(all));
@@ -171,29 +173,29 @@ absl::StatusOr<v1::Namespace> Client::UpdateNamespace(
     std::string_view name, const v1::NamespaceOptions& options) const {
   auto request = NameRequest<v1::UpdateNamespaceRequest>(name);
   *request.mutable_options() = options;
-  auto response = Call(*namespaces_, &Namespaces::UpdateNamespace, request,
-                       options_.timeout);
+  auto response = Call(*connection_, *namespaces_, &Namespaces::UpdateNamespace,
+                       request, options_.timeout);
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_namespace_());
 }
 
 absl::Status Client::DeleteNamespace(std::string_view name) const {
-  return Call(*namespaces_, &Namespaces::DeleteNamespace,
+  return Call(*connection_, *namespaces_, &Namespaces::DeleteNamespace,
               NameRequest<v1::DeleteNamespaceRequest>(name), options_.timeout)
       .status();
 }
 
 absl::StatusOr<uint64_t> Client::RotateNamespace(std::string_view name) const {
   auto response =
-      Call(*namespaces_, &Namespaces::RotateNamespace,
+      Call(*connection_, *namespaces_, &Namespaces::RotateNamespace,
            NameRequest<v1::RotateNamespaceRequest>(name), options_.timeout);
   if (!response.ok()) return response.status();
   return response->entries();
 }
 
 absl::StatusOr<v1::GetServerResponse> Client::GetServer() const {
-  return Call(*namespaces_, &Namespaces::GetServer, v1::GetServerRequest(),
-              options_.timeout);
+  return Call(*connection_, *namespaces_, &Namespaces::GetServer,
+              v1::GetServerRequest(), options_.timeout);
 }
 
 }  // namespace timecache::inline client

@@ -30,13 +30,16 @@
 
 namespace timecache::inline client {
 
-class Batch;             // client/cpp/batch.h
+class Batch;  // client/cpp/batch.h
+class Connection;
 struct OperationResult;  // client/cpp/operation.h
 
 // A client of one server, and of one of its namespaces at a time.
 //
 // Thread-safe. Cheap to copy: copies share one connection. Every call is one
-// round trip and blocks until its answer is in. None retries by itself.
+// round trip and blocks until its answer is in. None retries by itself. Where
+// there is no connection, a call waits for one for up to 250 ms; while the
+// server is away, one call a second does so and the others fail at once.
 //
 // Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
@@ -147,6 +150,7 @@ class Client {
   ClientOptions options_;
   std::shared_ptr<grpc::Channel> channel_;
   // Never null. Thread-safe.
+  std::shared_ptr<Connection> connection_;
   std::shared_ptr<v1::TimeCacheService::Stub> cache_;
   std::shared_ptr<v1::NamespaceService::Stub> namespaces_;
 };

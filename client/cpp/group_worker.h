@@ -54,7 +54,7 @@ struct GroupWorkerOptions {
   // As in WatchOptions.
   bool wait_for_server = false;
   absl::Duration min_pause = absl::Milliseconds(100);
-  absl::Duration max_pause = absl::Seconds(5);
+  absl::Duration max_pause = absl::Seconds(1);
   absl::Duration silence_max = absl::InfiniteDuration();
 
   // What went wrong and was survived: a break, a handler that threw, a

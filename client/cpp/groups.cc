@@ -72,8 +72,8 @@ absl::StatusOr<Group> Client::CreateGroup(std::string_view name,
       GroupRequest<v1::CreateGroupRequest>(options_.default_namespace, name);
   *request.mutable_options() = MakeOptions(options);
   request.set_from_earliest(start == WatchStart::kEarliest);
-  auto response =
-      Call(*namespaces_, &Namespaces::CreateGroup, request, options_.timeout);
+  auto response = Call(*connection_, *namespaces_, &Namespaces::CreateGroup,
+                       request, options_.timeout);
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
@@ -81,8 +81,8 @@ absl::StatusOr<Group> Client::CreateGroup(std::string_view name,
 absl::StatusOr<std::vector<Group>> Client::ListGroups() const {
   v1::ListGroupsRequest request;
   request.set_namespace_(options_.default_namespace);
-  auto response =
-      Call(*namespaces_, &Namespaces::ListGroups, request, options_.timeout);
+  auto response = Call(*connection_, *namespaces_, &Namespaces::ListGroups,
+                       request, options_.timeout);
   if (!response.ok()) return response.status();
   std::vector<Group> groups;
   groups.reserve(response->groups_size());
@@ -97,14 +97,14 @@ absl::StatusOr<Group> Client::UpdateGroup(std::string_view name,
   auto request =
       GroupRequest<v1::UpdateGroupRequest>(options_.default_namespace, name);
   *request.mutable_options() = MakeOptions(options);
-  auto response =
-      Call(*namespaces_, &Namespaces::UpdateGroup, request, options_.timeout);
+  auto response = Call(*connection_, *namespaces_, &Namespaces::UpdateGroup,
+                       request, options_.timeout);
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
 
 absl::Status Client::DeleteGroup(std::string_view name) const {
-  return Call(*namespaces_, &Namespaces::DeleteGroup,
+  return Call(*connection_, *namespaces_, &Namespaces::DeleteGroup,
               GroupRequest<v1::DeleteGroupRequest>(options_.default_namespace,
                                                    name),
               options_.timeout)

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "client/cpp/connection.h"
 #include "client/cpp/status.h"
+#include "client/cpp/steady_time.h"
+#include "common/steady_cond_var.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 
@@ -49,6 +52,9 @@ class Pipeline::Stream final
         ns_(client.options().default_namespace),
         timeout_(client.options().timeout),
         stub_(v1::TimeCacheService::NewStub(client.channel())) {
+    // Without a connection the stream fails, and says why there is none.
+    Connect(*client.channel(),
+            SteadyAfter(std::min(timeout_, kConnectPatience)));
     stub_->async()->Pipeline(&context_, this);
     AddHold();
     StartRead(&response_);
@@ -77,7 +83,8 @@ class Pipeline::Stream final
   // Writes the next message, if there is one and it may be.
   void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for the condition, or else ends the stream and waits for it and that.
-  void Await(absl::Condition condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Await(absl::FunctionRef<bool()> condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Ends the stream for a reason of ours.
   void Fail(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Tell(Message& message, v1::ExecuteResponse& response);
@@ -91,6 +98,7 @@ class Pipeline::Stream final
   v1::ExecuteResponse response_;  // Of the read that is under way.
 
   mutable absl::Mutex mu_;
+  SteadyCondVar changed_;  // Any of what follows that is waited for.
   // In flight; each message is in one of the three at a time, in order.
   std::deque<MessagePtr> sent_ ABSL_GUARDED_BY(mu_);
   std::deque<MessagePtr> sealed_ ABSL_GUARDED_BY(mu_);
@@ -99,7 +107,7 @@ class Pipeline::Stream final
   size_t operations_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
   size_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
   // Of the last answer, or of the first operation after a pause.
-  absl::Time progress_at_ ABSL_GUARDED_BY(mu_);
+  SteadyTime progress_at_ ABSL_GUARDED_BY(mu_);
 
   bool closing_ ABSL_GUARDED_BY(mu_) = false;  // Nothing is taken any more.
   bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Nothing can be written.
@@ -129,7 +137,7 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
   const auto can_go_on = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return ended_ || closing_ || (!ending_ && HasRoom(bytes));
   };
-  if (wait) Await(absl::Condition(&can_go_on));
+  if (wait) Await(can_go_on);
   if (ended_ && !status_.ok()) return status_;
   if (ended_ || closing_) {
     return absl::FailedPreconditionError("the pipeline is closed");
@@ -142,7 +150,7 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
 void Pipeline::Stream::Append(Operation&& operation, size_t bytes,
                               Done&& done) {
   if (filling_->bytes + bytes > kMaxOperationBytes) Seal();
-  if (operations_in_flight_ == 0) progress_at_ = absl::Now();
+  if (operations_in_flight_ == 0) progress_at_ = SteadyNow();
   *filling_->request.add_operations() = std::move(operation).proto();
   filling_->done.push_back(std::move(done));
   filling_->bytes += bytes;
@@ -193,7 +201,7 @@ void Pipeline::Stream::OnReadDone(bool ok) {
     if (ok) {
       message = std::move(sent_.front());
       sent_.pop_front();
-      progress_at_ = absl::Now();
+      progress_at_ = SteadyNow();
       if (sent_.empty() && sealed_.empty()) Seal();
       Send();
     } else {
@@ -214,6 +222,7 @@ void Pipeline::Stream::Tell(Message& message, v1::ExecuteResponse& response) {
   absl::MutexLock lock(&mu_);
   operations_in_flight_ -= message.done.size();
   bytes_in_flight_ -= message.bytes;
+  changed_.SignalAll();
 }
 
 void Pipeline::Stream::OnDone(const grpc::Status& status) {
@@ -237,6 +246,7 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
   bytes_in_flight_ = 0;
   status_ = std::move(why);
   ended_ = true;
+  changed_.SignalAll();
 }
 
 void Pipeline::Stream::TellAll(const absl::Status& why) {
@@ -254,19 +264,21 @@ void Pipeline::Stream::TellAll(const absl::Status& why) {
   }
 }
 
-void Pipeline::Stream::Await(absl::Condition condition) {
-  while (timeout_ != absl::InfiniteDuration()) {
-    const absl::Time until = operations_in_flight_ == 0
-                                 ? absl::Now() + timeout_
-                                 : progress_at_ + timeout_;
-    if (mu_.AwaitWithDeadline(condition, until)) return;
-    // An answer may have come meanwhile, and given more time.
-    if (absl::Now() < progress_at_ + timeout_) continue;
-    Fail(absl::DeadlineExceededError(
-        absl::StrCat("no answer within ", absl::FormatDuration(timeout_))));
-    break;
+void Pipeline::Stream::Await(absl::FunctionRef<bool()> condition) {
+  const SteadyTime begin = SteadyNow();
+  while (!condition()) {
+    // An answer that comes meanwhile gives more time.
+    const SteadyTime until = SteadyAfter(
+        timeout_, operations_in_flight_ == 0 ? std::max(begin, progress_at_)
+                                             : progress_at_);
+    if (SteadyNow() >= until) {
+      Fail(absl::DeadlineExceededError(
+          absl::StrCat("no answer within ", absl::FormatDuration(timeout_))));
+      break;
+    }
+    changed_.WaitUntil(&mu_, until);
   }
-  mu_.Await(condition);
+  while (!condition()) changed_.Wait(&mu_);
 }
 
 void Pipeline::Stream::Fail(absl::Status why) {
@@ -287,7 +299,7 @@ absl::Status Pipeline::Stream::Wait() {
   const auto is_done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return ended_ || (!ending_ && operations_in_flight_ == 0);
   };
-  Await(absl::Condition(&is_done));
+  Await(is_done);
   return status_;
 }
 
@@ -298,13 +310,16 @@ absl::Status Pipeline::Stream::Close() {
       mu_.Await(absl::Condition(&ended_));
       return status_;
     }
+    changed_.SignalAll();
   }
   const absl::Status status = Wait();
   if (!status.ok()) return status;
+  const auto has_ended = [this]()
+                             ABSL_SHARED_LOCKS_REQUIRED(mu_) { return ended_; };
   absl::MutexLock lock(&mu_);
   if (!std::exchange(broken_, true)) StartWritesDone();
-  progress_at_ = absl::Now();
-  Await(absl::Condition(&ended_));
+  progress_at_ = SteadyNow();
+  Await(has_ended);
   return status_;
 }
 

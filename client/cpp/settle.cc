@@ -42,8 +42,9 @@ absl::StatusOr<std::vector<SettleResult>> Client::Settle(
   for (const Settlement& settlement : settlements) {
     *request.add_settlements() = MakeSettlement(settlement);
   }
-  auto response = Call(*cache_, &v1::TimeCacheService::Stub::SettleExpired,
-                       request, options_.timeout);
+  auto response =
+      Call(*connection_, *cache_, &v1::TimeCacheService::Stub::SettleExpired,
+           request, options_.timeout);
   if (!response.ok()) return response.status();
   if (response->results_size() != request.settlements_size()) {
     return absl::InternalError(absl::StrCat(

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/cpp/backoff.h"
 #include "client/cpp/call.h"
 #include "client/cpp/status.h"
@@ -23,26 +22,32 @@ Settler::~Settler() {
 }
 
 void Settler::Add(const Settlement& settlement) {
-  const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return pending_.size() < options_.pending_max;
-  };
-  absl::MutexLock lock(&mu_, absl::Condition(&has_room));
-  if (pending_.empty()) due_at_ = absl::Now() + options_.linger;
+  absl::MutexLock lock(&mu_);
+  while (pending_.size() >= options_.pending_max) changed_.Wait(&mu_);
+  if (pending_.empty()) due_at_ = SteadyAfter(options_.linger);
   pending_.push_back(settlement);
+  changed_.SignalAll();
 }
 
 void Settler::Hurry() {
   absl::MutexLock lock(&mu_);
   hurry_ = !pending_.empty();
+  changed_.SignalAll();
 }
 
 absl::Status Settler::Finish(absl::Duration timeout) {
+  const SteadyTime give_up_at = SteadyAfter(timeout);
   absl::MutexLock lock(&mu_);
   finishing_ = true;
-  if (!mu_.AwaitWithTimeout(absl::Condition(&finished_), timeout)) {
-    giving_up_ = true;
-    mu_.Await(absl::Condition(&finished_));
+  changed_.SignalAll();
+  while (!finished_ && SteadyNow() < give_up_at) {
+    changed_.WaitUntil(&mu_, give_up_at);
   }
+  if (!finished_) {
+    giving_up_ = true;
+    changed_.SignalAll();
+  }
+  while (!finished_) changed_.Wait(&mu_);
   return given_up_;
 }
 
@@ -54,19 +59,16 @@ void Settler::Run() {
   }
   absl::MutexLock lock(&mu_);
   finished_ = true;
+  changed_.SignalAll();
 }
 
 // None: there will be no more.
 std::vector<Settlement> Settler::Next() {
-  const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return finishing_ || !pending_.empty();
-  };
-  const auto is_due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return finishing_ || hurry_ || pending_.size() >= options_.batch_max;
-  };
-  absl::MutexLock lock(&mu_, absl::Condition(&is_woken));
-  if (!pending_.empty()) {
-    mu_.AwaitWithDeadline(absl::Condition(&is_due), due_at_);
+  absl::MutexLock lock(&mu_);
+  while (!finishing_ && pending_.empty()) changed_.Wait(&mu_);
+  while (!finishing_ && !hurry_ && pending_.size() < options_.batch_max &&
+         SteadyNow() < due_at_) {
+    changed_.WaitUntil(&mu_, due_at_);
   }
   const auto end =
       pending_.begin() + std::min(pending_.size(), options_.batch_max);
@@ -74,6 +76,7 @@ std::vector<Settlement> Settler::Next() {
   pending_.erase(pending_.begin(), end);
   // What is left has waited already.
   hurry_ = !pending_.empty();
+  changed_.SignalAll();
   return batch;
 }
 
@@ -115,8 +118,10 @@ void Settler::Tell(const std::vector<Settlement>& batch,
 
 // False if there is no time left for another attempt.
 bool Settler::Pause(absl::Duration pause) {
+  const SteadyTime until = SteadyAfter(pause);
   absl::MutexLock lock(&mu_);
-  return !mu_.AwaitWithTimeout(absl::Condition(&giving_up_), pause);
+  while (!giving_up_ && SteadyNow() < until) changed_.WaitUntil(&mu_, until);
+  return !giving_up_;
 }
 
 }  // namespace timecache::inline client

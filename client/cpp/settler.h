@@ -16,6 +16,8 @@
 #include "absl/time/time.h"
 #include "client/cpp/client.h"
 #include "client/cpp/settle.h"
+#include "client/cpp/steady_time.h"
+#include "common/steady_cond_var.h"
 
 namespace timecache::inline client {
 
@@ -77,8 +79,9 @@ class Settler {
   const Callbacks callbacks_;
 
   absl::Mutex mu_;
+  SteadyCondVar changed_;  // Any of what follows.
   std::deque<Settlement> pending_ ABSL_GUARDED_BY(mu_);
-  absl::Time due_at_ ABSL_GUARDED_BY(mu_);  // Of the first one.
+  SteadyTime due_at_ ABSL_GUARDED_BY(mu_);  // Of the first one.
   bool hurry_ ABSL_GUARDED_BY(mu_) = false;
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
   bool giving_up_ ABSL_GUARDED_BY(mu_) = false;

@@ -9,9 +9,9 @@ namespace {
 using Stub = testing::v1::VirtualClock::Stub;
 
 absl::StatusOr<absl::Time> CallAdvance(
-    Stub& stub, const testing::v1::AdvanceRequest& request,
-    absl::Duration timeout) {
-  auto response = Call(stub, &Stub::Advance, request, timeout);
+    Connection& connection, Stub& stub,
+    const testing::v1::AdvanceRequest& request, absl::Duration timeout) {
+  auto response = Call(connection, stub, &Stub::Advance, request, timeout);
   if (!response.ok()) return response.status();
   return FromProto(response->now());
 }
@@ -20,22 +20,24 @@ absl::StatusOr<absl::Time> CallAdvance(
 
 VirtualClock::VirtualClock(const Client& client, absl::Duration timeout)
     : timeout_(timeout),
+      connection_(std::make_shared<Connection>(client.channel())),
       stub_(testing::v1::VirtualClock::NewStub(client.channel())) {}
 
 absl::StatusOr<absl::Time> VirtualClock::AdvanceTo(absl::Time to) const {
   testing::v1::AdvanceRequest request;
   *request.mutable_to() = ToProto(to);
-  return CallAdvance(*stub_, request, timeout_);
+  return CallAdvance(*connection_, *stub_, request, timeout_);
 }
 
 absl::StatusOr<absl::Time> VirtualClock::Advance(absl::Duration by) const {
   testing::v1::AdvanceRequest request;
   *request.mutable_by() = ToProto(by);
-  return CallAdvance(*stub_, request, timeout_);
+  return CallAdvance(*connection_, *stub_, request, timeout_);
 }
 
 absl::StatusOr<absl::Time> VirtualClock::Now() const {
-  auto response = Call(*stub_, &Stub::Now, testing::v1::NowRequest(), timeout_);
+  auto response = Call(*connection_, *stub_, &Stub::Now,
+                       testing::v1::NowRequest(), timeout_);
   if (!response.ok()) return response.status();
   return FromProto(response->now());
 }

@@ -35,7 +35,9 @@ class VirtualClock {
 
  private:
   absl::Duration timeout_;
-  std::shared_ptr<testing::v1::VirtualClock::Stub> stub_;  // Never null.
+  // Never null.
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<testing::v1::VirtualClock::Stub> stub_;
 };
 
 }  // namespace timecache::inline client

@@ -1,7 +1,5 @@
 #include "client/cpp/watch_stream.h"
 
-#include "absl/time/clock.h"
-
 namespace timecache::inline client {
 
 WatchStream::WatchStream(v1::TimeCacheService::Stub& stub,
@@ -12,7 +10,7 @@ WatchStream::WatchStream(v1::TimeCacheService::Stub& stub,
 
 WatchStream::~WatchStream() {
   context_.TryCancel();
-  while (pending_ != Pending::kNothing) Await(absl::InfiniteFuture());
+  while (pending_ != Pending::kNothing) Await(kSteadyNever);
   queue_.Shutdown();
   void* tag;
   bool ok;
@@ -23,7 +21,7 @@ WatchStream::~WatchStream() {
 // One operation is under way at a time, so that tags need not tell them apart.
 void WatchStream::Ask(Pending operation) {
   pending_ = operation;
-  waiting_since_ = absl::Now();
+  waiting_since_ = SteadyNow();
   switch (operation) {
     case Pending::kStart:
       return reader_->StartCall(this);
@@ -36,11 +34,9 @@ void WatchStream::Ask(Pending operation) {
   }
 }
 
-WatchStream::Event WatchStream::Await(absl::Time until) {
+WatchStream::Event WatchStream::Await(SteadyTime until) {
   if (pending_ == Pending::kNothing) Ask(Pending::kRead);
-  const auto limit = until == absl::InfiniteFuture()
-                         ? std::chrono::system_clock::time_point::max()
-                         : absl::ToChronoTime(until);
+  const gpr_timespec limit = ToGrpcDeadline(until);
   while (true) {
     void* tag;
     bool ok;

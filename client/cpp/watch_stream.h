@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "absl/time/time.h"
+#include "client/cpp/steady_time.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/support/async_stream.h"
@@ -31,14 +31,14 @@ class WatchStream {
 
   // Waits until there is a message or the end, but not after `until`. After
   // kEnd, not to be called again.
-  Event Await(absl::Time until);
+  Event Await(SteadyTime until);
 
   // After kMessage, until the next Await.
   v1::WatchExpiredResponse& message() { return message_; }
   // After kEnd.
   const grpc::Status& status() const { return status_; }
   // Since when the server has owed a message.
-  absl::Time waiting_since() const { return waiting_since_; }
+  SteadyTime waiting_since() const { return waiting_since_; }
 
   void Cancel() { context_.TryCancel(); }
 
@@ -51,7 +51,7 @@ class WatchStream {
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::ClientAsyncReader<v1::WatchExpiredResponse>> reader_;
   Pending pending_ = Pending::kNothing;
-  absl::Time waiting_since_;
+  SteadyTime waiting_since_;
   v1::WatchExpiredResponse message_;
   grpc::Status status_;
 };

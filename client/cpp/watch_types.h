@@ -83,7 +83,7 @@ struct WatchOptions {
   // Pauses between attempts to reconnect: doubled from the one to the other,
   // each shortened at random by up to half.
   absl::Duration min_pause = absl::Milliseconds(100);
-  absl::Duration max_pause = absl::Seconds(5);
+  absl::Duration max_pause = absl::Seconds(1);
   // A stream that brings nothing for this long, on this machine's clock, is
   // taken for broken: several heartbeat_intervals are a good value. Off by
   // default, because a virtual clock that stands still has no heartbeats; a

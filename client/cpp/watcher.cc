@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/cpp/call.h"
+#include "client/cpp/connection.h"
 #include "client/cpp/convert.h"
 #include "client/cpp/status.h"
 #include "client/cpp/watch_stream.h"
@@ -40,7 +40,8 @@ v1::WatchExpiredRequest MakeRequest(const Client& client,
 
 Watcher::Watcher(const Client& client, WatchOptions options)
     : options_(std::move(options)),
-      stub_(v1::TimeCacheService::NewStub(client.channel())),
+      channel_(client.channel()),
+      stub_(v1::TimeCacheService::NewStub(channel_)),
       request_(MakeRequest(client, options_)),
       backoff_(options_.min_pause, options_.max_pause) {
   for (const std::string& ns : request_.namespaces()) positions_[ns];
@@ -60,11 +61,12 @@ bool Watcher::cancelled() const {
 void Watcher::Cancel() {
   absl::MutexLock lock(&mu_);
   cancelled_ = true;
+  cancel_.SignalAll();
   if (stream_ != nullptr) stream_->Cancel();
 }
 
 absl::StatusOr<WatchBatch> Watcher::Next(absl::Duration timeout) {
-  const absl::Time give_up_at = absl::Now() + timeout;
+  const SteadyTime give_up_at = SteadyAfter(timeout);
   while (true) {
     if (cancelled()) return absl::CancelledError("the watch was cancelled");
     if (!end_.ok()) return end_;
@@ -72,8 +74,8 @@ absl::StatusOr<WatchBatch> Watcher::Next(absl::Duration timeout) {
       if (cancelled()) continue;
       return absl::DeadlineExceededError("no connection within the timeout");
     }
-    const absl::Time silent_at =
-        stream_->waiting_since() + options_.silence_max;
+    const SteadyTime silent_at =
+        SteadyAfter(options_.silence_max, stream_->waiting_since());
     switch (stream_->Await(std::min(give_up_at, silent_at))) {
       case WatchStream::Event::kMessage:
         return Accept();
@@ -81,7 +83,7 @@ absl::StatusOr<WatchBatch> Watcher::Next(absl::Duration timeout) {
         HandleEnd(FromGrpcStatus(stream_->status()));
         break;
       case WatchStream::Event::kTimeout:
-        if (absl::Now() < silent_at) {
+        if (SteadyNow() < silent_at) {
           return absl::DeadlineExceededError("nothing came within the timeout");
         }
         HandleEnd(absl::UnavailableError("the server fell silent"));
@@ -92,15 +94,23 @@ absl::StatusOr<WatchBatch> Watcher::Next(absl::Duration timeout) {
 
 // Waits for the pause to be over, and opens the stream. False if that would be
 // after `give_up_at`, or was cancelled.
-bool Watcher::Open(absl::Time give_up_at) {
+bool Watcher::Open(SteadyTime give_up_at) {
+  if (!AwaitAttempt(give_up_at)) return false;
+  // Without a connection the stream fails, and says why there is none.
+  Connect(*channel_, std::min(SteadyAfter(kConnectPatience), give_up_at));
   absl::MutexLock lock(&mu_);
-  if (mu_.AwaitWithDeadline(absl::Condition(&cancelled_),
-                            std::min(next_attempt_at_, give_up_at))) {
-    return false;
-  }
-  if (absl::Now() < next_attempt_at_) return false;
+  if (cancelled_) return false;
   stream_ = std::make_unique<WatchStream>(*stub_, request_);
   return true;
+}
+
+bool Watcher::AwaitAttempt(SteadyTime give_up_at) {
+  absl::MutexLock lock(&mu_);
+  while (!cancelled_ && SteadyNow() < next_attempt_at_) {
+    if (SteadyNow() >= give_up_at) return false;
+    cancel_.WaitUntil(&mu_, std::min(next_attempt_at_, give_up_at));
+  }
+  return !cancelled_;
 }
 
 // Says where to begin. Namespaces without a token all begin alike: where one
@@ -156,7 +166,7 @@ void Watcher::HandleEnd(const absl::Status& status) {
   }
   for (auto& [ns, position] : positions_) position.broken = established_;
   PlaceRequest();
-  next_attempt_at_ = absl::Now() + backoff_.Next();
+  next_attempt_at_ = SteadyAfter(backoff_.Next());
   if (options_.on_break) options_.on_break(status);
 }
 

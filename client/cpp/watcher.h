@@ -21,7 +21,9 @@
 #include "absl/time/time.h"
 #include "client/cpp/backoff.h"
 #include "client/cpp/client.h"
+#include "client/cpp/steady_time.h"
 #include "client/cpp/watch_types.h"
+#include "common/steady_cond_var.h"
 
 namespace timecache::inline client {
 
@@ -78,7 +80,8 @@ class Watcher {
     bool log_changed = false;
   };
 
-  bool Open(absl::Time give_up_at);
+  bool Open(SteadyTime give_up_at);
+  bool AwaitAttempt(SteadyTime give_up_at);
   WatchBatch Accept();
   void PlaceRequest();
   void HandleEnd(const absl::Status& status);
@@ -88,18 +91,20 @@ class Watcher {
 
   // Constant after construction.
   const WatchOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::TimeCacheService::Stub> stub_;
 
   // Touched by Next alone.
   v1::WatchExpiredRequest request_;
   absl::Status end_;          // What the watch ended with; OK while it goes on.
   bool established_ = false;  // Whether any batch has come.
-  absl::Time next_attempt_at_ = absl::InfinitePast();
+  SteadyTime next_attempt_at_ = SteadyTime::min();
   Backoff backoff_;
   std::map<std::string, Position> positions_;  // One for each namespace.
 
   mutable absl::Mutex mu_;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  SteadyCondVar cancel_;
   // Written by Next under mu_, read by it without, by Cancel with it.
   std::unique_ptr<WatchStream> stream_;
 };
