@@ -188,11 +188,9 @@ class Sessionizer {
 
   // A line goes into the group; the clock stands still for all of a group.
   absl::Status Take(const LogLine& line) {
-    if (lines_ == skipped_ + 1 && clock_.is_virtual() &&
-        line.time < clock_.now()) {
-      Warn(absl::StrCat("the server's clock is at ", TimeText(clock_.now()),
-                        " already, after the log's beginning: start a new "
-                        "server for sessions by the log's own times"));
+    if (lines_ == skipped_ + 1) {
+      absl::Status status = CheckBeginning(line);
+      if (!status.ok()) return status;
     }
     if (clock_.is_virtual() && line.time > clock_.now()) {
       absl::Status status = SendGroup();
@@ -200,6 +198,33 @@ class Sessionizer {
       if (!status.ok()) return status;
     }
     group_.push_back(line);
+    return absl::OkStatus();
+  }
+
+  // A virtual clock does not go back. A log of which another run has read the
+  // first part may begin a little behind it, with a late line.
+  absl::Status CheckBeginning(const LogLine& line) const {
+    if (!clock_.is_virtual() || line.time >= clock_.now()) {
+      return absl::OkStatus();
+    }
+    const std::string clock = TimeText(clock_.now());
+    const std::string begin = TimeText(line.time);
+    if (line.time + longest_rest_ <= clock_.now()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the log begins at ", begin,
+                       ", and the server's clock "
+                       "is at ",
+                       clock,
+                       " already, as after another run: "
+                       "sessions of those times cannot be found any more; "
+                       "start a new server with --virtual-clock"));
+    }
+    Warn(absl::StrCat("the log begins at ", begin,
+                      ", and the server's clock is "
+                      "at ",
+                      clock,
+                      " already: requests before that count as "
+                      "late; if they have been read before, they count twice"));
     return absl::OkStatus();
   }
 
@@ -302,11 +327,12 @@ constexpr char kFooter[] =
     "work "
     "on one namespace.\n\n"
     "A server with --virtual-clock is taken through the log by its lines' "
-    "times; the end\nof the log ends every session. A line that is late is put "
-    "at the clock's time. On\nany other server, a request counts when it is "
-    "read, and at the end of the log it\nwaits for the sessions to end: Ctrl-C "
-    "or --leave leaves them to the server, and\n--from-earliest tells, later, "
-    "those that ended meanwhile (5 minutes are retained).\n\n"
+    "times; the end\nof the log ends every session, and an older log then "
+    "needs a new server. A line that\nis late is put at the clock's time. On "
+    "any other server, a request counts when it\nis read, and at the end of "
+    "the log it waits for the sessions to end: Ctrl-C or\n--leave leaves them "
+    "to the server, and --from-earliest tells, later, those that\nended "
+    "meanwhile (5 minutes are retained).\n\n"
     "With --json, a session is {\"visitor\",\"first\",\"last\",\"requests\","
     "\"bytes\",\"ended_at\"}.\nMalformed lines are counted and skipped. Exit "
     "codes: 0 done; 2 error, or a session\nwas not told.\n\n"

@@ -209,17 +209,35 @@ TEST(Sessionize, LeavesSessionsToARealServer) {
   EXPECT_THAT((*entry)->value, HasSubstr("\"requests\":1"));
 }
 
-TEST(Sessionize, LogBehindTheClockIsWarnedAbout) {
+TEST(Sessionize, SecondRunOnOneVirtualClockIsRefused) {
   const ServerProcess server({"--virtual-clock"});
-  const Client client = server.MakeClient("sessions");
-  ASSERT_TRUE(VirtualClock(client)
-                  .AdvanceTo(absl::FromUnixSeconds(2'000'000'000))
-                  .ok());
-  const ProcessResult result =
-      Sessionize(server, {"-"}, Request("192.0.2.1", 0));
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("start a new server"));
-  EXPECT_THAT(Lines(result.out), ::testing::SizeIs(1));
+  const std::string log = Request("192.0.2.1", 0) + Request("192.0.2.1", 60);
+  const ProcessResult first = Sessionize(server, {"-"}, log);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(Lines(first.out), ::testing::SizeIs(1));
+  for (const char* ns : {"sessions", "others"}) {
+    const ProcessResult second =
+        Sessionize(server, {"--namespace", ns, "-"}, log);
+    EXPECT_EQ(second.exit_code, 2);
+    EXPECT_THAT(second.err, HasSubstr("start a new server"));
+    EXPECT_EQ(second.out, "");
+    const auto size = server.MakeClient(ns).Size();
+    ASSERT_TRUE(size.ok()) << size.status();
+    EXPECT_EQ(size->entries, 0u);
+  }
+}
+
+TEST(Sessionize, LogThatBeginsALittleBehindTheClockIsWarnedAbout) {
+  const ServerProcess server({"--virtual-clock"});
+  const ProcessResult first =
+      Sessionize(server, {"--leave", "-"},
+                 Request("192.0.2.1", 0) + Request("192.0.2.1", 60));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  const ProcessResult second =
+      Sessionize(server, {"-"}, Request("192.0.2.1", 30));
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("count as late"));
+  EXPECT_THAT(second.out, HasSubstr("\"requests\":3"));
 }
 
 TEST(Sessionize, EmptyLogHasNoSessions) {
