@@ -132,7 +132,11 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
                  {"namespace", event.ns},
                  {"cause", CauseName(event.cause)}};
   SetBytes(object, "key", event.key, encodings.key);
-  if (!keys_only) SetBytes(object, "value", event.value, encodings.value);
+  if (event.omitted_value_bytes > 0) {
+    object["omitted_value_bytes"] = event.omitted_value_bytes;
+  } else if (!keys_only) {
+    SetBytes(object, "value", event.value, encodings.value);
+  }
   object["version"] = event.version;
   object["put_time"] = ExactTimeText(event.put_time);
   object["deadline"] = ExactTimeText(event.deadline);

@@ -27,6 +27,11 @@ bool WatchPrinter::Print(const WatchBatch& batch) {
     written = PrintReconnected(batch);
   }
   if (batch.lost > 0) written = written && PrintLost(batch);
+  if (batch.omitted_values > 0) {
+    Warn(absl::StrCat(batch.ns, ": ", CountText(batch.omitted_values),
+                      " events come without their values, which are larger "
+                      "than this connection takes"));
+  }
   printed_of_batch_ = 0;
   const bool to_its_end = !arguments_.resume_file.empty();
   for (const ExpiredEvent& event : batch.events) {

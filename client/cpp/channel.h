@@ -14,6 +14,8 @@ namespace timecache::inline client {
 // Largest message taken: a value of 16 MiB (the most that a namespace allows)
 // with its key, or a list of the server's most namespaces.
 inline constexpr int kMaxMessageBytes = 64 << 20;
+// What gRPC's channels take unless they are set otherwise.
+inline constexpr int kGrpcMaxMessageBytes = 4 << 20;
 // How often an idle connection with a call on it is checked, and how long the
 // answer may take: a server that is gone without a word is noticed after their
 // sum.

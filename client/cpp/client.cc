@@ -106,6 +106,8 @@ absl::Status Client::Scan(const ScanOptions& options,
   request.set_namespace_(options_.default_namespace);
   request.set_key_prefix(options.key_prefix);
   request.set_keys_only(options.keys_only);
+  request.set_max_message_bytes(
+      options.max_message_bytes.value_or(kMaxMessageBytes));
   grpc::ClientContext context;
   Begin(*connection_, options.timeout, context);
   auto reader = cache_->Scan(&context, request);

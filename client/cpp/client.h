@@ -51,7 +51,8 @@ class Client {
   explicit Client(const std::string& address, ClientOptions options = {});
   // Over a channel of the caller's making, with its credentials and settings.
   // Such a channel needs a large enough receive limit for what the namespaces
-  // hold.
+  // hold: else calls end with RESOURCE_EXHAUSTED (IsMessageTooLarge), and
+  // watches and scans that know the limit leave larger values out.
   explicit Client(std::shared_ptr<grpc::Channel> channel,
                   ClientOptions options = {});
 

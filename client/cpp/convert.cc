@@ -62,6 +62,7 @@ absl::Time FromProto(const google::protobuf::Timestamp& time) {
 Entry FromProto(v1::Entry&& entry) {
   return {.key = std::move(*entry.mutable_key()),
           .value = std::move(*entry.mutable_value()),
+          .omitted_value_bytes = entry.omitted_value_bytes(),
           .version = entry.version(),
           .put_time = FromProto(entry.put_time()),
           .deadline = FromProto(entry.deadline())};
@@ -71,6 +72,7 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
   return {.ns = std::move(*event.mutable_namespace_()),
           .key = std::move(*event.mutable_key()),
           .value = std::move(*event.mutable_value()),
+          .omitted_value_bytes = event.omitted_value_bytes(),
           .version = event.version(),
           .put_time = FromProto(event.put_time()),
           .deadline = FromProto(event.deadline()),

@@ -138,6 +138,7 @@ WatchOptions GroupWorker::State::MakeWatchOptions() {
           .keys_only = options_.keys_only,
           .group = options_.group,
           .max_in_flight = options_.max_in_flight,
+          .max_message_bytes = options_.max_message_bytes,
           .wait_for_server = options_.wait_for_server,
           .min_pause = options_.min_pause,
           .max_pause = options_.max_pause,
@@ -196,6 +197,7 @@ void GroupWorker::State::Take(WatchBatch batch) {
     return stopping_ || attempts_.size() < options_.max_in_flight;
   };
   absl::MutexLock lock(&mu_);
+  counters_.omitted_values += batch.omitted_values;
   for (ExpiredEvent& event : batch.events) {
     const auto it = attempts_.find(event.event_id);
     if (it != attempts_.end()) {

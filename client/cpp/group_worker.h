@@ -41,6 +41,9 @@ struct GroupWorkerOptions {
   // ack_timeout: max_in_flight / threads x a handler's time. More than the
   // handlers can do during a round trip is of no use.
   uint32_t max_in_flight = 128;
+  // As in WatchOptions: a handler may get an event without its value, with
+  // omitted_value_bytes.
+  std::optional<uint32_t> max_message_bytes = {};
   // Settlements are sent when there are so many (1 to kMaxSettlements), when
   // the first has waited for settle_linger, or when no event is left to handle.
   size_t settle_batch_max = 256;
@@ -76,6 +79,8 @@ struct GroupWorkerCounters {
   // Not settled: refused, or not delivered. The event is given out again.
   uint64_t unsettled = 0;
   uint64_t lost = 0;  // The sum of what on_loss was told.
+  // Events that came without a value that did not fit, each attempt counted.
+  uint64_t omitted_values = 0;
 };
 
 // A member of a consumer group that calls a handler for each event it is given,

@@ -1,6 +1,7 @@
 #include "client/cpp/status.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/cpp/connect_error.h"
@@ -16,6 +17,10 @@ constexpr absl::string_view kBadRequestUrl =
 
 constexpr absl::string_view kRetryInfoUrl =
     "type.googleapis.com/google.rpc.RetryInfo";
+
+// In the words of gRPC 1.51.
+constexpr absl::string_view kMessageTooLarge =
+    "Received message larger than max";
 
 template <typename Detail>
 std::optional<Detail> FindDetail(const absl::Status& status,
@@ -43,6 +48,14 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
     const std::string why = ExplainConnectError(message);
     if (!why.empty()) message = absl::StrCat(why, " (", message, ")");
   }
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+      status.error_details().empty() &&
+      absl::StrContains(message, kMessageTooLarge)) {
+    message = absl::StrCat(
+        "the answer is larger than this client's channel takes: raise its "
+        "limit, which is grpc.max_receive_message_length (",
+        message, ")");
+  }
   absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
                       message);
   google::rpc::Status details;
@@ -63,6 +76,11 @@ std::optional<std::string> ErrorReason(const absl::Status& status) {
   const auto info = FindDetail<google::rpc::ErrorInfo>(status, kErrorInfoUrl);
   if (!info) return std::nullopt;
   return info->reason();
+}
+
+bool IsMessageTooLarge(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && !ErrorReason(status) &&
+         absl::StrContains(status.message(), kMessageTooLarge);
 }
 
 std::optional<std::string> ErrorMetadata(const absl::Status& status,

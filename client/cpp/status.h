@@ -28,6 +28,11 @@ absl::Status FromRpcStatus(const google::rpc::Status& status);
 // cancelled).
 std::optional<std::string> ErrorReason(const absl::Status& status);
 
+// Whether the client's own gRPC refused a message of the server's because it is
+// larger than the channel takes (grpc::ChannelArguments'
+// SetMaxReceiveMessageSize). Nothing is known about what the call did.
+bool IsMessageTooLarge(const absl::Status& status);
+
 // What else its ErrorInfo says under this name, e.g. which "namespace" a watch
 // cannot go on in.
 std::optional<std::string> ErrorMetadata(const absl::Status& status,

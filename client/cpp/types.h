@@ -26,6 +26,9 @@ struct ClientOptions {
 struct Entry {
   std::string key;    // 1 B to 4 KiB.
   std::string value;  // Empty where only keys were asked for.
+  // In a scan: the size of a value that was left out because the entry does not
+  // fit into ScanOptions::max_message_bytes. Otherwise 0.
+  uint64_t omitted_value_bytes = 0;
   // Unique in the namespace; grows with every change of one key. Never 0.
   uint64_t version = 0;
   // When the time to live last began: the last put or touch.
@@ -88,6 +91,10 @@ struct SizeResult {
 struct ScanOptions {
   std::string key_prefix = {};  // At most 4 KiB. Empty: all keys.
   bool keys_only = false;       // Leave the values out.
+  // Largest message that the client's channel takes, at least 4 MiB; a value
+  // that does not fit is left out. Unset: what channels of client/cpp/channel.h
+  // take, which is larger than any value.
+  std::optional<uint32_t> max_message_bytes = {};
   // Longest duration of the whole scan, the visitor's time included; past it
   // the scan ends with DEADLINE_EXCEEDED. None unless given, because how long a
   // scan takes is the namespace's size and the visitor's pace; a dead

@@ -28,6 +28,9 @@ struct ExpiredEvent {
   std::string ns;  // The namespace it lived in.
   std::string key;
   std::string value;  // Empty with keys_only.
+  // The size of a value that was left out because the event does not fit into
+  // WatchOptions::max_message_bytes. Otherwise 0.
+  uint64_t omitted_value_bytes = 0;
   // Tells a re-put of the same key from the value that died.
   uint64_t version = 0;
   absl::Time put_time;
@@ -76,6 +79,11 @@ struct WatchOptions {
   // Most events of each namespace that this member holds unsettled: 1 to
   // 65,536. Unset: 1,000. Only with `group`.
   std::optional<uint32_t> max_in_flight = {};
+  // Largest message that the client's channel takes, at least 4 MiB; a value
+  // that does not fit is left out. Unset: what channels of client/cpp/channel.h
+  // take, which is larger than any value. A watch whose channel turns out to
+  // take less goes on with 4 MiB.
+  std::optional<uint32_t> max_message_bytes = {};
 
   // Keep trying when the first attempt finds no server, too. Off: Next then
   // ends with UNAVAILABLE, so that a wrong address is told at once.
@@ -109,6 +117,8 @@ struct WatchBatch {
   // resume token, before any filter: exact. It read too slowly, or was away for
   // longer than they are retained. In a group: that the group lost.
   uint64_t lost = 0;
+  // How many of the events come without a value that did not fit.
+  uint64_t omitted_values = 0;
   // For WatchOptions::resume_tokens: brings a later watch behind this batch. To
   // be stored when the batch has been handled. At most 128 B. Good until the
   // server stops or the namespace is deleted; see log_changed. Empty in a group

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/cpp/call.h"
+#include "client/cpp/channel.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/convert.h"
 #include "client/cpp/status.h"
@@ -33,6 +34,8 @@ v1::WatchExpiredRequest MakeRequest(const Client& client,
   if (options.max_in_flight) {
     request.set_max_in_flight(*options.max_in_flight);
   }
+  request.set_max_message_bytes(
+      options.max_message_bytes.value_or(kMaxMessageBytes));
   return request;
 }
 
@@ -145,6 +148,7 @@ WatchBatch Watcher::Accept() {
   if (batch.log_changed) batch.missed_after = position.watermark;
   batch.events.reserve(message.events_size());
   for (v1::ExpiredEvent& event : *message.mutable_events()) {
+    if (event.omitted_value_bytes() > 0) ++batch.omitted_values;
     batch.events.push_back(FromProto(std::move(event)));
   }
   position.watermark = batch.watermark;
@@ -159,7 +163,7 @@ void Watcher::HandleEnd(const absl::Status& status) {
     if (cancelled_) return;
   }
   if (BeginAnew(status)) return PlaceRequest();
-  if (!IsBreak(status)) {
+  if (!IsBreak(status) && !TakeSmallerMessages(status)) {
     end_ =
         status.ok() ? absl::UnavailableError("the server is stopping") : status;
     return;
@@ -182,6 +186,18 @@ bool Watcher::BeginAnew(const absl::Status& status) {
   if (it == positions_.end() || it->second.resume_token.empty()) return false;
   it->second.resume_token.clear();
   it->second.log_changed = true;
+  return true;
+}
+
+// Whether a message came that is too large for the channel, and the watch may
+// ask for smaller ones: what a channel of the caller's making takes is not
+// known.
+bool Watcher::TakeSmallerMessages(const absl::Status& status) {
+  if (!IsMessageTooLarge(status) ||
+      request_.max_message_bytes() <= kGrpcMaxMessageBytes) {
+    return false;
+  }
+  request_.set_max_message_bytes(kGrpcMaxMessageBytes);
   return true;
 }
 

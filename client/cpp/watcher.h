@@ -37,10 +37,11 @@ class WatchStream;
 // on in another process, store each batch's resume_token once it is handled.
 //
 // A break is: UNAVAILABLE, a stream that the server closed in good order (it
-// stops), a connection that is lost, or silence_max. Anything else that the
-// server says ends the watch: NOT_FOUND (no such namespace or group, or deleted
-// meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED (reason
-// MAX_WATCHERS) at the first attempt, and with fail_on_loss a loss.
+// stops), a connection that is lost, silence_max, or, once, a message larger
+// than the channel takes (WatchOptions::max_message_bytes). Anything else that
+// the server says ends the watch: NOT_FOUND (no such namespace or group, or
+// deleted meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED
+// (reason MAX_WATCHERS) at the first attempt, and with fail_on_loss a loss.
 //
 // In a group, or with lead_time, there is no place to go on from: what was
 // given and not settled is given out again, what is going to die is told again.
@@ -86,6 +87,7 @@ class Watcher {
   void PlaceRequest();
   void HandleEnd(const absl::Status& status);
   bool BeginAnew(const absl::Status& status);
+  bool TakeSmallerMessages(const absl::Status& status);
   bool IsBreak(const absl::Status& status) const;
   bool cancelled() const;
 

@@ -43,6 +43,8 @@ constexpr char kDeliveredAt =
 constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
 constexpr char kEventId = Tag(ExpiredEvent::kEventIdFieldNumber, kVarint);
 constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
+constexpr char kOmittedValueBytes =
+    Tag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
 // Of google.protobuf.Timestamp.
 constexpr char kSeconds = Tag(1, kVarint);
 constexpr char kNanos = Tag(2, kVarint);
@@ -281,15 +283,17 @@ std::shared_ptr<const EventBatch> Filter(
   return filtered;
 }
 
-void AppendDelivery(const Delivery& delivery, bool keys_only, std::string* to) {
+void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
   TIMECACHED_CHECK(delivery.batch->format() == WireFormat());
   uint64_t size;
   const char* const body =
       GetVarint(delivery.batch->encoded(delivery.index).data() + 1, &size);
   absl::string_view before(body, size);
   absl::string_view behind;
-  if (keys_only) {
+  uint64_t omitted = 0;
+  if (form != ValueForm::kWhole) {
     const absl::string_view value = delivery.event().value;
+    if (form == ValueForm::kOmitted) omitted = value.size();
     if (!value.empty()) {
       const auto end = static_cast<size_t>(value.data() + value.size() - body);
       behind = before.substr(end);
@@ -298,7 +302,7 @@ void AppendDelivery(const Delivery& delivery, bool keys_only, std::string* to) {
   }
   const auto attempt = static_cast<uint64_t>(delivery.attempt);
   size = before.size() + behind.size() + NumberSize(delivery.event_id) +
-         NumberSize(attempt);
+         NumberSize(attempt) + NumberSize(omitted);
   const size_t begin = to->size();
   to->resize(begin + 1 + VarintSize(size) + size);
   char* at = to->data() + begin;
@@ -307,7 +311,8 @@ void AppendDelivery(const Delivery& delivery, bool keys_only, std::string* to) {
   at = PutRaw(before, at);
   at = PutRaw(behind, at);
   at = PutNumber(kEventId, delivery.event_id, at);
-  PutNumber(kAttempt, attempt, at);
+  at = PutNumber(kAttempt, attempt, at);
+  PutNumber(kOmittedValueBytes, omitted, at);
 }
 
 }  // namespace timecache

@@ -32,10 +32,17 @@ std::shared_ptr<const EventBatch> Filter(
     const std::shared_ptr<const EventBatch>& batch, absl::string_view map,
     absl::string_view key_prefix, bool keys_only);
 
+// What becomes of an event's value.
+enum class ValueForm {
+  kWhole,
+  kLeftOut,  // Nobody asked for it.
+  kOmitted,  // It is too large: left out, and its size told.
+};
+
 // Appends what a member of a group is given, as the field `events`: the event's
 // bytes as they lie in its batch, which must be in the wire format, with its
-// number and attempt; with `keys_only` without the value.
-void AppendDelivery(const Delivery& delivery, bool keys_only, std::string* to);
+// number and attempt, which are left out if they are 0.
+void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
 
 }  // namespace timecache
 

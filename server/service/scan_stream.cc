@@ -39,6 +39,9 @@ absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
         absl::StrCat("must be at most ", kMaxKeyBytes, " bytes, not ",
                      request_.key_prefix().size()));
   }
+  const absl::StatusOr<size_t> max_bytes = ToMaxMessageBytes(request_);
+  if (!max_bytes.ok()) return max_bytes.status();
+  max_message_bytes_ = *max_bytes;
   return streams_->Add(self_);
 }
 
@@ -145,18 +148,29 @@ bool ScanStream::Step() {
       kMaxPageBytes, &place_, &more_,
       [this](absl::string_view key, absl::string_view value, uint64_t version,
              int64_t put_us, int64_t deadline_us) {
-        v1::Entry& entry = found_.emplace_back();
-        entry.set_key(key.data(), key.size());
-        if (!request_.keys_only()) entry.set_value(value.data(), value.size());
-        entry.set_version(version);
-        SetTime(put_us, entry.mutable_put_time());
-        SetTime(deadline_us, entry.mutable_deadline());
+        Found(key, value, version, put_us, deadline_us);
       },
       [this](absl::Status status) {
         status_ = std::move(status);
         if (step_.exchange(kCompleted) == kReturned) Continue();
       });
   return step_.exchange(kReturned) == kCompleted;
+}
+
+void ScanStream::Found(absl::string_view key, absl::string_view value,
+                       uint64_t version, int64_t put_us, int64_t deadline_us) {
+  v1::Entry& entry = found_.emplace_back();
+  entry.set_key(key.data(), key.size());
+  if (!request_.keys_only()) {
+    if (key.size() + value.size() + kMaxEntryOverhead <= max_message_bytes_) {
+      entry.set_value(value.data(), value.size());
+    } else {
+      entry.set_omitted_value_bytes(value.size());
+    }
+  }
+  entry.set_version(version);
+  SetTime(put_us, entry.mutable_put_time());
+  SetTime(deadline_us, entry.mutable_deadline());
 }
 
 void ScanStream::TakePage() {

@@ -8,16 +8,19 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/engine/store.h"
 #include "server/service/call.h"
+#include "server/service/message_limit.h"
 #include "server/service/open_streams.h"
 #include "timecache/v1/timecache.pb.h"
 
@@ -34,6 +37,8 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
+  // Most bytes of an entry in its page beside its key and value.
+  static constexpr size_t kMaxEntryOverhead = 128;
 
   // Starts a stream, which lives until its call is done. None is owned; all
   // must outlive it.
@@ -67,6 +72,8 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void Continue();
   bool Step();
   void TakePage();
+  void Found(absl::string_view key, absl::string_view value, uint64_t version,
+             int64_t put_us, int64_t deadline_us);
 
   Call call_;
   grpc::CallbackServerContext* const context_;
@@ -74,6 +81,7 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   OpenStreams* const streams_;
   const absl::Duration max_duration_;
   v1::ScanRequest request_;
+  size_t max_message_bytes_ = kDefaultMaxMessageBytes;
   std::shared_ptr<ScanStream> self_;
   TimeCacheMap::ScanPlace place_;
   bool more_ = true;

@@ -23,6 +23,13 @@ grpc::Slice Share(const BatchRef& batch) {
 void WatchMessage::Add(const BatchRef& batch) {
   TIMECACHED_CHECK(batch->format() == WireFormat());
   const absl::string_view bytes = batch->encoded();
+  if (bytes.size() > max_event_bytes_) {
+    for (int i = 0; i < batch->size(); ++i) {
+      AppendDelivery({batch, i, /*event_id=*/0, /*attempt=*/0},
+                     ValueForm::kOmitted, &own_);
+    }
+    return;
+  }
   if (bytes.size() <= kMaxCopiedBytes) {
     own_.append(bytes.data(), bytes.size());
     return;
@@ -32,7 +39,12 @@ void WatchMessage::Add(const BatchRef& batch) {
 }
 
 void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only) {
-  AppendDelivery(delivery, keys_only, &own_);
+  const auto form =
+      keys_only ? ValueForm::kLeftOut
+      : delivery.batch->encoded(delivery.index).size() > max_event_bytes_
+          ? ValueForm::kOmitted
+          : ValueForm::kWhole;
+  AppendDelivery(delivery, form, &own_);
 }
 
 void WatchMessage::Flush() {

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/event_batch.h"
 #include "server/engine/group_types.h"
+#include "server/service/message_limit.h"
 
 namespace timecache {
 
@@ -25,6 +26,13 @@ class WatchMessage {
  public:
   // Smaller batches are copied: a slice of its own costs gRPC more.
   static constexpr size_t kMaxCopiedBytes = 1024;
+  // Most bytes of what is no event.
+  static constexpr size_t kMaxRestBytes = 512;
+
+  // An event whose value makes it larger than `max_bytes` with all that is no
+  // event goes without that value, and says how large it is.
+  explicit WatchMessage(size_t max_bytes = kDefaultMaxMessageBytes)
+      : max_event_bytes_(max_bytes - kMaxRestBytes) {}
 
   // In the wire format; one without events adds nothing.
   void Add(const std::shared_ptr<const EventBatch>& batch);
@@ -45,6 +53,7 @@ class WatchMessage {
  private:
   void Flush();
 
+  const size_t max_event_bytes_;
   absl::InlinedVector<grpc::Slice, 4> slices_;
   // What comes after the slices.
   std::string own_;

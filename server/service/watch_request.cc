@@ -135,13 +135,21 @@ absl::Status SetGroup(const v1::WatchExpiredRequest& from, WatchRequest* to) {
   return absl::OkStatus();
 }
 
+absl::Status SetMessageLimit(const v1::WatchExpiredRequest& from,
+                             WatchRequest* to) {
+  const absl::StatusOr<size_t> bytes = ToMaxMessageBytes(from);
+  if (!bytes.ok()) return bytes.status();
+  to->max_message_bytes = *bytes;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::WatchExpiredRequest& request) {
   WatchRequest to;
   for (const auto set : {SetNamespaces, SetStart, SetFilter, SetHeartbeat,
-                         SetLeadTime, SetGroup}) {
+                         SetLeadTime, SetGroup, SetMessageLimit}) {
     absl::Status status = set(request, &to);
     if (!status.ok()) return status;
   }

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_REQUEST_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_REQUEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry_log.h"
+#include "server/service/message_limit.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
@@ -35,6 +37,7 @@ struct WatchRequest {
   // Empty: no group.
   std::string group;
   int max_in_flight = 1'000;
+  size_t max_message_bytes = kDefaultMaxMessageBytes;
 };
 
 // INVALID_ARGUMENT that names the first field that is out of its range or does

@@ -24,8 +24,8 @@ class WatchSource {
  public:
   // Encoded events that one Read takes, unless the first batch is larger. That
   // is one of at most kMaxEventBatchBytes of keys and values and less than 200
-  // B for each event around them: less than 3 MiB, where gRPC's clients take 4
-  // MiB unless told. Or it is a single larger value.
+  // B for each event around them: less than 3 MiB, where gRPC's clients take at
+  // least 4 MiB. Or it is a single larger value.
   static constexpr int64_t kMaxMessageBytes =
       static_cast<int64_t>(kMaxEventBatchBytes);
 

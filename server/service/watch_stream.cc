@@ -210,7 +210,7 @@ bool WatchStream::Compose(Source* source, int64_t now_us) {
         draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
     source->source->RefreshWatermark(now_us, max_age_us);
   }
-  WatchMessage message;
+  WatchMessage message(request_.max_message_bytes);
   for (int reads = 0; reads < kMaxEmptyReads; ++reads) {
     const WatchSource::Reading reading = source->source->Read(now_us, &message);
     const bool told = !message.empty() || message.lost > 0;

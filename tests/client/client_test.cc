@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status.h"
 #include "client/cpp/virtual_clock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 
@@ -85,6 +87,18 @@ TEST_F(ClientTest, InNamesAnotherNamespaceOnTheSameConnection) {
   EXPECT_EQ(other.Size()->bytes, 8u);
   EXPECT_EQ(client_.Size()->entries, 0u);
   EXPECT_EQ(other.channel(), client_.channel());
+}
+
+TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
+  ASSERT_TRUE(client_.Put("large", std::string(5 << 20, 'v')).ok());
+  const Client other(grpc::CreateChannel(service_.address(),
+                                         grpc::InsecureChannelCredentials()));
+  const absl::Status status = other.Get("large").status();
+  EXPECT_TRUE(IsMessageTooLarge(status)) << status;
+  EXPECT_NE(status.message().find("grpc.max_receive_message_length"),
+            std::string_view::npos)
+      << status;
+  EXPECT_TRUE(client_.Get("large").ok());
 }
 
 TEST_F(ClientTest, ScanGivesEveryEntryOnce) {

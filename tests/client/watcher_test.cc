@@ -9,6 +9,8 @@
 #include "absl/synchronization/notification.h"
 #include "client/cpp/status.h"
 #include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 
@@ -16,6 +18,7 @@ namespace timecache {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -295,6 +298,70 @@ TEST_F(WatcherTest, StreamThatTheServerClosesIsReopened) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->reconnected);
   EXPECT_EQ(service_.watch_requests().size(), 3u);
+}
+
+// What the server does for a client that asks for larger messages than its
+// channel takes, and for what it asks then.
+void AddLargeEvent(FakeService& service) {
+  auto large = MakeBatch("default", "large", 10, 20);
+  large.mutable_events(0)->set_value(std::string(5 << 20, 'v'));
+  service.AddWatch({.messages = {MakeBatch("default", "", 0, 10), large}});
+  auto omitted = MakeBatch("default", "large", 10, 20);
+  omitted.mutable_events(0)->clear_value();
+  omitted.mutable_events(0)->set_omitted_value_bytes(5 << 20);
+  service.AddWatch({.messages = {omitted, MakeBatch("default", "next", 21, 22)},
+                    .hang = true});
+}
+
+std::shared_ptr<grpc::Channel> DefaultChannel(const FakeService& service) {
+  return grpc::CreateChannel(service.address(),
+                             grpc::InsecureChannelCredentials());
+}
+
+TEST_F(WatcherTest, MessageThatTheChannelDoesNotTakeIsPassedAndSaidSo) {
+  AddLargeEvent(service_);
+  std::vector<absl::Status> breaks;
+  WatchOptions options = Quick();
+  options.on_break = [&](const absl::Status& why) { breaks.push_back(why); };
+  Watcher watcher(Client(DefaultChannel(service_)), options);
+  ASSERT_TRUE(watcher.Next().ok());
+  auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->omitted_values, 1u);
+  EXPECT_EQ(batch->events.at(0).key, "large");
+  EXPECT_EQ(batch->events.at(0).value, "");
+  EXPECT_EQ(batch->events.at(0).omitted_value_bytes, 5u << 20);
+  batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->omitted_values, 0u);
+  EXPECT_EQ(batch->events.at(0).key, "next");
+  ASSERT_EQ(breaks.size(), 1u);
+  EXPECT_TRUE(IsMessageTooLarge(breaks[0])) << breaks[0];
+  const auto requests = service_.watch_requests();
+  EXPECT_EQ(requests.at(0).max_message_bytes(), 64u << 20);
+  EXPECT_EQ(requests.at(1).max_message_bytes(), 4u << 20);
+  EXPECT_THAT(requests.at(1).resume_tokens(), ElementsAre("default@10"));
+}
+
+TEST_F(WatcherTest, MessageThatTheChannelDoesNotTakeEndsItWhereNothingHelps) {
+  AddLargeEvent(service_);
+  WatchOptions options = Quick();
+  options.max_message_bytes = 4 << 20;
+  Watcher watcher(Client(DefaultChannel(service_)), options);
+  ASSERT_TRUE(watcher.Next().ok());
+  const absl::Status end = watcher.Next().status();
+  EXPECT_TRUE(IsMessageTooLarge(end)) << end;
+  EXPECT_THAT(end.message(), HasSubstr("grpc.max_receive_message_length"));
+}
+
+TEST_F(WatcherTest, ChannelOfOurOwnTakesTheLargestValue) {
+  auto large = MakeBatch("default", "large", 10, 20);
+  large.mutable_events(0)->set_value(std::string(16 << 20, 'v'));
+  service_.AddWatch({.messages = {large}, .hang = true});
+  Watcher watcher(client_);
+  const auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->events.at(0).value.size(), 16u << 20);
 }
 
 TEST_F(WatcherTest, DeletedNamespaceEndsIt) {

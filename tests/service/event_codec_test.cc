@@ -221,8 +221,8 @@ TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
       *expected_keys.add_events() = *event;
       expected_keys.mutable_events()->rbegin()->clear_value();
       const Delivery delivery = {batch, i, event_id, attempt};
-      AppendDelivery(delivery, /*keys_only=*/false, &all);
-      AppendDelivery(delivery, /*keys_only=*/true, &keys);
+      AppendDelivery(delivery, ValueForm::kWhole, &all);
+      AppendDelivery(delivery, ValueForm::kLeftOut, &keys);
       ASSERT_EQ(batch->EncodeDelivery(i, event_id, attempt),
                 event->SerializeAsString());
     }
@@ -287,6 +287,43 @@ TEST(WatchMessageTest, CopiesDeliveries) {
   EXPECT_EQ(parsed.events(1).value().size(), 5'000u);
   EXPECT_EQ(parsed.events(1).attempt(), 2u);
   EXPECT_EQ(parsed.namespace_(), "map");
+}
+
+TEST(WatchMessageTest, ValueThatDoesNotFitIsLeftOutAndItsSizeTold) {
+  constexpr size_t kMaxBytes = kDefaultMaxMessageBytes;
+  for (const bool in_group : {false, true}) {
+    for (const size_t value_bytes : {kMaxBytes - 1'000, kMaxBytes}) {
+      SCOPED_TRACE(value_bytes);
+      auto batch = std::make_shared<EventBatch>("map", Death(), WireFormat());
+      batch->Add({"key", std::string(value_bytes, 'v'), 1, 2, 3});
+      auto after = std::make_shared<EventBatch>("map", Death(), WireFormat());
+      after->Add({"after", "small", 2, 2, 3});
+      WatchMessage message(kMaxBytes);
+      if (in_group) {
+        message.AddDelivery({batch, 0, 8, 2}, /*keys_only=*/false);
+        message.AddDelivery({after, 0, 9, 1}, /*keys_only=*/false);
+      } else {
+        message.Add(batch);
+        message.Add(after);
+      }
+      const std::string bytes = ToString(message.Take("map"));
+      EXPECT_LE(bytes.size(), kMaxBytes);
+      v1::WatchExpiredResponse parsed;
+      ASSERT_TRUE(parsed.ParseFromString(bytes));
+      ASSERT_EQ(parsed.events_size(), 2);
+      const bool fits = value_bytes < kMaxBytes;
+      const v1::ExpiredEvent& event = parsed.events(0);
+      EXPECT_EQ(event.value().size(), fits ? value_bytes : 0);
+      EXPECT_EQ(event.omitted_value_bytes(), fits ? 0 : value_bytes);
+      EXPECT_EQ(event.key(), "key");
+      EXPECT_EQ(event.version(), 1u);
+      EXPECT_TRUE(event.has_put_time() && event.has_deadline() &&
+                  event.has_death_time());
+      EXPECT_EQ(event.event_id(), in_group ? 8u : 0u);
+      EXPECT_EQ(parsed.events(1).value(), "small");
+      EXPECT_EQ(parsed.events(1).omitted_value_bytes(), 0u);
+    }
+  }
 }
 
 TEST(WatchMessageTest, SharesALargeBatchAndKeepsItUntilItIsSent) {

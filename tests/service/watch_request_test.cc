@@ -51,6 +51,7 @@ TEST(WatchRequest, UnsetFieldsTakeTheirDefaults) {
   EXPECT_EQ(request->lead_us, 0);
   EXPECT_EQ(request->group, "");
   EXPECT_EQ(request->max_in_flight, 1'000);
+  EXPECT_EQ(request->max_message_bytes, size_t{4} << 20);
 }
 
 TEST(WatchRequest, EveryFieldArrives) {
