@@ -13,13 +13,6 @@
 namespace timecache {
 namespace {
 
-// The address sanitizer sees what malloc gives.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kPooled = false;
-#else
-constexpr bool kPooled = true;
-#endif
-
 constexpr size_t kLineBytes = 64;
 constexpr int kBitsPerWord = 64;
 

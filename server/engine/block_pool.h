@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
@@ -33,6 +34,16 @@ class BlockPool {
   static constexpr size_t kMinBlockBytes = size_t{16} << 10;
   static constexpr size_t kMaxBlockBytes = size_t{1} << 20;
   static constexpr size_t kMaxIdleSlabs = 4;
+
+  // Sanitizers of addresses and of memory know only what malloc gives: with
+  // them all comes from there, and there are no slabs.
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) ||   \
+    defined(ABSL_HAVE_HWADDRESS_SANITIZER) || \
+    defined(ABSL_HAVE_MEMORY_SANITIZER)
+  static constexpr bool kPooled = false;
+#else
+  static constexpr bool kPooled = true;
+#endif
 
   // The one of this process. Never destroyed.
   static BlockPool& Default();

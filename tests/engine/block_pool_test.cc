@@ -7,16 +7,26 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "gtest/gtest.h"
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace timecache {
 namespace {
 
-// Under the address sanitizer all comes from malloc, and there are no slabs.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kPooled = false;
-#else
-constexpr bool kPooled = true;
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
+TEST(BlockPoolTest, TheAddressSanitizerKnowsWhatIsFree) {
+  BlockPool pool;
+  for (size_t bytes = BlockPool::kMinBlockBytes;
+       bytes <= BlockPool::kMaxBlockBytes; bytes *= 2) {
+    void* const block = pool.Allocate(bytes);
+    EXPECT_FALSE(__asan_address_is_poisoned(block));
+    pool.Free(block);
+    EXPECT_TRUE(__asan_address_is_poisoned(block)) << bytes;
+  }
+}
 #endif
 
 TEST(BlockPoolTest, BlocksOfAllSizesAreApartAndAligned) {
@@ -46,7 +56,7 @@ TEST(BlockPoolTest, BlocksOfAllSizesAreApartAndAligned) {
 }
 
 TEST(BlockPoolTest, WhatIsFreeIsUsedAgainAndTheRestGoesBack) {
-  if (!kPooled) GTEST_SKIP() << "there are no slabs";
+  if (!BlockPool::kPooled) GTEST_SKIP() << "there are no slabs";
   BlockPool pool;
   constexpr int kSlabs = 12;
   constexpr size_t kBytes = 64 << 10;
@@ -84,7 +94,7 @@ TEST(BlockPoolTest, WhatIsFreeIsUsedAgainAndTheRestGoesBack) {
 }
 
 TEST(BlockPoolTest, PrepareMakesTheNextSlabReadyOnce) {
-  if (!kPooled) GTEST_SKIP() << "there are no slabs";
+  if (!BlockPool::kPooled) GTEST_SKIP() << "there are no slabs";
   BlockPool pool;
   EXPECT_EQ(pool.slab_bytes(), 0u);
   pool.Prepare();

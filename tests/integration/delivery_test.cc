@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -25,7 +26,7 @@ namespace timecache::test {
 namespace {
 
 // With the address sanitizer everything takes about ten times as long.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
 constexpr int kRounds = 100;
 #else
 constexpr int kRounds = 1'000;
