@@ -159,6 +159,21 @@ void ConsumerGroup::OnAppend(uint64_t first_event,
   WakeOthers();
 }
 
+EventHolder::Holding ConsumerGroup::Backlog() const {
+  absl::MutexLock lock(&mu_);
+  if (closed_) return {};
+  return {ledger_.DroppableBytes(), ledger_.OldestPublishedUs()};
+}
+
+// Called from the reclaimer, which must not call the map's driver: who was
+// woken and stays silent is passed over when something else is due.
+bool ConsumerGroup::DropBacklog(int64_t bytes) {
+  absl::MutexLock lock(&mu_);
+  if (closed_ || !ledger_.Drop(bytes)) return false;
+  WakeOthers();
+  return true;
+}
+
 void ConsumerGroup::Start(uint64_t first_event, int64_t now_us) {
   int64_t due_us;
   {

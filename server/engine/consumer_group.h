@@ -39,8 +39,9 @@ namespace timecache {
 // Thread-safe. Reads no clock and owns no thread: every call says what time it
 // is, and somebody calls Advance. OnAppend is O(1); giving out and settling an
 // event cost O(log of what is unsettled). Memory: what the log shares with it,
-// held to max_backlog_bytes by Advance, but for what members hold and for the
-// newest batch, which stays however large it is; and some 200 B, by estimate,
+// held to max_backlog_bytes by Advance, and to less where the process's memory
+// runs out, but for what members hold and for the newest batch, which stays
+// however large it is; and some 200 B, by estimate,
 // for each event that has been given out, or passed over, and is unsettled.
 class ConsumerGroup final : public ExpiryLog::Follower {
  public:
@@ -73,6 +74,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  EventHolder::Holding Backlog() const override ABSL_LOCKS_EXCLUDED(mu_);
+  bool DropBacklog(int64_t bytes) override ABSL_LOCKS_EXCLUDED(mu_);
   // After Follow: lower numbers are not heeded.
   void Start(uint64_t first_event, int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
   void SetOptions(const GroupOptions& options) ABSL_LOCKS_EXCLUDED(mu_);

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
-#include "server/engine/memory_budget.h"
+#include "server/engine/memory_reclaimer.h"
 #include "server/engine/time_cache_map.h"
 
 namespace timecache {
@@ -70,8 +70,8 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
         absl::StrCat("namespace ", map_->name(), " has its ", kMaxGroups,
                      " consumer groups: delete one"));
   }
-  if (MemoryBudget::Process().level() != MemoryBudget::Level::kRoom)
-    return MemoryBudget::Process().Error();
+  if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
+    return status;
   auto group = std::make_shared<ConsumerGroup>(
       std::string(name), options, &map_->log_,
       [map = map_](int64_t due_us) { map->Announce(due_us); });

@@ -143,7 +143,7 @@ class EventBatch {
   size_t capacity_ = 0;
   size_t payload_bytes_ = 0;
   std::vector<uint32_t> offsets_;
-  MemoryCharge charge_;
+  EventMemoryCharge charge_;
 };
 
 }  // namespace timecache

@@ -13,6 +13,9 @@
 namespace timecache {
 namespace {
 
+// Batches that are looked at for one that only the log refers to.
+constexpr size_t kMaxShared = 64;
+
 uint64_t RandomId() {
   std::random_device random;
   return std::uniform_int_distribution<uint64_t>()(random);
@@ -25,7 +28,14 @@ ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes,
     : id_(RandomId()),
       retention_us_(retention_us),
       retention_bytes_(retention_bytes),
-      next_seq_(first_event) {}
+      next_seq_(first_event) {
+  MemoryReclaimer::Process().Add(this);
+}
+
+ExpiryLog::~ExpiryLog() {
+  MemoryReclaimer::Process().Remove(this);
+  MemoryBudget::Process().AddRetained(-bytes_);
+}
 
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
@@ -39,6 +49,7 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   TIMECACHED_CHECK(retained_.empty() ||
                    retained_.back().batch->death_us() <= batch->death_us());
   bytes_ += batch->bytes();
+  MemoryBudget::Process().AddRetained(batch->bytes());
   const uint64_t first_seq = next_seq_;
   next_seq_ += static_cast<uint64_t>(batch->size());
   for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
@@ -209,6 +220,7 @@ void ExpiryLog::Trim(int64_t now_us) {
 
 void ExpiryLog::DropOldest(Dropped* dropped) {
   bytes_ -= retained_.front().batch->bytes();
+  MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
   dropped->push_back(std::move(retained_.front().batch));
   retained_.pop_front();
 }
@@ -217,25 +229,77 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   // The newest batch stays, however large it is: else nobody could ever read
   // it.
   while (retained_.size() > 1 && bytes_ > retention_bytes_) DropOldest(dropped);
-  // Where memory runs out, events go before what is live.
-  int64_t excess_bytes = MemoryBudget::Process().ExcessBytes();
-  while (retained_.size() > 1 && excess_bytes > 0) {
-    excess_bytes -= retained_.front().batch->bytes();
-    DropOldest(dropped);
-  }
   if (retained_.empty() ||
       retained_.front().appended_us + retention_us_ > now_us) {
     return;
   }
   // Age drops only what every cursor has read.
-  uint64_t needed = next_seq_;
-  for (const Cursor* cursor : cursors_)
-    needed = std::min(needed, cursor->next_seq_);
+  const uint64_t needed = NeededByCursors();
   while (!retained_.empty() &&
          retained_.front().appended_us + retention_us_ <= now_us &&
          retained_.front().first_seq < needed) {
     DropOldest(dropped);
   }
+}
+
+uint64_t ExpiryLog::NeededByCursors() const {
+  uint64_t needed = next_seq_;
+  for (const Cursor* cursor : cursors_)
+    needed = std::min(needed, cursor->next_seq_);
+  return needed;
+}
+
+// Whether dropping some of the oldest frees memory: not while groups or
+// messages refer to them.
+bool ExpiryLog::CanDrop(Kind kind) const {
+  if (retained_.empty()) return false;
+  if (kind == Kind::kNewest) {
+    return retained_.size() == 1 && retained_.front().batch.use_count() == 1 &&
+           retained_.front().first_seq < NeededByCursors();
+  }
+  const size_t most = std::min(retained_.size() - 1, kMaxShared);
+  return std::any_of(
+      retained_.begin(), retained_.begin() + static_cast<ptrdiff_t>(most),
+      [](const Retained& r) { return r.batch.use_count() == 1; });
+}
+
+ExpiryLog::Follower* ExpiryLog::LargestFollower() const {
+  const auto largest = std::max_element(
+      followers_.begin(), followers_.end(), [](Follower* a, Follower* b) {
+        return a->Backlog().bytes < b->Backlog().bytes;
+      });
+  return largest == followers_.end() ? nullptr : *largest;
+}
+
+EventHolder::Holding ExpiryLog::Held(Kind kind) const {
+  absl::MutexLock lock(&mu_);
+  if (kind == Kind::kBacklog) {
+    const Follower* const follower = LargestFollower();
+    return follower == nullptr ? Holding() : follower->Backlog();
+  }
+  if (!CanDrop(kind)) return {};
+  const int64_t kept_bytes =
+      kind == Kind::kRetained ? retained_.back().batch->bytes() : 0;
+  return {bytes_ - kept_bytes, retained_.front().appended_us};
+}
+
+bool ExpiryLog::Drop(Kind kind, int64_t bytes) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  if (kind != Kind::kBacklog) return DropRetained(kind, bytes, &dropped);
+  Follower* const follower = LargestFollower();
+  return follower != nullptr && follower->DropBacklog(bytes);
+}
+
+bool ExpiryLog::DropRetained(Kind kind, int64_t bytes, Dropped* dropped) {
+  const size_t keep = kind == Kind::kNewest ? 0 : 1;
+  while (bytes > 0 && retained_.size() > keep && CanDrop(kind)) {
+    const Retained& oldest = retained_.front();
+    if (oldest.batch.use_count() == 1) bytes -= oldest.batch->bytes();
+    reclaimed_ += static_cast<uint64_t>(oldest.batch->size());
+    DropOldest(dropped);
+  }
+  return !dropped->empty();
 }
 
 int64_t ExpiryLog::NextTrimUs(int64_t now_us) const {
@@ -285,6 +349,7 @@ ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
   if (unread != retained_.end()) {
     statistics.oldest_unread_us = unread->batch->death_us();
   }
+  statistics.reclaimed = reclaimed_;
   if (!retained_.empty()) {
     statistics.events = next_seq_ - retained_.front().first_seq;
     statistics.oldest_us = retained_.front().appended_us;

@@ -17,11 +17,13 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
 #include "server/engine/event_batch.h"
+#include "server/engine/memory_reclaimer.h"
 
 namespace timecache {
 
 // Thread-safe. Append and Read are O(1) a batch; Append wakes waiting cursors.
-class ExpiryLog {
+// Retention ends early where memory runs short, see MemoryReclaimer.
+class ExpiryLog final : public EventHolder {
  public:
   // A place in a log, good for as long as the log lives: behind all events with
   // a lower number, and all deaths at or before `watermark_us`.
@@ -88,11 +90,16 @@ class ExpiryLog {
     // and not call the log.
     virtual void OnAppend(uint64_t first_event,
                           const std::shared_ptr<const EventBatch>& batch) = 0;
+    // What it keeps, and to drop the oldest of it: as EventHolder, under the
+    // log's lock.
+    virtual EventHolder::Holding Backlog() const { return {}; }
+    virtual bool DropBacklog(int64_t /*bytes*/) { return false; }
   };
 
   // `first_event` is the number of the first event, at least 1.
   ExpiryLog(int64_t retention_us, int64_t retention_bytes,
             uint64_t first_event = 1);
+  ~ExpiryLog() override;
 
   uint64_t id() const { return id_; }
 
@@ -151,6 +158,11 @@ class ExpiryLog {
   int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
   static constexpr int64_t kTrimRetryUs = 1'000'000;
 
+  // For MemoryReclaimer. A cursor that has not read what is dropped finds it in
+  // its next Read's `lost`.
+  Holding Held(Kind kind) const override ABSL_LOCKS_EXCLUDED(mu_);
+  bool Drop(Kind kind, int64_t bytes) override ABSL_LOCKS_EXCLUDED(mu_);
+
   // Wakes all cursors; each reads to the end and then finds `closed`.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -176,6 +188,8 @@ class ExpiryLog {
     uint64_t pending = 0;
     uint64_t max_pending = 0;
     int64_t oldest_unread_us = kNeverUs;
+    // Dropped before their time, for their memory.
+    uint64_t reclaimed = 0;
   };
   // O(cursors).
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -196,6 +210,11 @@ class ExpiryLog {
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t NeededByCursors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Follower* LargestFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AwaitMore(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
@@ -217,6 +236,7 @@ class ExpiryLog {
   uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t left_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t owed_to_ended_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t reclaimed_ ABSL_GUARDED_BY(mu_) = 0;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);

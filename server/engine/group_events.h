@@ -128,7 +128,7 @@ class GroupEvents {
   size_t behind_ = 0;
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;
-  MemoryCharge charge_;
+  EventMemoryCharge charge_;
 };
 
 }  // namespace timecache

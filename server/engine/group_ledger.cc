@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
-#include "server/engine/memory_budget.h"
 #include "server/engine/range_check.h"
 
 namespace timecache {
@@ -286,13 +285,16 @@ void GroupLedger::Lose(uint64_t events) {
   untold_lost_ += events;
 }
 
-void GroupLedger::Trim() {
-  // Where memory runs out, what nobody holds goes, too.
-  const int64_t limit =
-      std::min(options_.max_backlog_bytes,
-               packs_.bytes() - MemoryBudget::Process().ExcessBytes());
+bool GroupLedger::Drop(int64_t bytes) {
+  const int64_t before = packs_.bytes();
+  TrimTo(std::max<int64_t>(before - bytes, 0));
+  return packs_.bytes() < before;
+}
+
+void GroupLedger::TrimTo(int64_t limit_bytes) {
   GroupPack* pack = packs_.Oldest();
-  for (; packs_.bytes() > limit && pack != nullptr; pack = packs_.After(pack)) {
+  for (; packs_.bytes() > limit_bytes && pack != nullptr;
+       pack = packs_.After(pack)) {
     // With less than half of its events, it is worth a copy: each time it gets
     // smaller by half.
     if (pack->fresh() == 0 && 2 * pack->unsettled <= pack->batch->size()) {
@@ -300,7 +302,8 @@ void GroupLedger::Trim() {
     }
   }
   pack = packs_.Oldest();
-  while (packs_.bytes() > limit && pack != nullptr && !packs_.IsNewest(pack)) {
+  while (packs_.bytes() > limit_bytes && pack != nullptr &&
+         !packs_.IsNewest(pack)) {
     GroupPack* const after = packs_.After(pack);
     DropUnheld(pack);
     pack = after;

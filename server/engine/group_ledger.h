@@ -60,8 +60,14 @@ class GroupLedger {
   // there is more of it.
   bool PassTime(int64_t now_us);
   int64_t DueUs() const;
-  // Drops what is beyond max_backlog_bytes, or the process's memory.
-  void Trim();
+  // Drops what is beyond max_backlog_bytes.
+  void Trim() { TrimTo(options_.max_backlog_bytes); }
+  // What Drop may free, at most, and when the oldest of it was published.
+  int64_t DroppableBytes() const { return packs_.DroppableBytes(); }
+  int64_t OldestPublishedUs() const { return packs_.OldestPublishedUs(); }
+  // Drops the oldest events that no member holds, until `bytes` less are kept.
+  // Returns whether less is kept.
+  bool Drop(int64_t bytes);
 
   // --- Giving out.
 
@@ -106,6 +112,7 @@ class GroupLedger {
   void MakeReady(Event* event);
   void Remove(Event* event);
   void Lose(uint64_t events);
+  void TrimTo(int64_t limit_bytes);
   void Shrink(GroupPack* pack);
   void DropUnheld(GroupPack* pack);
 

@@ -50,6 +50,15 @@ void GroupPacks::EraseIfDone(GroupPack* pack) {
   packs_.erase(pack->first);
 }
 
+int64_t GroupPacks::DroppableBytes() const {
+  return packs_.empty() ? 0 : bytes_ - packs_.rbegin()->second.batch->bytes();
+}
+
+int64_t GroupPacks::OldestPublishedUs() const {
+  return packs_.empty() ? kNeverUs
+                        : packs_.begin()->second.batch->death().published_us;
+}
+
 GroupPack* GroupPacks::Oldest() {
   return packs_.empty() ? nullptr : &packs_.begin()->second;
 }

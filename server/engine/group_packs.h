@@ -54,6 +54,10 @@ class GroupPacks {
 
   // Memory of all batches, each counted once.
   int64_t bytes() const { return bytes_; }
+  // But for the newest, which always stays.
+  int64_t DroppableBytes() const;
+  // When the oldest was published; kNeverUs if there is none.
+  int64_t OldestPublishedUs() const;
 
   // For dropping what is too much, from the oldest on: null past the last.
   GroupPack* Oldest();

@@ -26,6 +26,7 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   const ExpiryLog::Statistics log = log_.GetStatistics();
   statistics.events_retained = log.events;
   statistics.events_retained_bytes = log.bytes;
+  statistics.events_reclaimed = log.reclaimed;
   statistics.oldest_retained_us = log.oldest_us;
   statistics.watch_owed = log.owed;
   statistics.watch_delivered = log.delivered;

@@ -15,11 +15,25 @@ namespace timecache {
 // events, wherever these are still referred to (the log, groups, messages in
 // flight), and of what groups know of unsettled events. Counted as it is taken
 // and given back, in large pieces; so the sum may pass the limit by what is
-// being taken as it is reached: a segment, a batch, a request's values.
+// being taken as it is reached: a segment, a batch, a request's values. What
+// the heap or the block pool keeps after it was given back is not counted.
+//
+// Well below the limit retained events begin to give way, see MemoryReclaimer.
 //
 // Thread-safe, without a lock: Add is an atomic addition, level a load.
 class MemoryBudget {
  public:
+  // In sixteenths of the limit: beyond kRetainedHigh retained events are
+  // dropped until kRetainedLow is reached; at kBacklogHigh, the limit, and with
+  // nothing retained left to drop, backlogs of consumer groups until
+  // kBacklogLow. The gap between each pair keeps a server that works at its
+  // mark from dropping a batch with each put.
+  static constexpr int64_t kSixteenths = 16;
+  static constexpr int64_t kRetainedHigh = 12;
+  static constexpr int64_t kRetainedLow = 11;
+  static constexpr int64_t kBacklogHigh = 16;
+  static constexpr int64_t kBacklogLow = 15;
+
   // Beyond the limit lies a reserve of this share of it, for what must go on
   // there: entries that are overwritten and renewed, and the events of those
   // that die, which take about as much as they did.
@@ -30,8 +44,19 @@ class MemoryBudget {
     // At the limit: what grows is refused.
     kFull,
     // The reserve is used up, too: nothing is written any more that takes
-    // memory, and events are dropped, the oldest first.
+    // memory.
     kExhausted,
+  };
+
+  // What holds the memory. Read one after the other while it changes: the sum
+  // may differ from used_bytes() by what changes meanwhile.
+  struct Shares {
+    // Live entries, those whose sweep is to come, and what finds them.
+    int64_t entries_bytes = 0;
+    // Events in logs, also those that a group or a message refers to, too.
+    int64_t retained_bytes = 0;
+    // Events that only groups' backlogs and messages in flight refer to.
+    int64_t backlog_bytes = 0;
   };
 
   // The one of this process; never destroyed.
@@ -50,7 +75,20 @@ class MemoryBudget {
 
   // Less, if negative.
   void Add(int64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
+  // The same, for events.
+  void AddEvents(int64_t bytes) {
+    events_.fetch_add(bytes, std::memory_order_relaxed);
+    Add(bytes);
+  }
+  // A log retains so much more of what AddEvents counts, or less.
+  void AddRetained(int64_t bytes) {
+    retained_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   int64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
+  int64_t retained_bytes() const {
+    return retained_.load(std::memory_order_relaxed);
+  }
+  Shares shares() const;
 
   Level level() const {
     const int64_t used = used_bytes();
@@ -59,10 +97,10 @@ class MemoryBudget {
                ? Level::kFull
                : Level::kExhausted;
   }
-  // How much is to be dropped: what is held beyond the reserve, or 0.
-  int64_t ExcessBytes() const;
+  // What is held beyond so many sixteenths of the limit, or 0.
+  int64_t BytesBeyond(int64_t sixteenths) const;
 
-  // RESOURCE_EXHAUSTED (MAX_MEMORY) with the numbers.
+  // RESOURCE_EXHAUSTED (MAX_MEMORY) with the numbers, and what to do.
   absl::Status Error() const;
 
  private:
@@ -71,33 +109,41 @@ class MemoryBudget {
   static MemoryBudget process_;
 
   std::atomic<int64_t> used_{0};
+  // Of used_: events; of these: those in logs.
+  std::atomic<int64_t> events_{0};
+  std::atomic<int64_t> retained_{0};
   std::atomic<int64_t> limit_{kNone};
   // The limit and the reserve.
   std::atomic<int64_t> exhausted_{kNone};
 };
 
-// A part of the process's account that somebody holds, as large as it was set
+// A part of the process's account that its owner holds, as large as it was set
 // last. Not thread-safe.
-class MemoryCharge {
+template <void (MemoryBudget::*Count)(int64_t)>
+class BasicMemoryCharge {
  public:
-  explicit MemoryCharge(int64_t bytes = 0) { Set(bytes); }
-  MemoryCharge(MemoryCharge&& other) noexcept
+  explicit BasicMemoryCharge(int64_t bytes = 0) { Set(bytes); }
+  BasicMemoryCharge(BasicMemoryCharge&& other) noexcept
       : bytes_(std::exchange(other.bytes_, 0)) {}
-  MemoryCharge& operator=(MemoryCharge&& other) noexcept {
+  BasicMemoryCharge& operator=(BasicMemoryCharge&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~MemoryCharge() { Set(0); }
+  ~BasicMemoryCharge() { Set(0); }
 
   void Set(int64_t bytes) {
     if (bytes == bytes_) return;
-    MemoryBudget::Process().Add(bytes - bytes_);
+    (MemoryBudget::Process().*Count)(bytes - bytes_);
     bytes_ = bytes;
   }
 
  private:
   int64_t bytes_ = 0;
 };
+
+using MemoryCharge = BasicMemoryCharge<&MemoryBudget::Add>;
+// For events, in batches or by themselves.
+using EventMemoryCharge = BasicMemoryCharge<&MemoryBudget::AddEvents>;
 
 }  // namespace timecache
 

@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "server/engine/block_pool.h"
+#include "server/engine/memory_reclaimer.h"
 
 namespace timecache {
 
@@ -87,7 +88,8 @@ void Reaper::Run() {
       flushed_.SignalAll();
     } else if (clock_->NowUs() >= give_back_us_) {
       mu_.Unlock();
-      const bool more = BlockPool::Default().GiveBack();
+      const bool more =
+          MemoryReclaimer::Process().Step() | BlockPool::Default().GiveBack();
       mu_.Lock();
       give_back_us_ =
           clock_->NowUs() + (more ? kGiveBackPeriodUs : kIdleMemoryPeriodUs);

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/engine/memory_budget.h"
+#include "server/engine/memory_reclaimer.h"
 
 namespace timecache {
 
@@ -57,8 +57,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const MapOptions& options) {
   if (absl::Status status = ValidateNamespace(name, options); !status.ok())
     return status;
-  if (MemoryBudget::Process().level() != MemoryBudget::Level::kRoom)
-    return MemoryBudget::Process().Error();
+  if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
+    return status;
   Usage* const server_usage = has_account_ ? &usage_ : nullptr;
   auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
                                             server_usage, clock_->NowUs(),

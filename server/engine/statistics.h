@@ -100,6 +100,8 @@ struct MapStatistics {
   uint64_t rotated = 0;
   uint64_t events_retained = 0;
   int64_t events_retained_bytes = 0;
+  // Events that were dropped before their retention was over, for the memory.
+  uint64_t events_reclaimed = 0;
   // When the oldest of these was published; kNeverUs if there is none.
   int64_t oldest_retained_us = kNeverUs;
   int64_t watchers = 0;

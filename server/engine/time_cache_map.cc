@@ -11,7 +11,7 @@
 #include "server/engine/check.h"
 #include "server/engine/error.h"
 #include "server/engine/items_by_shard.h"
-#include "server/engine/memory_budget.h"
+#include "server/engine/memory_reclaimer.h"
 
 namespace timecache {
 namespace {
@@ -99,7 +99,14 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
     const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
-    // Deaths give memory back only as they are swept: nobody waits for that.
+    if (outcome.hit == LimitHit::kMaxMemory) {
+      // Deaths give memory back only as they are swept, for which a put does
+      // not wait; events that can be dropped do so at once.
+      result->status = MemoryReclaimer::Process().MakeRoom();
+      if (result->status.ok()) continue;
+      CountRefused(outcome.hit);
+      return;
+    }
     if (outcome.hit == LimitHit::kShardFull ||
         outcome.hit == LimitHit::kMaxMemory || !MakeRoom(now_us, bytes)) {
       result->status = LimitError(outcome.hit);
@@ -210,7 +217,7 @@ absl::Status TimeCacheMap::RateError(int64_t now_us) const {
 
 // Counts it, too.
 absl::Status TimeCacheMap::LimitError(LimitHit hit) {
-  refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
+  CountRefused(hit);
   const auto error = [hit](absl::string_view message) {
     return ErrorWithReason(absl::StatusCode::kResourceExhausted,
                            LimitReason(hit), message);
@@ -232,7 +239,6 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
           "the server has no room for this under its limits.max_bytes of ",
           usage_.server()->max_bytes()));
     case LimitHit::kMaxMemory:
-      return MemoryBudget::Process().Error();
     case LimitHit::kShardFull:
     case LimitHit::kNone:
       break;
@@ -447,7 +453,8 @@ bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
   const bool unswept = sweeper_.Step(now_us, max_records);
   log_.Trim(now_us);
   const bool more = groups_.Advance(now_us);
-  return unswept || more;
+  const bool reclaiming = MemoryReclaimer::Process().Step();
+  return unswept || more || reclaiming;
 }
 
 void TimeCacheMap::RefreshWatermark(int64_t now_us, int64_t max_age_us) {

@@ -156,7 +156,8 @@ class TimeCacheMap {
   void Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Walks up to `max_records` dead records, publishes what is complete and
-  // moves the watermark; then lets the consumer groups' time-outs happen.
+  // moves the watermark; then lets the consumer groups' time-outs happen, and
+  // events of any map give way where memory runs short (MemoryReclaimer::Step).
   // Returns whether there is more to do. O(max_records).
   bool Sweep(int64_t now_us, int max_records) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
@@ -220,6 +221,9 @@ class TimeCacheMap {
   bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
   void Announce(int64_t due_us);
+  void CountRefused(LimitHit hit) {
+    refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
+  }
   // As ExpiryLog::Follow, of what dies after `now_us`.
   uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
                   int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);

@@ -36,6 +36,7 @@ void Merge(const MapStatistics& from, MapStatistics* to) {
   to->rotated += from.rotated;
   to->events_retained += from.events_retained;
   to->events_retained_bytes += from.events_retained_bytes;
+  to->events_reclaimed += from.events_reclaimed;
   to->oldest_retained_us =
       std::min(to->oldest_retained_us, from.oldest_retained_us);
   to->watchers += from.watchers;
@@ -148,6 +149,10 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
     {{"timecache_log_bytes", "Memory of these events."},
      kGauge,
      Number<&MapStatistics::events_retained_bytes>},
+    {{"timecache_log_reclaimed_total",
+      "Of these: dropped before their time, for the server's memory."},
+     kCounter,
+     Number<&MapStatistics::events_reclaimed>},
     {{"timecache_log_oldest_seconds",
       "Age of the oldest of these events; 0 without any."},
      kGauge,

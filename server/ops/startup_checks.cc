@@ -59,8 +59,8 @@ void CheckMemory(const Machine& machine, const v1::ServerConfig& config,
         {"event_retention_high",
          absl::StrCat("the namespaces' event_retention_bytes add up to ",
                       retained, ", more than the memory there is, ", budget,
-                      " bytes: events may take the place of entries; lower "
-                      "event_retention_bytes")});
+                      " bytes: events give way to entries before that, and are "
+                      "retained for less; lower event_retention_bytes")});
   }
 }
 

@@ -33,6 +33,20 @@ void AddMemoryMetrics(Metrics* metrics) {
        "flight."},
       {},
       [] { return static_cast<double>(MemoryBudget::Process().used_bytes()); });
+  const auto add_share = [metrics](const char* holder,
+                                   int64_t MemoryBudget::Shares::*share) {
+    metrics->AddGauge(
+        {"timecache_memory_share_bytes",
+         "What holds the used memory: entries, events that are "
+         "retained, and those that only backlogs of groups and "
+         "messages in flight hold."},
+        {{"holder", holder}}, [share] {
+          return static_cast<double>(MemoryBudget::Process().shares().*share);
+        });
+  };
+  add_share("entries", &MemoryBudget::Shares::entries_bytes);
+  add_share("retained", &MemoryBudget::Shares::retained_bytes);
+  add_share("backlog", &MemoryBudget::Shares::backlog_bytes);
 }
 
 void AddLogMetrics(Metrics* metrics) {

@@ -285,6 +285,7 @@ void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
   statistics->set_events_retained(from.events_retained);
   statistics->set_events_retained_bytes(
       static_cast<uint64_t>(from.events_retained_bytes));
+  statistics->set_events_reclaimed(from.events_reclaimed);
   statistics->set_watchers(static_cast<uint64_t>(from.watchers));
   SetTime(from.watermark_us, statistics->mutable_watermark());
   SetDuration(from.lateness.QuantileUs(0.5),

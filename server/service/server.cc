@@ -191,6 +191,11 @@ void Server::Describe(v1::GetServerResponse* server) const {
   const MemoryBudget& memory = MemoryBudget::Process();
   set(memory.used_bytes(), memory.limit_bytes(),
       server->mutable_memory_bytes());
+  const MemoryBudget::Shares shares = memory.shares();
+  const auto to = server->mutable_memory_shares();
+  to->set_entries_bytes(static_cast<uint64_t>(shares.entries_bytes));
+  to->set_retained_bytes(static_cast<uint64_t>(shares.retained_bytes));
+  to->set_backlog_bytes(static_cast<uint64_t>(shares.backlog_bytes));
   set(acceptor_.open(), acceptor_.max(), server->mutable_connections());
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/block_pool.h"
 #include "server/engine/error.h"
@@ -62,14 +63,17 @@ TEST_F(MemoryBudgetTest, LevelsFollowTheSum) {
   EXPECT_EQ(budget.level(), Level::kRoom);
   budget.Add(1);
   EXPECT_EQ(budget.level(), Level::kFull);
-  EXPECT_EQ(budget.ExcessBytes(), 0);
+  EXPECT_EQ(budget.BytesBeyond(MemoryBudget::kBacklogHigh), 0);
   budget.Add(1'000'001 / MemoryBudget::kReserveShare);
   EXPECT_EQ(budget.level(), Level::kExhausted);
-  budget.Add(7);
-  EXPECT_EQ(budget.ExcessBytes(), 7);
+  budget.Add(-budget.used_bytes() + 1'000'001 + 7);
+  EXPECT_EQ(budget.BytesBeyond(MemoryBudget::kBacklogHigh), 7);
+  // A sixteenth is 62,500.
+  EXPECT_EQ(budget.BytesBeyond(MemoryBudget::kBacklogLow), 7 + 62'500);
+  EXPECT_EQ(budget.BytesBeyond(MemoryBudget::kRetainedLow), 7 + 5 * 62'500);
   budget.SetLimit(0);
   EXPECT_EQ(budget.level(), Level::kRoom);
-  EXPECT_EQ(budget.ExcessBytes(), 0);
+  EXPECT_EQ(budget.BytesBeyond(MemoryBudget::kRetainedLow), 0);
   budget.SetLimit(INT64_MAX - 1);
   EXPECT_EQ(budget.level(), Level::kRoom);
 }
@@ -120,6 +124,8 @@ TEST_F(MemoryBudgetTest, AtTheLimitWhatGrowsIsRefusedAndAllElseGoesOn) {
   EXPECT_EQ(MetadataOf(error).at("max_memory_bytes"),
             absl::StrCat(Memory().limit_bytes()));
   EXPECT_EQ(MetadataOf(error).count("used_bytes"), 1u);
+  EXPECT_THAT(std::string(error.message()),
+              testing::HasSubstr("come again when entries have died"));
   // Reads, smaller overwrites, renewals, removals.
   EXPECT_TRUE(harness.Contains("k0"));
   EXPECT_TRUE(harness.Put("k0", "short").status.ok());

@@ -203,6 +203,11 @@ TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
       StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
       "limits.max_memory_bytes of");
   EXPECT_EQ(server.Get("key").entry().value(), "value");
+  const auto info =
+      Must(Call(server.namespaces(), &v1::NamespaceService::Stub::GetServer,
+                v1::GetServerRequest()));
+  EXPECT_EQ(info.memory_bytes().max(), info.memory_bytes().used());
+  EXPECT_GT(info.memory_shares().entries_bytes(), 0u);
   memory.SetLimit(0);
   server.Put("more", "value");
 }

@@ -53,7 +53,8 @@ class DeliveryGroup {
 
   // The group says how many it has lost since it began: those are its oldest
   // that no member holds, and its memory was too small for all.
-  void CheckLost(const GroupStatistics& statistics);
+  // Or the process's, if `squeezed`.
+  void CheckLost(const GroupStatistics& statistics, bool squeezed = false);
   // After the group has trimmed: it keeps to its limit, but for what members
   // hold and for its newest batch.
   void CheckMemory(const GroupStatistics& statistics) const;

@@ -262,6 +262,11 @@ void GroupPlayer::AfterSweep(int64_t now_us) {
   reference_->Reprieve(now_us);
 }
 
+void GroupPlayer::AfterSqueeze(int64_t now_us) {
+  reference_->Advance(now_us);
+  reference_->CheckLost(group_->GetStatistics(), /*squeezed=*/true);
+}
+
 void GroupPlayer::Drain(const std::function<int64_t(int64_t)>& pass,
                         int64_t now_us) {
   if (members_.empty()) Join();

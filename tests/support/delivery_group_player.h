@@ -51,6 +51,8 @@ class GroupPlayer {
   void Step(int64_t now_us);
   // The map was swept.
   void AfterSweep(int64_t now_us);
+  // The process ran out of memory, and the log has told how much it dropped.
+  void AfterSqueeze(int64_t now_us);
   // Takes and settles until nothing is left; `pass` lets time go on to the
   // given moment and sweeps.
   void Drain(const std::function<int64_t(int64_t)>& pass, int64_t now_us);

@@ -109,6 +109,21 @@ void RetainedReference::Trim(int64_t now_us, uint64_t needed) {
   }
 }
 
+void RetainedReference::Reclaim(uint64_t events, uint64_t needed) {
+  while (events > 0) {
+    ASSERT_LT(oldest_batch_, batches_.size()) << "reclaimed more than there is";
+    const bool newest = oldest_batch_ + 1 == batches_.size();
+    const uint64_t first = batches_[oldest_batch_].first;
+    const uint64_t size =
+        (newest ? end_ : batches_[oldest_batch_ + 1].first) - first;
+    ASSERT_LE(size, events) << "reclaimed a part of a batch";
+    ASSERT_TRUE(!newest || first < needed)
+        << "reclaimed the newest batch, which is still to be read";
+    events -= size;
+    DropOldest();
+  }
+}
+
 size_t RetainedReference::BatchOf(uint64_t number) const {
   const auto behind = std::partition_point(
       batches_.begin(), batches_.end(),

@@ -82,6 +82,9 @@ class RetainedReference {
   void Append(const EventBatch& batch);
   // The log trims: no cursor that is connected needs what is below `needed`.
   void Trim(int64_t now_us, uint64_t needed);
+  // The log dropped that many events for their memory: whole batches, the
+  // oldest, and the newest only if no cursor that is connected needs it.
+  void Reclaim(uint64_t events, uint64_t needed);
   void SetRetention(int64_t retention_us, int64_t retention_bytes) {
     retention_us_ = retention_us;
     retention_bytes_ = retention_bytes;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "server/engine/memory_reclaimer.h"
 #include "tests/support/map_harness.h"
 
 namespace timecache {
@@ -170,6 +171,8 @@ void DeliveryWorld::StepDriver() {
 }
 
 uint64_t DeliveryWorld::NeededByCursors() const {
+  } else if (options_.squeezes) {
+    Squeeze();
   uint64_t needed = log_.end();
   for (const auto& watcher : watchers_) {
     if (watcher->connected()) needed = std::min(needed, watcher->position());
@@ -237,6 +240,33 @@ void DeliveryWorld::StepWatcher() {
   AdvanceModel();
   DeliveryWatcher& watcher = *watchers_[dice_.Index(watchers_.size())];
   const int64_t kind = dice_.Draw(0, 99);
+// Some of what is retained must give way; and, where the limit itself is
+// reached, some of what groups have not settled.
+void DeliveryWorld::Squeeze() {
+  ASSERT_NO_FATAL_FAILURE(Sweep(kMaxSweepRecords));
+  MemoryBudget& memory = MemoryBudget::Process();
+  const int64_t used = memory.used_bytes();
+  const uint64_t before = log_.oldest();
+  if (dice_.Chance(700)) {
+    // Past the mark, and below the limit.
+    memory.SetLimit(used * MemoryBudget::kSixteenths /
+                    dice_.Draw(MemoryBudget::kRetainedHigh + 1,
+                               MemoryBudget::kSixteenths - 1));
+    while (MemoryReclaimer::Process().Step()) {
+    }
+  } else {
+    memory.SetLimit(used - dice_.Draw(0, used / MemoryBudget::kSixteenths));
+    (void)MemoryReclaimer::Process().MakeRoom();
+  }
+  memory.SetLimit(0);
+  const uint64_t reclaimed =
+      map_.GetStatistics(now_us_).events_reclaimed - reclaimed_;
+  reclaimed_ += reclaimed;
+  ASSERT_LE(reclaimed, log_.end() - before);
+  log_.Reclaim(reclaimed, NeededByCursors());
+  for (const auto& group : groups_) group->AfterSqueeze(now_us_);
+}
+
   if (!watcher.connected()) {
     if (kind < 60) return;
     if (watcher.has_place() && kind < 95) {
@@ -348,9 +378,10 @@ void DeliveryWorld::End() {
 }
 
 std::string DeliveryWorld::Story() const {
-  std::string story = absl::StrCat(
-      events_.end() - kFirstEvent, " events, ", resumes_, " resumes, ",
-      delivered_, " delivered and ", lost_, " lost to watchers");
+  std::string story =
+      absl::StrCat(events_.end() - kFirstEvent, " events, ", resumes_,
+                   " resumes, ", delivered_, " delivered and ", lost_,
+                   " lost to watchers, ", reclaimed_, " reclaimed");
   for (const auto& group : groups_) {
     absl::StrAppend(&story, "; ", group->name(), ": ", group->Story());
   }

@@ -31,6 +31,8 @@ struct DeliveryWorldOptions {
   int groups = 0;
   GroupPlayerOptions group;
   bool retention_changes = false;
+  // Memory runs short now and then.
+  bool squeezes = false;
   // A watcher that always reads tells the reference what the log appended. If
   // not, nobody may be there to be told of a death.
   bool recorded = true;
@@ -80,6 +82,7 @@ class DeliveryWorld {
   void Record();
   void Rotate();
   void UpdateRetention();
+  void Squeeze();
   int64_t PassTo(int64_t time_us);
   absl::Status PutDeadLetter(absl::string_view to_map, const std::string& key,
                              const std::string& value);
@@ -106,6 +109,7 @@ class DeliveryWorld {
   Result result_;
 
   uint64_t resumes_ = 0;
+  uint64_t reclaimed_ = 0;
   uint64_t delivered_ = 0;
   uint64_t lost_ = 0;
 };

@@ -41,6 +41,8 @@ std::vector<DeliveryWorldOptions> WatchersWorlds() {
   worlds.push_back(WithLargeValues(World("WatchersThatAreTooSlow", 7, 4)));
   worlds.push_back(WithLargeValues(World("RetentionChanges", 7, 4)));
   worlds.back().retention_changes = true;
+  worlds.push_back(WithLargeValues(World("MemoryRunsShort", 7, 4)));
+  worlds.back().squeezes = true;
   worlds.push_back(World("NothingIsRetained", 7, 4));
   worlds.back().map.retention_us = 0;
   worlds.back().watchers = 2;
@@ -80,6 +82,10 @@ std::vector<DeliveryWorldOptions> GroupsWorlds() {
   worlds.back().map.dead_letter_map = "dead";
   worlds.back().group.dead_letters = true;
   worlds.back().group.refuse_per_mille = 700;
+  worlds.push_back(
+      WithGroups(WithLargeValues(World("MemoryRunsShortOfGroups", 7, 4)), 2));
+  worlds.back().squeezes = true;
+  worlds.back().group.max_members = 2;
   worlds.push_back(WithGroups(World("GroupAndEvictions", 7, 4), 1));
   worlds.back().map.max_entries = 30;
   worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;

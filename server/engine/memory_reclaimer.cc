@@ -1,0 +1,110 @@
+#include "server/engine/memory_reclaimer.h"
+
+#include <algorithm>
+
+namespace timecache {
+namespace {
+
+using Kind = EventHolder::Kind;
+
+MemoryBudget& Memory() { return MemoryBudget::Process(); }
+
+}  // namespace
+
+MemoryReclaimer& MemoryReclaimer::Process() {
+  static MemoryReclaimer* const reclaimer = new MemoryReclaimer();
+  return *reclaimer;
+}
+
+void MemoryReclaimer::Add(EventHolder* holder) {
+  absl::MutexLock lock(&mu_);
+  holders_.insert(holder);
+}
+
+void MemoryReclaimer::Remove(EventHolder* holder) {
+  absl::MutexLock lock(&mu_);
+  holders_.erase(holder);
+}
+
+bool MemoryReclaimer::StepNow() {
+  absl::MutexLock lock(&mu_);
+  if (Memory().BytesBeyond(MemoryBudget::kRetainedLow) == 0) {
+    reclaiming_ = false;
+    return false;
+  }
+  // Live entries may hold more than the mark for good.
+  const bool full = Memory().level() != MemoryBudget::Level::kRoom;
+  if (!full && Memory().retained_bytes() < stuck_bytes_ + kTurnBytes) {
+    stuck_bytes_ = std::min(stuck_bytes_, Memory().retained_bytes());
+    return false;
+  }
+  const bool dropped = StepLocked();
+  stuck_bytes_ = dropped ? -kTurnBytes : Memory().retained_bytes();
+  reclaiming_ = dropped && Memory().BytesBeyond(MemoryBudget::kRetainedLow) > 0;
+  return reclaiming_;
+}
+
+absl::Status MemoryReclaimer::MakeRoom() {
+  absl::MutexLock lock(&mu_);
+  while (Memory().level() != MemoryBudget::Level::kRoom) {
+    if (!StepLocked()) return Memory().Error();
+    // The rest is Step's.
+    reclaiming_ = true;
+  }
+  return absl::OkStatus();
+}
+
+// Returns whether anything was dropped.
+bool MemoryReclaimer::StepLocked() {
+  if (Reclaim(Kind::kRetained, MemoryBudget::kRetainedLow)) return true;
+  if (Memory().level() == MemoryBudget::Level::kRoom) return false;
+  return Reclaim(Kind::kNewest, MemoryBudget::kRetainedLow) ||
+         Reclaim(Kind::kBacklog, MemoryBudget::kBacklogLow);
+}
+
+bool MemoryReclaimer::Reclaim(Kind kind, int64_t low_mark) {
+  std::vector<Candidate> candidates;
+  for (EventHolder* const holder : holders_) {
+    const EventHolder::Holding holding = holder->Held(kind);
+    if (holding.bytes > 0) candidates.push_back({holder, holding});
+  }
+  bool dropped = false;
+  // Freed by this step, or by whoever else gives memory back meanwhile.
+  int64_t left = std::min(kStepBytes, Memory().BytesBeyond(low_mark));
+  while (left > 0) {
+    Candidate* const next = Next(&candidates);
+    if (next == nullptr) break;
+    const int64_t turn = std::min(left, kTurnBytes);
+    if (!next->holder->Drop(kind, turn)) {
+      next->holding.bytes = 0;
+      continue;
+    }
+    dropped = true;
+    left = std::min(left - turn, Memory().BytesBeyond(low_mark));
+    next->holding = next->holder->Held(kind);
+  }
+  return dropped;
+}
+
+// Of those that hold no less than the average, the one with the oldest event;
+// null if nobody holds anything.
+MemoryReclaimer::Candidate* MemoryReclaimer::Next(
+    std::vector<Candidate>* candidates) {
+  std::erase_if(*candidates, [](const Candidate& candidate) {
+    return candidate.holding.bytes == 0;
+  });
+  int64_t sum = 0;
+  for (const Candidate& candidate : *candidates) sum += candidate.holding.bytes;
+  const auto count = static_cast<int64_t>(candidates->size());
+  Candidate* next = nullptr;
+  for (Candidate& candidate : *candidates) {
+    if (candidate.holding.bytes < sum / count) continue;
+    if (next == nullptr ||
+        candidate.holding.oldest_us < next->holding.oldest_us) {
+      next = &candidate;
+    }
+  }
+  return next;
+}
+
+}  // namespace timecache

@@ -1,0 +1,115 @@
+// Takes memory back from events where entries need it.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MEMORY_RECLAIMER_H_
+#define TIMECACHED_SERVER_ENGINE_MEMORY_RECLAIMER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/clock.h"
+#include "server/engine/memory_budget.h"
+
+namespace timecache {
+
+// Holds events that can be dropped, and counted as lost, for their memory: the
+// log of a map. Thread-safe.
+class EventHolder {
+ public:
+  enum class Kind : uint8_t {
+    // Events that wait for watchers to come back.
+    kRetained,
+    // The same where the limit is reached: the newest batch, too, once all
+    // connected watchers have read it.
+    kNewest,
+    // Events that consumer groups have not settled.
+    kBacklog,
+  };
+  struct Holding {
+    // What dropping all of it would free, by estimate; 0: nothing can be.
+    int64_t bytes = 0;
+    // When the oldest of it was published.
+    int64_t oldest_us = kNeverUs;
+  };
+
+  virtual ~EventHolder() = default;
+  virtual Holding Held(Kind kind) const = 0;
+  // Drops the oldest until at least `bytes` have been freed or there is nothing
+  // to drop. Returns whether anything was dropped.
+  virtual bool Drop(Kind kind, int64_t bytes) = 0;
+};
+
+// Drops events as memory approaches its limit, so that what died does not keep
+// out what is written: retained events from MemoryBudget::kRetainedHigh on;
+// when none is left to drop and the limit is reached, backlogs of groups.
+//
+// Which go first: a namespace that holds less than the average of those that
+// hold something loses nothing, so that a burst in one does not empty the logs
+// of all; among the others the one with the oldest event gives first. Equally
+// busy namespaces so lose what is oldest in all of them.
+//
+// Thread-safe. Never called under a lock of a map, log or group. A step costs
+// O(number of logs), and drops kStepBytes at most.
+class MemoryReclaimer {
+ public:
+  // What one step frees, and what one log gives before others are looked at
+  // again.
+  static constexpr int64_t kStepBytes = int64_t{16} << 20;
+  static constexpr int64_t kTurnBytes = int64_t{1} << 20;
+
+  // The one of this process, beside MemoryBudget::Process(); never destroyed.
+  static MemoryReclaimer& Process();
+
+  MemoryReclaimer() = default;
+  MemoryReclaimer(const MemoryReclaimer&) = delete;
+  MemoryReclaimer& operator=(const MemoryReclaimer&) = delete;
+
+  // `holder` is not owned, and must be removed before it is destroyed.
+  void Add(EventHolder* holder) ABSL_LOCKS_EXCLUDED(mu_);
+  void Remove(EventHolder* holder) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // One step, if it is time for it. For whoever publishes events, after each
+  // piece: two loads where there is nothing to do. Returns whether there is
+  // more to do now.
+  bool Step() ABSL_LOCKS_EXCLUDED(mu_) {
+    if (!reclaiming_.load(std::memory_order_relaxed) &&
+        MemoryBudget::Process().BytesBeyond(MemoryBudget::kRetainedHigh) == 0) {
+      return false;
+    }
+    return StepNow();
+  }
+
+  // For whoever is about to be refused at the limit: steps until there is room.
+  // OK, or MemoryBudget::Error() if nothing more can be dropped.
+  absl::Status MakeRoom() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Candidate {
+    EventHolder* holder;
+    EventHolder::Holding holding;
+  };
+
+  bool StepNow() ABSL_LOCKS_EXCLUDED(mu_);
+  bool StepLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Reclaim(EventHolder::Kind kind, int64_t low_mark)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static Candidate* Next(std::vector<Candidate>* candidates);
+
+  // Held for a step. Taken before the locks of logs and groups.
+  absl::Mutex mu_;
+  absl::flat_hash_set<EventHolder*> holders_ ABSL_GUARDED_BY(mu_);
+  // Since the high mark was passed, and until the low one is reached or nothing
+  // is left.
+  std::atomic<bool> reclaiming_{false};
+  // What was retained when nothing of it could be dropped: until that grows by
+  // kTurnBytes, Step does not look again.
+  int64_t stuck_bytes_ ABSL_GUARDED_BY(mu_) = -kTurnBytes;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_MEMORY_RECLAIMER_H_

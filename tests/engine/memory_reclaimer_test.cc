@@ -1,0 +1,377 @@
+// Events give way to entries as memory approaches its limit.
+#include "server/engine/memory_reclaimer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::HasSubstr;
+using Start = ExpiryLog::Start;
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr int kValueBytes = 10'000;
+
+MemoryBudget& Memory() { return MemoryBudget::Process(); }
+
+int64_t Mark(int64_t sixteenths) {
+  return Memory().limit_bytes() / MemoryBudget::kSixteenths * sixteenths;
+}
+
+MapOptions Short() {
+  MapOptions options = WithBuckets(2 * kSecond, 101);
+  options.num_shards = 4;
+  return options;
+}
+
+// The account is the process's: each test leaves it without a limit.
+class MemoryReclaimerTest : public ::testing::Test {
+ protected:
+  ~MemoryReclaimerTest() override { Memory().SetLimit(0); }
+
+  // The most that may be held from now on, beside what is held.
+  static void SetRoom(int64_t bytes) {
+    Memory().SetLimit(Memory().used_bytes() + bytes);
+  }
+  // Leaves so much below the limit.
+  static MemoryCharge HoldAllBut(int64_t bytes) {
+    return MemoryCharge(Memory().limit_bytes() - Memory().used_bytes() - bytes);
+  }
+};
+
+// Entries of about 10 kB, up to so many bytes; all must be taken.
+int PutBytes(TimeCacheMap* map, int64_t bytes, int64_t now_us) {
+  const std::string value(kValueBytes, 'v');
+  const int count = static_cast<int>(bytes / kValueBytes);
+  for (int i = 0; i < count; ++i) {
+    const absl::Status status =
+        map->Apply(Operation::Put(absl::StrCat("key", i), value), now_us)
+            .status;
+    EXPECT_TRUE(status.ok()) << map->name() << ", put " << i << ": " << status;
+    if (!status.ok()) break;
+  }
+  return count;
+}
+
+// So many bytes die, in batches of about 100 kB.
+uint64_t Die(MapHarness* harness, int64_t bytes) {
+  uint64_t died = 0;
+  for (int64_t left = bytes; left > 0; left -= 10 * kValueBytes) {
+    died += static_cast<uint64_t>(
+        PutBytes(&harness->map(), 10 * kValueBytes, harness->now_us()));
+    harness->Pass(3 * kSecond);
+    harness->Sweep();
+  }
+  return died;
+}
+
+int64_t Retained(MapHarness* harness) {
+  return harness->Statistics().events_retained_bytes;
+}
+
+// Namespaces that are filled and die one after the other, with nobody watching:
+// together far more than the memory there is.
+struct Scenario {
+  std::string name;
+  int64_t limit_bytes;
+  int namespaces;
+  int64_t bytes_each;
+};
+
+class RetainedEventsTest : public MemoryReclaimerTest,
+                           public ::testing::WithParamInterface<Scenario> {};
+
+TEST_P(RetainedEventsTest, NeverStopPutsAndAreCountedAsLost) {
+  const Scenario& scenario = GetParam();
+  ManualClock clock(kStartUs);
+  Reaper reaper(&clock);
+  Registry registry(&clock, &reaper, RegistryLimits());
+  struct Watched {
+    std::shared_ptr<TimeCacheMap> map;
+    ExpiryLog::Point point;
+    uint64_t puts = 0;
+  };
+  std::vector<Watched> all;
+  for (int i = 0; i < scenario.namespaces; ++i) {
+    Watched& one = all.emplace_back();
+    one.map = *registry.Create(absl::StrCat("ns-", i), Short());
+    // A watcher that goes away before anything dies.
+    one.point =
+        one.map->Subscribe(Start::kNow, clock.NowUs(), [] {})->Read(1).point;
+  }
+  Memory().SetLimit(scenario.limit_bytes);
+  for (int round = 0; round < 2; ++round) {
+    for (Watched& one : all) {
+      one.puts += static_cast<uint64_t>(
+          PutBytes(one.map.get(), scenario.bytes_each, clock.NowUs()));
+      clock.AdvanceBy(3 * kSecond);
+      reaper.Flush();
+      // Not only refused no put: it keeps well clear of the limit.
+      ASSERT_LE(Memory().used_bytes(), Mark(MemoryBudget::kRetainedHigh));
+    }
+  }
+  uint64_t delivered = 0;
+  uint64_t lost = 0;
+  for (const Watched& one : all) {
+    const Reading reading =
+        ReadAll((*one.map->Resume(one.point, clock.NowUs(), [] {})).get());
+    EXPECT_EQ(reading.lost + reading.events.size(), one.puts);
+    const MapStatistics statistics = one.map->GetStatistics(clock.NowUs());
+    EXPECT_EQ(statistics.events_reclaimed, reading.lost);
+    EXPECT_EQ(statistics.refused[static_cast<size_t>(LimitHit::kMaxMemory)],
+              0u);
+    delivered += reading.events.size();
+    lost += reading.lost;
+  }
+  EXPECT_GT(lost, 0u);
+  // It drops no more than it must.
+  EXPECT_GE(static_cast<int64_t>(delivered) * kValueBytes,
+            Mark(MemoryBudget::kRetainedLow) / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Scenarios, RetainedEventsTest,
+    ::testing::Values(Scenario{"SixInSmall", 32 * kMiB, 6, 7'500'000},
+                      Scenario{"SixAt256MiB", 256 * kMiB, 6, 60'000'000},
+                      Scenario{"TwentySixInSmall", 128 * kMiB, 26, 7'500'000}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(MemoryReclaimerTest, BelowItsMarkNothingIsDropped) {
+  MapHarness harness(Short());
+  SetRoom(32 * kMiB);
+  const uint64_t died = Die(&harness, 8 * kMiB);
+  EXPECT_FALSE(MemoryReclaimer::Process().Step());
+  EXPECT_EQ(harness.Statistics().events_retained, died);
+  EXPECT_EQ(harness.Statistics().events_reclaimed, 0u);
+}
+
+TEST_F(MemoryReclaimerTest, PastItsMarkItGoesOnToTheLowerOneThenRests) {
+  MapHarness harness(Short());
+  Die(&harness, 40 * kMiB);
+  Memory().SetLimit(Memory().used_bytes() / 13 * 16);
+  const int64_t before = Retained(&harness);
+  while (MemoryReclaimer::Process().Step()) {
+  }
+  EXPECT_LE(Memory().used_bytes(), Mark(MemoryBudget::kRetainedLow));
+  EXPECT_GE(Memory().used_bytes(),
+            Mark(MemoryBudget::kRetainedLow) - MemoryReclaimer::kTurnBytes);
+  const int64_t retained = Retained(&harness);
+  EXPECT_LT(retained, before);
+  // Between the marks it rests.
+  const MemoryCharge some(Mark(1) / 2);
+  EXPECT_FALSE(MemoryReclaimer::Process().Step());
+  EXPECT_EQ(Retained(&harness), retained);
+}
+
+TEST_F(MemoryReclaimerTest, APutAtTheLimitTakesWhatIsRetainedItself) {
+  MapHarness dead(Short());
+  MapHarness live(Short());
+  Die(&dead, 8 * kMiB);
+  SetRoom(kMiB);
+  // Nobody sweeps or comes round meanwhile.
+  PutBytes(&live.map(), 7 * kMiB, live.now_us());
+  EXPECT_GT(dead.Statistics().events_reclaimed, 0u);
+  // In a batch, too.
+  const std::string value(kValueBytes, 'v');
+  std::vector<std::string> keys(100);
+  std::vector<Operation> ops;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = absl::StrCat("more", i);
+    ops.push_back(Operation::Put(keys[i], value));
+  }
+  Memory().SetLimit(0);
+  Die(&dead, 24 * kMiB);
+  Memory().SetLimit(Memory().used_bytes());
+  std::vector<Result> results(ops.size());
+  live.map().ApplyBatch(ops, live.now_us(), absl::MakeSpan(results));
+  for (const Result& result : results) EXPECT_TRUE(result.status.ok());
+}
+
+TEST_F(MemoryReclaimerTest, NamespacesAndGroupsAreMadeInPlaceOfEvents) {
+  ManualClock clock(kStartUs);
+  Reaper reaper(&clock);
+  Registry registry(&clock, &reaper, RegistryLimits());
+  MapHarness dead(Short());
+  Die(&dead, 4 * kMiB);
+  Memory().SetLimit(Memory().used_bytes());
+  const auto map = registry.Create("map", Short());
+  ASSERT_TRUE(map.ok()) << map.status();
+  Die(&dead, kMiB);
+  Memory().SetLimit(Memory().used_bytes());
+  EXPECT_TRUE((*map)->groups().FindOrCreate("g", Start::kNow, kStartUs).ok());
+}
+
+TEST_F(MemoryReclaimerTest, TheNewestBatchStaysUntilItHasBeenRead) {
+  MapHarness dead(Short());
+  const auto cursor = dead.Subscribe(Start::kNow);
+  Die(&dead, 10 * kValueBytes);
+  ASSERT_EQ(dead.Statistics().events_retained, 10u);
+  SetRoom(0);
+  EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()), "MAX_MEMORY");
+  EXPECT_EQ(ReadAll(cursor.get()).events.size(), 10u);
+  // The harness's own has not read it yet.
+  EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()), "MAX_MEMORY");
+  EXPECT_EQ(dead.Tell().events.size(), 10u);
+  EXPECT_TRUE(MemoryReclaimer::Process().MakeRoom().ok());
+  EXPECT_EQ(dead.Statistics().events_retained, 0u);
+}
+
+// Who holds little loses nothing to one who holds much, however old it is.
+TEST_F(MemoryReclaimerTest, ABurstInOneNamespaceLeavesTheOthersTheirEvents) {
+  MapHarness little(Short());
+  MapHarness burst(Short());
+  const uint64_t few = Die(&little, kMiB);
+  Die(&burst, 24 * kMiB);
+  ASSERT_EQ(little.Statistics().events_retained, few);
+  Memory().SetLimit(Memory().used_bytes());
+  while (MemoryReclaimer::Process().Step()) {
+  }
+  EXPECT_GT(burst.Statistics().events_reclaimed, 0u);
+  EXPECT_EQ(little.Statistics().events_reclaimed, 0u);
+  EXPECT_EQ(little.Statistics().events_retained, few);
+}
+
+TEST_F(MemoryReclaimerTest, AmongEqualsTheOldestEventsGoFirst) {
+  constexpr size_t kMaps = 5;
+  std::vector<std::unique_ptr<MapHarness>> maps;
+  // Each dies a while after the one before.
+  for (size_t i = 0; i < kMaps; ++i) {
+    maps.push_back(std::make_unique<MapHarness>(
+        Short(), kStartUs + static_cast<int64_t>(i) * 1000 * kSecond));
+    Die(maps.back().get(), 4 * kMiB);
+  }
+  Memory().SetLimit(Memory().used_bytes() / 12 * 16 - kMiB);
+  while (MemoryReclaimer::Process().Step()) {
+  }
+  std::vector<uint64_t> lost;
+  for (const auto& map : maps) {
+    lost.push_back(map->Statistics().events_reclaimed);
+  }
+  EXPECT_GT(lost.front(), 0u);
+  EXPECT_TRUE(std::is_sorted(lost.rbegin(), lost.rend()))
+      << testing::PrintToString(lost);
+  // And what is left is shared about evenly.
+  for (const auto& map : maps) {
+    EXPECT_GE(Retained(map.get()), 4 * kMiB - 5 * MemoryReclaimer::kTurnBytes);
+  }
+}
+
+TEST_F(MemoryReclaimerTest, BacklogsOfGroupsGoLastAndNotWhatMembersHold) {
+  MapHarness plain(Short());
+  MapHarness grouped(Short());
+  const auto group =
+      *grouped.map().groups().FindOrCreate("g", Start::kNow, grouped.now_us());
+  const auto member = group->Join(5, [] {});
+  Die(&plain, 4 * kMiB);
+  const uint64_t died = Die(&grouped, 4 * kMiB);
+  plain.Tell();
+  grouped.Tell();
+  const GroupChunk held = member->Take(grouped.now_us(), 5, 100 * kMiB);
+  ASSERT_EQ(held.deliveries.size(), 5u);
+
+  // Little is wanted: retained events make room, here and there.
+  Memory().SetLimit(Memory().used_bytes());
+  ASSERT_TRUE(MemoryReclaimer::Process().MakeRoom().ok());
+  EXPECT_GT(plain.Statistics().events_reclaimed, 0u);
+  EXPECT_EQ(group->GetStatistics().lost, 0u);
+  // All of them: still the group has lost nothing.
+  {
+    const MemoryCharge other = HoldAllBut(kMiB);
+    while (MemoryReclaimer::Process().Step()) {
+    }
+    EXPECT_LE(Retained(&plain), 2 * 10 * kValueBytes);
+    EXPECT_EQ(group->GetStatistics().lost, 0u);
+  }
+  // More: now it loses its oldest, and says how many.
+  const MemoryCharge other = HoldAllBut(-kMiB);
+  ASSERT_TRUE(MemoryReclaimer::Process().MakeRoom().ok());
+  const GroupStatistics statistics = group->GetStatistics();
+  EXPECT_GT(statistics.lost, 0u);
+  EXPECT_EQ(statistics.in_flight, 5u);
+  EXPECT_EQ(statistics.lost + statistics.backlog + statistics.in_flight, died);
+  for (const Delivery& delivery : held.deliveries) {
+    const Settlement ack = {delivery.event_id, delivery.attempt,
+                            SettleAction::kAck, 0, 0};
+    SettleResult result;
+    EXPECT_EQ(group->Settle({&ack, 1}, grouped.now_us(), {&result, 1}), 1u);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+  }
+  uint64_t told = 0;
+  uint64_t lost = 0;
+  for (bool more = true; more;) {
+    const GroupChunk chunk = member->Take(grouped.now_us(), 5, 100 * kMiB);
+    told += chunk.deliveries.size();
+    lost += chunk.lost;
+    more = !chunk.deliveries.empty();
+    for (const Delivery& delivery : chunk.deliveries) {
+      const Settlement ack = {delivery.event_id, delivery.attempt,
+                              SettleAction::kAck, 0, 0};
+      SettleResult result;
+      group->Settle({&ack, 1}, grouped.now_us(), {&result, 1});
+    }
+  }
+  EXPECT_EQ(lost, statistics.lost);
+  EXPECT_EQ(5 + told + lost, died);
+}
+
+// A batch that a group needs is not dropped from the log in vain.
+TEST_F(MemoryReclaimerTest, WhatAGroupHoldsAnywayStaysRetained) {
+  MapHarness harness(Short());
+  const auto group =
+      *harness.map().groups().FindOrCreate("g", Start::kNow, harness.now_us());
+  const uint64_t died = Die(&harness, 4 * kMiB);
+  harness.Tell();
+  Memory().SetLimit(Memory().used_bytes() + 1);
+  while (MemoryReclaimer::Process().Step()) {
+  }
+  EXPECT_EQ(harness.Statistics().events_retained, died);
+  EXPECT_EQ(group->GetStatistics().lost, 0u);
+}
+
+TEST_F(MemoryReclaimerTest, TheRefusalSaysWhatHoldsTheMemory) {
+  MapHarness dead(Short());
+  MapHarness grouped(Short());
+  const auto group =
+      *grouped.map().groups().FindOrCreate("g", Start::kNow, grouped.now_us());
+  // One batch each, which stays.
+  Die(&dead, 10 * kValueBytes);
+  Die(&grouped, 10 * kValueBytes);
+  MapOptions options = Short();
+  options.retention_us = 0;
+  grouped.Tell();
+  grouped.Update(options);
+  grouped.Sweep();
+  const MemoryBudget::Shares shares = Memory().shares();
+  EXPECT_GE(shares.retained_bytes, 10 * kValueBytes);
+  EXPECT_GE(shares.backlog_bytes, 10 * kValueBytes);
+  EXPECT_GT(shares.entries_bytes, 0);
+  EXPECT_EQ(shares.entries_bytes + shares.retained_bytes + shares.backlog_bytes,
+            Memory().used_bytes());
+  SetRoom(0);
+  const absl::Status status = grouped.Put("key", "value").status;
+  EXPECT_EQ(ReasonOf(status), "MAX_MEMORY");
+  const auto metadata = MetadataOf(status);
+  for (const auto& [name, words] :
+       {std::pair("entries_bytes", " in entries"),
+        std::pair("retained_bytes", " in retained events"),
+        std::pair("backlog_bytes", " in backlogs of consumer groups")}) {
+    ASSERT_EQ(metadata.count(name), 1u) << name;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat(metadata.at(name), words)));
+  }
+}
+
+}  // namespace
+}  // namespace timecache
