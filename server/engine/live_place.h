@@ -9,15 +9,6 @@
 
 namespace timecache {
 
-// A place in a segment, good for as long as this has the same stamp.
-struct SegmentPlace {
-  SegmentId segment = kNoSegment;
-  uint64_t stamp = 0;
-  uint32_t offset = 0;
-
-  bool operator==(const SegmentPlace&) const = default;
-};
-
 // A place in a generation of one shard. Its records are appended at the end of
 // its chain of segments, or to its open segment, which need not be the last.
 // Compaction moves records there, too.

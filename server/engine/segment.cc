@@ -26,9 +26,15 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
   memory_bytes_ += capacity;
   segment.capacity = capacity;
   segment.base = base;
+  Link(id, generation);
+  if (use == Use::kOpen) generation->open = id;
+  return id;
+}
+
+void SegmentTable::Link(SegmentId id, Generation* generation) {
+  Segment& segment = (*this)[id];
   segment.generation = generation;
   segment.next = kNoSegment;
-  generation->capacity += capacity;
   segment.previous = generation->last;
   if (generation->last == kNoSegment) {
     generation->first = id;
@@ -36,13 +42,12 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
     (*this)[generation->last].next = id;
   }
   generation->last = id;
-  if (use == Use::kOpen) generation->open = id;
-  return id;
+  generation->capacity += segment.capacity;
 }
 
-Block<char[]> SegmentTable::Free(SegmentId id) {
+void SegmentTable::Unlink(SegmentId id) {
   Segment& segment = (*this)[id];
-  Generation* generation = segment.generation;
+  Generation* const generation = segment.generation;
   if (segment.previous != kNoSegment) {
     (*this)[segment.previous].next = segment.next;
   } else {
@@ -55,6 +60,16 @@ Block<char[]> SegmentTable::Free(SegmentId id) {
   }
   if (generation->open == id) generation->open = kNoSegment;
   generation->capacity -= segment.capacity;
+}
+
+void SegmentTable::Move(SegmentId id, Generation* to) {
+  Unlink(id);
+  Link(id, to);
+}
+
+Block<char[]> SegmentTable::Free(SegmentId id) {
+  Unlink(id);
+  Segment& segment = (*this)[id];
   memory_bytes_ -= segment.capacity;
   Block<char[]> data = std::move(segment.data);
   segment = Segment();

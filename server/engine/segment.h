@@ -65,6 +65,15 @@ struct alignas(64) Segment {
 };
 static_assert(sizeof(Segment) == 64);
 
+// A place in a segment, good for as long as this has the same stamp.
+struct SegmentPlace {
+  SegmentId segment = kNoSegment;
+  uint64_t stamp = 0;
+  uint32_t offset = 0;
+
+  bool operator==(const SegmentPlace&) const = default;
+};
+
 // The segments of one shard that die together.
 struct Generation {
   explicit Generation(int64_t death) : death_us(death) {}
@@ -83,11 +92,14 @@ struct Generation {
   // values.
   int64_t entries = 0;
   int64_t bytes = 0;
+  // How far evictions have come that take entries one by one: what is before it
+  // in the chain is dead, but for what the open segment took since.
+  SegmentPlace evicted;
   // Itself, and its place in the shard's order.
   MemoryCharge charge{kBytes};
 
   static constexpr int64_t kDead = INT64_MIN;
-  static constexpr int64_t kBytes = 128;
+  static constexpr int64_t kBytes = 160;
 };
 
 // Owns a shard's segments and gives them numbers. A segment keeps its address
@@ -114,6 +126,9 @@ class SegmentTable {
   SegmentId Allocate(uint32_t capacity, Use use, const RecordBase& base,
                      Generation* generation);
 
+  // Takes a segment out of its chain and to the end of another's.
+  void Move(SegmentId id, Generation* to);
+
   // Takes a segment out of its chain and frees its number. Returns its memory,
   // to be given back outside of the lock where that can be had.
   Block<char[]> Free(SegmentId id);
@@ -122,6 +137,9 @@ class SegmentTable {
   size_t memory_bytes() const { return memory_bytes_; }
 
  private:
+  void Unlink(SegmentId id);
+  void Link(SegmentId id, Generation* generation);
+
   static constexpr SegmentId kSegmentsPerChunk = 64;
   static constexpr SegmentId kReserve = 16;
   std::vector<std::unique_ptr<Segment[]>> chunks_;

@@ -232,7 +232,8 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
     outcome->hit = LimitHit::kMaxMemory;
     return;
   }
-  outcome->hit = Charge(found ? 0 : 1, more_bytes);
+  outcome->more = {found ? 0 : 1, more_bytes};
+  outcome->hit = Charge(outcome->more.entries, outcome->more.bytes);
   if (outcome->hit != LimitHit::kNone) return;
   if (found && op.return_previous && !Answer(old.record, room, result)) {
     Charge(0, -more_bytes);
@@ -400,8 +401,11 @@ void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
 
 void Shard::QueueIfSparse(SegmentId id) {
   Segment& segment = segments_[id];
+  // What evictions have begun they go on with: to move its live records would
+  // make them the youngest.
   if (segment.compacted == Segment::kNotCompacting &&
-      segment.dead > segment.used / 2) {
+      segment.dead > segment.used / 2 &&
+      segment.generation->evicted.segment != id) {
     segment.compacted = 0;
     sparse_.push_back(id);
   }

@@ -75,6 +75,8 @@ class Shard {
   struct Outcome {
     // The limit that the put would pass; then nothing was done.
     LimitHit hit = LimitHit::kNone;
+    // What it would have added.
+    Usage::Amount more;
     // A generation was made that dies then; kNeverUs if none.
     int64_t new_death_us = kNeverUs;
   };
@@ -146,6 +148,19 @@ class Shard {
   // Detaches the generation of this death, before its time; null if there is
   // none.
   std::unique_ptr<Generation> KillLocked(int64_t death_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The latest death of a generation with an entry; 0 if there is none.
+  int64_t YoungestLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // When the oldest entry of the generation of this death was put: the first in
+  // its chain of segments. kNeverUs if there is none; kNotYet if it lies behind
+  // more than `*records` dead ones, which are passed and need not be again.
+  // Takes from `*records` what was passed.
+  static constexpr int64_t kNotYet = INT64_MIN;
+  int64_t OldestPutLocked(int64_t death_us, int* records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Kills the entry that OldestPutLocked has found: it moves to `dead`, which
+  // is detached and dead. Returns false if the shard has no room for that.
+  bool EvictOldestLocked(int64_t death_us, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // --- What is going to die.

@@ -18,6 +18,11 @@ bool Sweeper::HasWork() const {
   return !queue_.empty();
 }
 
+bool Sweeper::IsBehind() const {
+  absl::MutexLock lock(&queue_mu_);
+  return queue_.size() > kMaxWaiting;
+}
+
 void Sweeper::PublishWatermark() {
   absl::MutexLock lock(&queue_mu_);
   log_->AdvanceWatermark(WatermarkAfter(0));

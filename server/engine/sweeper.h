@@ -69,6 +69,11 @@ class Sweeper {
   bool Step(int64_t now_us, int max_records)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
 
+  // Buckets that wait before IsBehind.
+  static constexpr size_t kMaxWaiting = 1'024;
+  // Whether so many wait that whoever kills more should call Step.
+  bool IsBehind() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
   // Whether a bucket waits for Step.
   bool HasWork() const ABSL_LOCKS_EXCLUDED(queue_mu_);
 

@@ -16,6 +16,10 @@
 namespace timecache {
 namespace {
 
+// Records that one eviction by entries passes or kills, under the locks of all
+// shards.
+constexpr int kMaxEvictRecords = 256;
+
 // Of fewer in one turn, none is prefetched.
 constexpr size_t kMinPrefetchItems = 4;
 
@@ -108,7 +112,7 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
       return;
     }
     if (outcome.hit == LimitHit::kShardFull ||
-        outcome.hit == LimitHit::kMaxMemory || !MakeRoom(now_us, bytes)) {
+        !MakeRoom(now_us, outcome.more, bytes)) {
       result->status = LimitError(outcome.hit);
       return;
     }
@@ -248,24 +252,27 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
                    " can index no more entries: make it with more num_shards"));
 }
 
-// Takes what is due out of the account; if that makes no room for an entry of
-// `bytes`, and the map evicts, kills its oldest bucket, unless such an entry
-// would not fit even in an empty map. Returns whether there may be room now.
-bool TimeCacheMap::MakeRoom(int64_t now_us, int64_t bytes) {
+// Takes what is due out of the account; if that makes no room for `more`, and
+// the map evicts, kills its oldest bucket, unless an entry of `bytes` would not
+// fit even in an empty map. Returns whether there may be room now.
+bool TimeCacheMap::MakeRoom(int64_t now_us, const Usage::Amount& more,
+                            int64_t bytes) {
   const bool evict = evict_.load(std::memory_order_relaxed);
   int64_t died;
   {
     absl::MutexLock lock(&advance_mu_);
     died = DetachDue(now_us);
     // Somebody else may have made room meanwhile.
-    if (died == 0 && evict && !usage_.Fits(bytes) && usage_.CouldFit(bytes)) {
-      died = KillOldest(now_us, Cause::kEvicted);
+    if (died == 0 && evict && !usage_.Fits(more) && usage_.CouldFit(bytes)) {
+      died = KillOldest(now_us, Cause::kEvicted, &more);
     }
   }
   if (died > 0) Announce(now_us);
+  // Who evicts entry by entry may do so faster than the reaper sweeps.
+  if (sweeper_.IsBehind()) sweeper_.Step(now_us, Shard::kSweepLockRecords);
   // What evicts goes on while others fill the room that was made; each such
   // round means that one of them succeeded.
-  return died > 0 || usage_.Fits(bytes) || (evict && usage_.CouldFit(bytes));
+  return died > 0 || usage_.Fits(more) || (evict && usage_.CouldFit(bytes));
 }
 
 void TimeCacheMap::Announce(int64_t due_us) {
@@ -358,13 +365,16 @@ void TimeCacheMap::UnlockAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const auto& shard : shards_) shard->Unlock();
 }
 
-int64_t TimeCacheMap::KillOldest(int64_t now_us,
-                                 Cause cause) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
+                                 const Usage::Amount* room_for)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
   std::vector<Shard::Detached> due;
   now_us = LockAll(now_us, &due);
   int64_t oldest_us = kNeverUs;
+  int64_t youngest_us = 0;
   for (const auto& shard : shards_) {
     oldest_us = std::min(oldest_us, shard->OldestLocked());
+    youngest_us = std::max(youngest_us, shard->YoungestLocked());
   }
   DeadBucket bucket;
   // Whoever was told that he knows all up to claimed_us_ must still hear of
@@ -372,9 +382,12 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us,
   bucket.death_us = std::max(now_us, claimed_us_ + 1);
   bucket.cause = cause;
   bucket.width_us = BucketWidthUs(options_);
-  for (const auto& shard : shards_) {
-    if (auto generation = shard->KillLocked(oldest_us)) {
-      bucket.Add(shard.get(), std::move(generation));
+  const bool by_entry = room_for != nullptr && oldest_us == youngest_us;
+  if (!by_entry || !EvictSome(oldest_us, *room_for, &bucket)) {
+    for (const auto& shard : shards_) {
+      if (auto generation = shard->KillLocked(oldest_us)) {
+        bucket.Add(shard.get(), std::move(generation));
+      }
     }
   }
   UnlockAll();
@@ -386,6 +399,36 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us,
     sweeper_.Add(std::move(killed), claimed_us_);
   }
   return died;
+}
+
+// Everything lives in one bucket: of that, only what makes room dies, the
+// oldest of all shards first. Stops early after kMaxEvictRecords. All shards
+// are locked. Returns false if a shard has no room to do so.
+bool TimeCacheMap::EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
+                             DeadBucket* dead) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  int records = kMaxEvictRecords;
+  std::vector<int64_t> oldest_us(shards_.size());
+  std::vector<std::unique_ptr<Generation>> killed(shards_.size());
+  bool room = true;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    oldest_us[i] = shards_[i]->OldestPutLocked(bucket_us, &records);
+  }
+  while (room && !usage_.Fits(room_for)) {
+    const auto next = std::min_element(oldest_us.begin(), oldest_us.end());
+    if (*next == kNeverUs || *next == Shard::kNotYet) break;
+    const auto i = static_cast<size_t>(next - oldest_us.begin());
+    if (killed[i] == nullptr) {
+      killed[i] = std::make_unique<Generation>(Generation::kDead);
+    }
+    room = shards_[i]->EvictOldestLocked(bucket_us, killed[i].get());
+    --records;
+    *next = shards_[i]->OldestPutLocked(bucket_us, &records);
+  }
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (killed[i] == nullptr || killed[i]->entries == 0) continue;
+    dead->Add(shards_[i].get(), std::move(killed[i]));
+  }
+  return room;
 }
 
 TimeCacheMap::Size TimeCacheMap::GetSize(int64_t now_us) {

@@ -218,12 +218,13 @@ class TimeCacheMap {
                   AnswerRoom* room, absl::Span<Result> results);
   void ApplyTurn(ItemsByShard* items, int64_t now_us, AnswerRoom* room);
   absl::Status Check(const Operation& op) const;
-  bool MakeRoom(int64_t now_us, int64_t bytes) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
-  void Announce(int64_t due_us);
   void CountRefused(LimitHit hit) {
     refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
   }
+  void Announce(int64_t due_us);
   // As ExpiryLog::Follow, of what dies after `now_us`.
   uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
                   int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
@@ -234,8 +235,12 @@ class TimeCacheMap {
   void AddDue(std::vector<Shard::Detached> due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void AdvanceLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
-  int64_t KillOldest(int64_t now_us, Cause cause)
+  // With `room_for`, for the limits' sake: see EvictSome.
+  int64_t KillOldest(int64_t now_us, Cause cause,
+                     const Usage::Amount* room_for = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  bool EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
+                 DeadBucket* dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
 
   // Constant after construction.
   const std::string name_;

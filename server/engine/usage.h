@@ -37,6 +37,11 @@ absl::string_view LimitReason(LimitHit hit);
 // server's account.
 class Usage {
  public:
+  struct Amount {
+    int64_t entries = 0;
+    int64_t bytes = 0;
+  };
+
   // `server`: the account behind this one, or null. Not owned, outlives this.
   Usage(int64_t max_entries, int64_t max_bytes, Usage* server = nullptr)
       : max_entries_(max_entries), max_bytes_(max_bytes), server_(server) {}
@@ -69,18 +74,21 @@ class Usage {
            (server_ != nullptr && server_->limited());
   }
 
-  // Whether an entry of `bytes` could be added now, or if everything that is
-  // counted here was gone.
-  bool Fits(int64_t bytes) const {
-    return Fits(entries(), this->bytes(), bytes) &&
-           (server_ == nullptr ||
-            server_->Fits(server_->entries(), server_->bytes(), bytes));
+  // Whether Add would add this now.
+  bool Fits(const Amount& more) const {
+    return (max_entries() == 0 || more.entries <= 0 ||
+            entries() + more.entries <= max_entries()) &&
+           (max_bytes() == 0 || more.bytes <= 0 ||
+            bytes() + more.bytes <= max_bytes()) &&
+           (server_ == nullptr || server_->Fits(more));
   }
+  // Whether an entry of `bytes` could be added if everything that is counted
+  // here was gone.
   bool CouldFit(int64_t bytes) const {
-    return Fits(0, 0, bytes) &&
+    return CouldFit(0, 0, bytes) &&
            (server_ == nullptr ||
-            server_->Fits(server_->entries() - entries(),
-                          server_->bytes() - this->bytes(), bytes));
+            server_->CouldFit(server_->entries() - entries(),
+                              server_->bytes() - this->bytes(), bytes));
   }
 
   void Subtract(int64_t entries, int64_t bytes) {
@@ -105,7 +113,8 @@ class Usage {
   }
 
  private:
-  bool Fits(int64_t beside_entries, int64_t beside_bytes, int64_t bytes) const {
+  bool CouldFit(int64_t beside_entries, int64_t beside_bytes,
+                int64_t bytes) const {
     return (max_entries() == 0 || beside_entries + 1 <= max_entries()) &&
            (max_bytes() == 0 || beside_bytes + bytes <= max_bytes());
   }

@@ -119,6 +119,154 @@ TEST(LimitsTest, EvictOldestKillsTheWholeBucketThatWouldDieNext) {
   EXPECT_EQ(harness.Statistics().evicted, 3u);
 }
 
+// Options whose one bucket takes all that a test puts.
+MapOptions OneBucket(int64_t max_entries, int64_t max_bytes) {
+  MapOptions options = WithBuckets(3600 * kSecond, 2);
+  options.max_entries = max_entries;
+  options.max_bytes = max_bytes;
+  options.limit_policy = LimitPolicy::kEvictOldest;
+  options.max_value_bytes = kMaxValueBytesLimit;
+  return options;
+}
+
+TEST(LimitsTest, InOneFullBucketEachPutEvictsTheOldestEntry) {
+  MapHarness harness(OneBucket(100, 0));
+  for (int i = 0; i < 300; ++i) {
+    harness.Pass(1);
+    ASSERT_TRUE(harness.Put(absl::StrCat("key", i), "v").status.ok());
+    ASSERT_EQ(harness.Entries(), std::min(i + 1, 100));
+    ASSERT_TRUE(harness.Contains(absl::StrCat("key", std::max(0, i - 99))));
+    ASSERT_FALSE(harness.Contains(absl::StrCat("key", i - 100)));
+  }
+  ASSERT_EQ(harness.Statistics().live_buckets, 1);
+  const Reading reading = harness.Tell();
+  ASSERT_EQ(reading.events.size(), 200u);
+  for (size_t i = 0; i < reading.events.size(); ++i) {
+    EXPECT_EQ(reading.events[i].key, absl::StrCat("key", i));
+    EXPECT_EQ(reading.events[i].value, "v");
+    EXPECT_EQ(reading.events[i].cause, Cause::kEvicted);
+    EXPECT_EQ(reading.events[i].put_us, kStartUs + static_cast<int64_t>(i) + 1);
+  }
+  EXPECT_EQ(harness.Statistics().evicted, 200u);
+}
+
+TEST(LimitsTest, InOneFullBucketAsManyAreEvictedAsTheirBytesMustBe) {
+  MapHarness harness(OneBucket(0, 1'000));
+  for (int i = 0; i < 10; ++i) {
+    harness.Pass(1);
+    harness.Put(absl::StrCat(i), std::string(99, 'v'));
+  }
+  ASSERT_EQ(harness.Bytes(), 1'000);
+  EXPECT_TRUE(harness.Put("x", std::string(249, 'v')).status.ok());
+  EXPECT_EQ(harness.Entries(), 8);
+  EXPECT_EQ(harness.Bytes(), 950);
+  EXPECT_TRUE(harness.Put("9", std::string(149, 'v')).status.ok());
+  EXPECT_EQ(harness.Bytes(), 1'000);
+  EXPECT_TRUE(harness.Put("9", std::string(150, 'v')).status.ok());
+  EXPECT_EQ(harness.Bytes(), 901);
+  const Reading reading = harness.Tell();
+  std::vector<std::string> keys;
+  for (const Told& told : reading.events) keys.push_back(told.key);
+  // In what order those of one put are told is the engine's to choose.
+  EXPECT_THAT(keys, UnorderedElementsAre("0", "1", "2", "3"));
+}
+
+TEST(LimitsTest, InOneFullBucketWhatWasRenewedOrRemovedIsPassed) {
+  MapOptions options = OneBucket(6, 0);
+  options.num_shards = 1;
+  MapHarness harness(options);
+  for (int i = 0; i < 6; ++i) {
+    harness.Pass(1);
+    harness.Put(absl::StrCat(i), "v");
+  }
+  harness.Apply(Operation::Remove("1"));
+  // Of another length, so that it is written anew.
+  harness.Put("0", "longer");
+  harness.Put("more", "v");
+  EXPECT_EQ(harness.Entries(), 6);
+  harness.Put("x", "v");
+  harness.Put("y", "v");
+  EXPECT_TRUE(harness.Contains("0"));
+  const Reading reading = harness.Tell();
+  EXPECT_THAT(reading.Texts(), ElementsAre("2=v", "3=v"));
+}
+
+TEST(LimitsTest, InOneFullBucketLargeEntriesAreEvictedOneByOne) {
+  MapHarness harness(OneBucket(0, 16 << 20));
+  for (int i = 0; i < 40; ++i) {
+    harness.Pass(1);
+    ASSERT_TRUE(harness
+                    .Put(absl::StrCat("large", i),
+                         std::string((1 << 20) - 10, static_cast<char>(i)))
+                    .status.ok());
+    harness.Put(absl::StrCat("small", i), "v");
+    ASSERT_GE(harness.Bytes(), std::min(i + 1, 15) * ((1 << 20) - 10));
+  }
+  const Reading reading = harness.Tell();
+  ASSERT_GE(reading.events.size(), 48u);
+  for (const Told& told : reading.events) {
+    if (told.key[0] == 's') continue;
+    const int i = std::stoi(told.key.substr(5));
+    EXPECT_EQ(told.value.size(), static_cast<size_t>((1 << 20) - 10));
+    EXPECT_EQ(told.value.front(), static_cast<char>(i));
+    EXPECT_EQ(told.value.back(), static_cast<char>(i));
+  }
+  harness.Pass(7200 * kSecond);
+  EXPECT_EQ(reading.events.size() + harness.Tell().events.size(), 80u);
+}
+
+TEST(LimitsTest, EvictedEntriesDieAfterTheWatermarkThatWasTold) {
+  MapHarness harness(OneBucket(2, 0));
+  harness.Put("a", "1");
+  harness.Put("b", "1");
+  for (int i = 0; i < 5; ++i) {
+    const int64_t promised_us = harness.Tell().watermark_us;
+    ASSERT_TRUE(harness.Put(absl::StrCat("more", i), "1").status.ok());
+    const Reading reading = harness.Tell();
+    ASSERT_EQ(reading.events.size(), 1u);
+    EXPECT_GT(reading.events[0].death_us, promised_us);
+    EXPECT_EQ(reading.events[0].cause, Cause::kEvicted);
+  }
+}
+
+TEST(LimitsTest, AnEvictedKeyThatIsPutAgainBeforeItsSweepTakesNothingWithIt) {
+  MapHarness harness(OneBucket(1, 0));
+  harness.Put("a", "first");
+  harness.Put("b", "second");
+  harness.Put("a", "third");
+  EXPECT_EQ(harness.Get("a"), "third");
+  EXPECT_FALSE(harness.Contains("b"));
+  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("a=first", "b=second"));
+  harness.Pass(7200 * kSecond);
+  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("a=third"));
+}
+
+TEST(LimitsTest, ALoweredLimitEvictsAnyNumberOfOneBucket) {
+  MapHarness harness(OneBucket(5'000, 0));
+  for (int i = 0; i < 5'000; ++i) {
+    harness.Pass(1);
+    harness.Put(absl::StrCat("key", i), "v");
+  }
+  harness.Update(OneBucket(10, 0));
+  EXPECT_TRUE(harness.Put("x", "v").status.ok());
+  EXPECT_EQ(harness.Entries(), 10);
+  EXPECT_TRUE(harness.Contains("key4999"));
+  EXPECT_TRUE(harness.Contains("key4991"));
+  EXPECT_EQ(harness.Tell().events.size(), 4'991u);
+}
+
+// Nobody sweeps: who evicts does so in time.
+TEST(LimitsTest, EvictedEntriesDoNotPileUp) {
+  constexpr int kPuts = 20'000;
+  MapHarness harness(OneBucket(10, 0));
+  for (int i = 0; i < kPuts; ++i) {
+    ASSERT_TRUE(harness.Put(absl::StrCat("key", i), "v").status.ok());
+  }
+  EXPECT_GE(harness.Statistics().evicted,
+            kPuts - 10 - Sweeper::kMaxWaiting - 1);
+  EXPECT_EQ(harness.Tell().events.size(), kPuts - 10u);
+}
+
 TEST(LimitsTest, EvictOldestGoesOnUntilThePutFits) {
   MapHarness harness(Limited(0, 100, LimitPolicy::kEvictOldest));
   for (int i = 0; i < 5; ++i) {

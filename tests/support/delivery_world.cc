@@ -37,6 +37,10 @@ DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, Dice dice)
                                          const std::string& value) {
     return PutDeadLetter(to_map, key, value);
   });
+  model_.SetSurvives([this](const std::string& key) {
+    if (key == key_) return result_.found;
+    return map_.Apply(Operation::Contains(key), now_us_).found;
+  });
   due_us_ = map_.NextDueUs(now_us_);
   if (options.recorded) {
     recorder_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
@@ -167,12 +171,12 @@ void DeliveryWorld::StepDriver() {
     CheckAtRest();
   } else if (options_.retention_changes) {
     UpdateRetention();
+  } else if (options_.squeezes) {
+    Squeeze();
   }
 }
 
 uint64_t DeliveryWorld::NeededByCursors() const {
-  } else if (options_.squeezes) {
-    Squeeze();
   uint64_t needed = log_.end();
   for (const auto& watcher : watchers_) {
     if (watcher->connected()) needed = std::min(needed, watcher->position());
@@ -236,10 +240,6 @@ void DeliveryWorld::UpdateRetention() {
   log_.Trim(now_us_, NeededByCursors());
 }
 
-void DeliveryWorld::StepWatcher() {
-  AdvanceModel();
-  DeliveryWatcher& watcher = *watchers_[dice_.Index(watchers_.size())];
-  const int64_t kind = dice_.Draw(0, 99);
 // Some of what is retained must give way; and, where the limit itself is
 // reached, some of what groups have not settled.
 void DeliveryWorld::Squeeze() {
@@ -267,6 +267,10 @@ void DeliveryWorld::Squeeze() {
   for (const auto& group : groups_) group->AfterSqueeze(now_us_);
 }
 
+void DeliveryWorld::StepWatcher() {
+  AdvanceModel();
+  DeliveryWatcher& watcher = *watchers_[dice_.Index(watchers_.size())];
+  const int64_t kind = dice_.Draw(0, 99);
   if (!watcher.connected()) {
     if (kind < 60) return;
     if (watcher.has_place() && kind < 95) {

@@ -89,6 +89,10 @@ std::vector<DeliveryWorldOptions> GroupsWorlds() {
   worlds.push_back(WithGroups(World("GroupAndEvictions", 7, 4), 1));
   worlds.back().map.max_entries = 30;
   worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;
+  worlds.push_back(WithGroups(World("GroupAndEvictionsByEntry", 2, 4), 1));
+  worlds.back().map.ttl_us = 20 * kSecond;
+  worlds.back().map.max_entries = 30;
+  worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;
   worlds.push_back(WithGroups(World("GroupAndRejections", 7, 4), 1));
   worlds.back().map.max_entries = 30;
   return worlds;

@@ -36,6 +36,10 @@ ModelWorld::ModelWorld(const WorldOptions& options, Dice dice)
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
   due_us_ = map_.NextDueUs(now_us_);
   cursor_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
+  model_.SetSurvives([this](const std::string& key) {
+    if (!keys_.empty() && key == keys_.back()) return result_.found;
+    return map_.Apply(Operation::Contains(key), now_us_).found;
+  });
 }
 
 void ModelWorld::Step() {

@@ -73,6 +73,15 @@ std::vector<WorldOptions> SpecialWorlds() {
   worlds.back().max_value_bytes = 500;
   worlds.push_back(Limited(World("EvictsForBothWithManyBuckets", 1000, 1), 50,
                            2'500, LimitPolicy::kEvictOldest));
+  worlds.push_back(Limited(World("EvictsEntriesOfOneBucket", 2, 4), 40, 0,
+                           LimitPolicy::kEvictOldest));
+  worlds.back().map.ttl_us = 60 * kSecond;
+  worlds.back().own_ttl_per_mille = 5;
+  worlds.push_back(Limited(World("EvictsBytesOfOneBucket", 2, 1), 0, 20'000,
+                           LimitPolicy::kEvictOldest));
+  worlds.back().map.ttl_us = 60 * kSecond;
+  worlds.back().max_value_bytes = 2'000;
+  worlds.back().own_ttl_per_mille = 5;
   worlds.push_back(World("LiveChanges", 7, 4));
   worlds.back().updates = true;
   worlds.push_back(Limited(World("LiveChangesOfLimits", 101, 16), 50, 4'000,

@@ -1,5 +1,8 @@
 #include "tests/support/reference_model.h"
 
+#include <algorithm>
+
+#include "gtest/gtest.h"
 #include "server/engine/error.h"
 
 namespace timecache {
@@ -94,7 +97,41 @@ bool ReferenceModel::EvictFor(const Operation& op, int64_t now_us) {
     return false;
   }
   if (buckets_.empty()) return false;
+  if (buckets_.size() == 1 && survives_) return EvictSome(op, now_us);
   Kill(buckets_.begin()->first, now_us, now_us + 1, Cause::kEvicted);
+  return true;
+}
+
+// Those that do not survive, but no more than it must.
+bool ReferenceModel::EvictSome(const Operation& op, int64_t now_us) {
+  const std::set<std::string> keys = buckets_.begin()->second;
+  int64_t killed = 0;
+  int64_t largest_bytes = 0;
+  bool own_key = false;
+  for (const std::string& key : keys) {
+    if (survives_(key)) continue;
+    const Stored& stored = entries_.at(key);
+    ++killed;
+    largest_bytes = std::max(largest_bytes, BytesOf(key, stored.entry.value));
+    own_key = own_key || key == op.key;
+    deaths_.push_back({key, stored.entry, now_us, now_us + 1, Cause::kEvicted});
+    Erase(key);
+  }
+  const auto it = entries_.find(std::string(op.key));
+  const Stored* const stored = it == entries_.end() ? nullptr : &it->second;
+  EXPECT_TRUE(Full(op, stored).ok()) << "evicted less than it must";
+  if (killed == 0 || own_key) return killed > 0;
+  // One less would not have done.
+  const bool grows = stored == nullptr;
+  const int64_t more_bytes = BytesOf(op.key, op.value) -
+                             (grows ? 0 : BytesOf(op.key, stored->entry.value));
+  const bool entries_full =
+      grows && options_.max_entries != 0 &&
+      static_cast<int64_t>(entries_.size()) + 2 > options_.max_entries;
+  const bool bytes_full =
+      more_bytes > 0 && options_.max_bytes != 0 &&
+      bytes_ + more_bytes + largest_bytes > options_.max_bytes;
+  EXPECT_TRUE(entries_full || bytes_full) << "evicted more than it must";
   return true;
 }
 

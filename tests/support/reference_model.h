@@ -6,6 +6,7 @@
 #define TIMECACHED_TESTS_SUPPORT_REFERENCE_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -52,6 +53,13 @@ class ReferenceModel {
   int64_t Rotate(int64_t now_us);
   void Update(const MapOptions& options) { options_ = options; }
 
+  // Where all lives in one bucket, an eviction takes only some of it: the
+  // engine chooses which. `survives` says whether this entry still lives there,
+  // after the operation that is applied next; not asked in other cases.
+  void SetSurvives(std::function<bool(const std::string& key)> survives) {
+    survives_ = std::move(survives);
+  }
+
   const MapOptions& options() const { return options_; }
   const std::map<std::string, Stored>& entries() const { return entries_; }
   int64_t bytes() const { return bytes_; }
@@ -66,6 +74,7 @@ class ReferenceModel {
 
  private:
   absl::Status Full(const Operation& op, const Stored* stored) const;
+  bool EvictSome(const Operation& op, int64_t now_us);
   bool EvictFor(const Operation& op, int64_t now_us);
   void Do(const Operation& op, const std::string& key, int64_t now_us,
           uint64_t version, Stored* stored, Result* result);
@@ -77,6 +86,7 @@ class ReferenceModel {
                Cause cause);
 
   MapOptions options_;
+  std::function<bool(const std::string& key)> survives_;
   std::map<std::string, Stored> entries_;
   // Keys by the death time of their bucket; no bucket is empty.
   std::map<int64_t, std::set<std::string>> buckets_;
