@@ -60,6 +60,12 @@ class Call final : public CallDetails {
   // the server. No verbs: anything at all there.
   absl::Status Authorize(Verbs verbs, absl::string_view name) {
     Note(name);
+    return AuthorizeAlso(verbs, name);
+  }
+  // The same for a namespace that the call needs beside its own: Namespace()
+  // stays as it is.
+  absl::Status AuthorizeAlso(Verbs verbs, absl::string_view name) {
+    checked_ = true;
     if (refused_) return Refusal();
     if (gate_.access() == nullptr) return absl::OkStatus();
     return Told(Check(verbs, name), verbs, name);
@@ -126,7 +132,8 @@ class Call final : public CallDetails {
   const bool refused_;
   bool checked_ = false;
   bool ended_ = false;
-  // The beginning of the last namespace; a valid name has room.
+  // The beginning of the namespace that Authorize or VerbsIn was last called
+  // with; a valid name has room.
   uint8_t name_size_ = 0;
   std::array<char, 64> name_;
 };

@@ -39,7 +39,7 @@ std::string GroupFieldPath(const std::string& field) {
 absl::Status AuthorizeDeadLetters(const v1::NamespaceOptions& options,
                                   Call* call) {
   if (options.dead_letter_namespace().empty()) return absl::OkStatus();
-  return call->Authorize(v1::VERB_WRITE, options.dead_letter_namespace());
+  return call->AuthorizeAlso(v1::VERB_WRITE, options.dead_letter_namespace());
 }
 
 // Answers inline: `handle` gets the call, the request and the response.

@@ -164,6 +164,21 @@ TEST_F(CallTest, ACallerMayWhatTheRulesSay) {
   EXPECT_EQ(access_.authentications, 1);
 }
 
+// As CreateNamespace, which asks about the dead letters' namespace, too.
+TEST_F(CallTest, IsAboutTheNamespaceThatItAuthorizedFirst) {
+  Say("authorization", "basket");
+  Call call(guarded_, methods::kCreateNamespace, &context_);
+  EXPECT_TRUE(call.Authorize(v1::VERB_READ, "baskets").ok());
+  EXPECT_FALSE(call.AuthorizeAlso(v1::VERB_WRITE, "orders").ok());
+  EXPECT_TRUE(call.AuthorizeAlso(v1::VERB_WRITE, "baskets").ok());
+  EXPECT_EQ(call.Namespace(), "baskets");
+  EXPECT_TRUE(call.End(absl::OkStatus()).ok());
+  EXPECT_THAT(recorder_.seen,
+              ElementsAre("started CreateNamespace",
+                          "denied CreateNamespace ACCESS_DENIED orders write",
+                          "handled CreateNamespace 0 basket baskets"));
+}
+
 TEST_F(CallTest, ADenialSaysWhoWhereAndWhatLacks) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kWatchExpired, &context_);
