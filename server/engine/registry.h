@@ -38,10 +38,10 @@ struct RegistryLimits {
 // Thread-safe. Find costs a reader's lock and a hash lookup.
 class Registry {
  public:
-  // `clock`, `reaper` and `format`, which writes the events of the maps' logs,
-  // are not owned and must outlive the registry.
+  // `clock`, `reaper` and `format`, which writes the events of the maps' logs
+  // and their dead letters, are not owned and must outlive the registry.
   Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits,
-           const EventFormat* format = EventFormat::Plain());
+           const EventFormat* format);
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;

@@ -4,8 +4,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/service/event_codec.h"
 
 namespace timecache {
+namespace {
+
+// The event alone, written anew.
+Delivery InWireFormat(const Delivery& delivery, absl::string_view map) {
+  auto batch =
+      std::make_shared<EventBatch>(map, delivery.batch->death(), WireFormat());
+  batch->Add(delivery.event());
+  return {std::move(batch), 0, delivery.event_id, delivery.attempt};
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<WatchSource>> GroupSource::Open(
     std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,
@@ -35,7 +47,11 @@ WatchSource::Reading GroupSource::Read(int64_t now_us, WatchMessage* message) {
   const ConsumerGroup::Chunk chunk =
       member_->Take(now_us, max_events, kMaxMessageBytes);
   for (const Delivery& delivery : chunk.deliveries) {
-    message->AddDelivery(delivery, keys_only_);
+    if (delivery.batch->format() == WireFormat()) {
+      message->AddDelivery(delivery, keys_only_);
+    } else {
+      message->AddDelivery(InWireFormat(delivery, map_->name()), keys_only_);
+    }
   }
   message->lost += chunk.lost;
   message->watermark_us = chunk.watermark_us;

@@ -246,7 +246,7 @@ TEST_F(ConsumerGroupsTest, TimeOutsAreTheMapsToSchedule) {
 TEST_F(ConsumerGroupsTest, LetsTimeOutsHappenOnTheReapersThread) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits());
+  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
   const auto map = *registry.Create("map", Options());
   const auto group =
       *map->groups().FindOrCreate("workers", Start::kNow, clock.NowUs());
@@ -374,7 +374,7 @@ class DeadLetterTest : public testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, RegistryLimits()};
+  Registry registry_{&clock_, &reaper_, RegistryLimits(), EventFormat::Plain()};
   std::shared_ptr<TimeCacheMap> map_;
   std::shared_ptr<ConsumerGroup> group_;
   std::unique_ptr<TestMember> member_;

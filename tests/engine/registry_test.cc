@@ -32,7 +32,7 @@ class RegistryTest : public testing::Test {
 };
 
 TEST_F(RegistryTest, FindsWhatWasCreated) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto created = registry.Create("sessions", Options());
   ASSERT_TRUE(created.ok()) << created.status();
   EXPECT_EQ((*created)->name(), "sessions");
@@ -43,7 +43,7 @@ TEST_F(RegistryTest, FindsWhatWasCreated) {
 }
 
 TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   for (const absl::Status& status :
        {registry.Find("missing").status(), registry.Delete("missing"),
         registry.Update("missing", [](MapOptions*) { return absl::OkStatus(); })
@@ -55,7 +55,7 @@ TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
 }
 
 TEST_F(RegistryTest, RefusesNamesThatNoNamespaceCanHave) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   EXPECT_EQ(FieldOf(registry.Create("Bad_Name", Options()).status()),
             "namespace");
   EXPECT_EQ(registry.Find("").status().code(),
@@ -65,7 +65,7 @@ TEST_F(RegistryTest, RefusesNamesThatNoNamespaceCanHave) {
 }
 
 TEST_F(RegistryTest, RefusesOptionsOutOfTheirRange) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   MapOptions options = Options();
   options.num_buckets = 1;
   EXPECT_EQ(FieldOf(registry.Create("a", options).status()), "num_buckets");
@@ -73,7 +73,7 @@ TEST_F(RegistryTest, RefusesOptionsOutOfTheirRange) {
 }
 
 TEST_F(RegistryTest, ANameIsTakenOnce) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   ASSERT_TRUE(registry.Create("a", Options()).ok());
   const absl::Status status = registry.Create("a", Options()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
@@ -83,7 +83,7 @@ TEST_F(RegistryTest, ANameIsTakenOnce) {
 TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
   RegistryLimits limits;
   limits.max_namespaces = 2;
-  Registry registry(&clock_, &reaper_, limits);
+  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
   ASSERT_TRUE(registry.Create("a", Options()).ok());
   ASSERT_TRUE(registry.Create("b", Options()).ok());
   const absl::Status status = registry.Create("c", Options()).status();
@@ -96,7 +96,7 @@ TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
 }
 
 TEST_F(RegistryTest, ListsByName) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   for (const char* name : {"m", "z", "a", "b.1", "b"}) {
     ASSERT_TRUE(registry.Create(name, Options()).ok());
   }
@@ -104,7 +104,7 @@ TEST_F(RegistryTest, ListsByName) {
 }
 
 TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
   const auto updated = registry.Update("a", [](MapOptions* options) {
     EXPECT_EQ(options->ttl_us, 10 * kSecond) << "those in force";
@@ -117,7 +117,7 @@ TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
 }
 
 TEST_F(RegistryTest, AnUpdateThatIsWrongChangesNothing) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
   const auto invalid = registry.Update("a", [](MapOptions* options) {
     options->ttl_us = 20 * kSecond;
@@ -136,7 +136,7 @@ TEST_F(RegistryTest, AnUpdateThatIsWrongChangesNothing) {
 TEST_F(RegistryTest, UpdatesAreAtomicAmongThemselves) {
   constexpr int kThreads = 4;
   constexpr int kUpdates = 200;
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
@@ -157,7 +157,7 @@ TEST_F(RegistryTest, UpdatesAreAtomicAmongThemselves) {
 }
 
 TEST_F(RegistryTest, DeletedNamespacesAreGoneAndTheirWatchersAreTold) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
   bool woken = false;
   const auto cursor = (*map)->Subscribe(ExpiryLog::Start::kNow, clock_.NowUs(),
@@ -173,7 +173,7 @@ TEST_F(RegistryTest, DeletedNamespacesAreGoneAndTheirWatchersAreTold) {
 }
 
 TEST_F(RegistryTest, AMapMayBeUsedAfterItsDeletion) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
   EXPECT_TRUE(registry.Delete("a").ok());
   EXPECT_TRUE(
@@ -182,7 +182,7 @@ TEST_F(RegistryTest, AMapMayBeUsedAfterItsDeletion) {
 }
 
 TEST_F(RegistryTest, ANameThatWasDeletedMayBeTakenAgainEmpty) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   uint64_t old_version = 0;
   {
     const auto map = registry.Create("a", Options());
@@ -202,7 +202,7 @@ TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
   RegistryLimits limits;
   limits.max_entries = 10;
   limits.max_bytes = 1'000;
-  Registry registry(&clock_, &reaper_, limits);
+  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
   auto one = *registry.Create("one", Options());
   auto two = *registry.Create("two", Options());
   for (int i = 0; i < 10; ++i) {
@@ -227,7 +227,7 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
   RegistryLimits limits;
   limits.max_namespaces = 1;
   limits.max_entries = 1;
-  Registry registry(&clock_, &reaper_, limits);
+  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
   const auto map = *registry.Create("a", Options());
   const auto put = [&](const std::string& key) {
     return ReasonOf(
@@ -254,7 +254,7 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
 }
 
 TEST_F(RegistryTest, AFirstLimitOfEntriesNeedsARestart) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   RegistryLimits limits;
   limits.max_namespaces = 5;
   EXPECT_TRUE(registry.SetLimits(limits).ok());
@@ -265,7 +265,7 @@ TEST_F(RegistryTest, AFirstLimitOfEntriesNeedsARestart) {
 }
 
 TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
   const auto cursor =
       (*map)->Subscribe(ExpiryLog::Start::kNow, clock_.NowUs(), [] {});

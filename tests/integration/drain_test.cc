@@ -172,7 +172,7 @@ TEST(Start, APortThatIsTakenIsNamed) {
   const std::string address = server.server().addresses().at(0);
   ManualClock clock;
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, {});
+  Registry registry(&clock, &reaper, {}, WireFormat());
   ServerOptions options;
   options.addresses = {"127.0.0.1:0", address};
   options.observer = [](const NamespaceService::Change&) {};

@@ -46,7 +46,7 @@ class EngineMetricsTest : public ::testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}};
+  Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
 };
 
 TEST_F(EngineMetricsTest, TellWhatANamespaceHoldsAndDid) {

@@ -41,7 +41,7 @@ class LossLogTest : public ::testing::Test {
 
   ManualClock clock_{1'000 * kMicrosPerSecond};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}};
+  Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
   uint64_t refused_ = 0;
   std::vector<std::string> lines_;
   LossLog log_{

@@ -158,7 +158,7 @@ class ReloadNamespacesTest : public ::testing::Test {
           .value();
   ManualClock clock_;
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}};
+  Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
   absl::Status status_;
 };
 

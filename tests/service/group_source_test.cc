@@ -81,7 +81,7 @@ class GroupSourceTest : public ::testing::Test {
   int64_t now_us_ = kStartUs;
   int wakes_ = 0;
   WatchRequest request_;
-  const std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
+  std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
       "map", MapOptions(), nullptr, kStartUs, WireFormat());
 };
 
@@ -93,6 +93,19 @@ TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
   EXPECT_GE(wakes_, 1);
   EXPECT_THAT(Keys(source.get()), UnorderedElementsAre("a", "b"));
   EXPECT_THAT(Keys(source.get()), IsEmpty());
+}
+
+TEST_F(GroupSourceTest, EventsOfAnotherFormatAreWrittenAnew) {
+  map_ = std::make_shared<TimeCacheMap>("map", MapOptions(), nullptr, kStartUs,
+                                        EventFormat::Plain());
+  const auto source = Open();
+  Kill({"a"});
+  WatchSource::Reading reading;
+  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
+  ASSERT_EQ(message.events_size(), 1);
+  EXPECT_EQ(message.events(0).key(), "a");
+  EXPECT_EQ(message.events(0).value(), "value");
+  EXPECT_EQ(message.events(0).attempt(), 1u);
 }
 
 TEST_F(GroupSourceTest, TellsTheWatermarkOfTheGroupAndNoToken) {
