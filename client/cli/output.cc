@@ -57,6 +57,7 @@ Json StatisticsToJson(const v1::NamespaceStatistics& statistics) {
 
 Json StatisticsToJson(const GroupStatistics& statistics) {
   Json object = {{"members", statistics.members},
+                 {"unresponsive_members", statistics.unresponsive_members},
                  {"backlog", statistics.backlog},
                  {"backlog_bytes", statistics.backlog_bytes},
                  {"in_flight", statistics.in_flight},
@@ -69,6 +70,7 @@ Json StatisticsToJson(const GroupStatistics& statistics) {
                  {"timed_out", statistics.timed_out},
                  {"dead_lettered", statistics.dead_lettered},
                  {"dead_letter_failures", statistics.dead_letter_failures},
+                 {"dead_letters_dropped", statistics.dead_letters_dropped},
                  {"lost", statistics.lost}};
   if (statistics.oldest_unsettled) {
     object["oldest_unsettled"] = ExactTimeText(*statistics.oldest_unsettled);
@@ -245,7 +247,8 @@ std::string Describe(const Group& group) {
         DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
        {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
        {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
-       {"members", absl::StrCat(s.members)},
+       {"members", absl::StrCat(s.members, ", of these ",
+                                s.unresponsive_members, " unresponsive")},
        {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
                                   " in flight, ", SizeText(s.backlog_bytes))},
        {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
@@ -254,8 +257,9 @@ std::string Describe(const Group& group) {
        {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
        {"not settled",
         absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
-       {"dead letters", absl::StrCat(s.dead_lettered, ", ",
-                                     s.dead_letter_failures, " failures")},
+       {"dead letters",
+        absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
+                     " failures, ", s.dead_letters_dropped, " dropped")},
        {"lost", absl::StrCat(s.lost)}});
 }
 

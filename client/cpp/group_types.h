@@ -26,7 +26,9 @@ struct GroupOptions {
 
 // What a consumer group holds and has done since it was made.
 struct GroupStatistics {
-  uint64_t members = 0;        // Streams that take part.
+  uint64_t members = 0;  // Streams that take part.
+  // Of these, those that let an event time out and have settled none since.
+  uint64_t unresponsive_members = 0;
   uint64_t backlog = 0;        // Unsettled events that no member holds.
   uint64_t backlog_bytes = 0;  // Memory of all unsettled events.
   uint64_t in_flight = 0;      // Events that members hold.
@@ -42,6 +44,8 @@ struct GroupStatistics {
   uint64_t dead_lettered = 0;  // Events that went to the dead letters.
   uint64_t dead_letter_failures = 0;  // Times that one could not be put there.
   uint64_t lost = 0;                  // Events that were dropped unsettled.
+  // Of these, those whose dead letter was too large to be put.
+  uint64_t dead_letters_dropped = 0;
 };
 
 struct Group {

@@ -30,6 +30,7 @@ GroupOptions ReadOptions(const v1::GroupOptions& proto) {
 GroupStatistics ReadStatistics(const v1::GroupStatistics& proto) {
   GroupStatistics statistics = {
       .members = proto.members(),
+      .unresponsive_members = proto.unresponsive_members(),
       .backlog = proto.backlog(),
       .backlog_bytes = proto.backlog_bytes(),
       .in_flight = proto.in_flight(),
@@ -41,7 +42,8 @@ GroupStatistics ReadStatistics(const v1::GroupStatistics& proto) {
       .timed_out = proto.timed_out(),
       .dead_lettered = proto.dead_lettered(),
       .dead_letter_failures = proto.dead_letter_failures(),
-      .lost = proto.lost()};
+      .lost = proto.lost(),
+      .dead_letters_dropped = proto.dead_letters_dropped()};
   if (proto.has_oldest_unsettled()) {
     statistics.oldest_unsettled = FromProto(proto.oldest_unsettled());
   }

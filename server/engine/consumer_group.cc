@@ -24,6 +24,7 @@ GroupStatistics ConsumerGroup::GetStatistics() const {
   absl::MutexLock lock(&mu_);
   GroupStatistics statistics = ledger_.GetStatistics();
   statistics.members = static_cast<int64_t>(turns_.members());
+  statistics.unresponsive_members = static_cast<int64_t>(turns_.unresponsive());
   return statistics;
 }
 
@@ -110,38 +111,30 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
 
 void ConsumerGroup::TakeEvents(Member* member, int max_events,
                                int64_t max_bytes, Chunk* chunk) {
-  const uint64_t share = turns_.Come(member, ledger_.Available());
-  const int most =
-      std::min(max_events, member->max_in_flight_ - member->held_.size());
+  const uint64_t share = turns_.Come(member, ledger_.AvailableTo(member));
+  const int most = std::min(max_events, member->window_ - member->held_.size());
   int64_t bytes = 0;
   int may_open = kMaxOpened;
   while (static_cast<int>(chunk->deliveries.size()) < most &&
          chunk->deliveries.size() < share) {
-    UnsettledEvent* const event = ledger_.NextReady(&may_open);
+    UnsettledEvent* const event = ledger_.NextFor(member, &may_open);
     if (event == nullptr) break;
     bytes +=
         static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
     if (!chunk->deliveries.empty() && bytes > max_bytes) break;
     chunk->deliveries.push_back(ledger_.Give(event, member));
   }
-  if (member->held_.size() >= member->max_in_flight_) {
-    turns_.GoAway(member);
-  } else if (ledger_.Available() == 0) {
-    turns_.Rest(member);
-  } else {
-    chunk->more = true;
-  }
-}
-
-// What there is to come for.
-uint64_t ConsumerGroup::Worth() const {
-  return ledger_.Available() + (ledger_.HasLost() ? 1 : 0);
+  chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
+  if (!chunk->more) turns_.Rest(member);
 }
 
 // Returns when there is something to do next.
 int64_t ConsumerGroup::WakeOthers() {
   if (closed_) return kNeverUs;
-  turns_.Wake(Worth(), ledger_.now_us());
+  GroupTurns::Supply supply = ledger_.Available();
+  // Any member may be told of a loss.
+  if (ledger_.HasLost()) ++supply.unfailed;
+  turns_.Wake(supply, ledger_.now_us());
   return std::min(ledger_.DueUs(), turns_.due_us());
 }
 
@@ -262,11 +255,11 @@ bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
   return more;
 }
 
-void ConsumerGroup::EndDeadLetter(uint64_t event_id, bool done,
+void ConsumerGroup::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
                                   int64_t now_us) {
   absl::MutexLock lock(&mu_);
   ledger_.Tell(now_us);
-  ledger_.EndDeadLetter(event_id, done);
+  ledger_.EndDeadLetter(event_id, outcome);
   WakeOthers();
 }
 

@@ -102,8 +102,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // EndDeadLetter. Returns whether there is more to do now.
   bool Advance(int64_t now_us, DoomedRoom* room, std::vector<Delivery>* doomed)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void EndDeadLetter(uint64_t event_id, bool done, int64_t now_us)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
+                     int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   friend class GroupMember;
@@ -120,7 +120,6 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void TakeEvents(Member* member, int max_events, int64_t max_bytes,
                   Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
-  uint64_t Worth() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Schedule(int64_t due_us) const ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -26,6 +26,13 @@ absl::Status NotFound(absl::string_view name, absl::string_view map) {
       absl::StrCat("namespace ", map, " has no consumer group ", name));
 }
 
+DeadLetterOutcome OutcomeOf(const absl::Status& status) {
+  if (status.ok()) return DeadLetterOutcome::kPut;
+  return absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)
+             ? DeadLetterOutcome::kNeverFits
+             : DeadLetterOutcome::kTryAgain;
+}
+
 }  // namespace
 
 // --- Groups.
@@ -226,7 +233,7 @@ void ConsumerGroups::PutDeadLetter(ConsumerGroup* group,
         delivery.batch->EncodeDelivery(delivery.index, delivery.event_id,
                                        delivery.attempt));
   }
-  group->EndDeadLetter(delivery.event_id, status.ok(), now_us);
+  group->EndDeadLetter(delivery.event_id, OutcomeOf(status), now_us);
 }
 
 void ConsumerGroups::SetDeadLetterMap(absl::string_view name) {

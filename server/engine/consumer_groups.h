@@ -34,7 +34,9 @@ class ConsumerGroups {
 
   // Puts a dead letter where the map's options say; the engine's Registry does
   // it, as it knows the other maps. `value` is the event as its format writes
-  // it by itself.
+  // it by itself. INVALID_ARGUMENT and OUT_OF_RANGE say that no later try can
+  // do it, either: the letter is dropped. After any other error it is tried
+  // again.
   using DeadLetterSink = std::function<absl::Status(
       absl::string_view to_map, std::string key, std::string value)>;
 

@@ -10,7 +10,7 @@ namespace timecache {
 namespace {
 
 // What an event takes here, with its places in the orders, by estimate.
-constexpr int64_t kEventBytes = 200;
+constexpr int64_t kEventBytes = 216;
 // So many are counted at once.
 constexpr int64_t kChargedEvents = 256;
 
@@ -87,10 +87,6 @@ UnsettledEvent* GroupEvents::FirstFrom(uint64_t id) const {
   return it == events_.end() ? nullptr : it->second.get();
 }
 
-UnsettledEvent* GroupEvents::FirstReady() const {
-  return ready_.empty() ? nullptr : ready_.begin()->second;
-}
-
 void GroupEvents::Move(UnsettledEvent* event, State state, int64_t due_us) {
   Exit(event);
   event->state = state;
@@ -104,7 +100,7 @@ void GroupEvents::Enter(UnsettledEvent* event) {
       ++behind_;
       return;
     case State::kReady:
-      ready_.emplace(event->id, event);
+      ready_.Add(event);
       return;
     case State::kInFlight:
     case State::kDelayed:
@@ -124,7 +120,7 @@ void GroupEvents::Exit(UnsettledEvent* event) {
       --behind_;
       return;
     case State::kReady:
-      ready_.erase(event->id);
+      ready_.Remove(event);
       return;
     case State::kInFlight:
     case State::kDelayed:

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
 #include "server/engine/group_packs.h"
+#include "server/engine/group_ready.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache {
@@ -39,6 +40,10 @@ struct UnsettledEvent {
   int attempt = 0;
   State state = State::kBehind;
   int64_t due_us = kNeverUs;
+  // Who let it time out or NACKed it last, and which attempt that was; 0 if no
+  // member did.
+  MemberId failed_by = 0;
+  int failed_attempt = 0;
 
   // Its neighbours among the unsettled events of its key, in order.
   size_t key_hash = 0;
@@ -89,14 +94,13 @@ class GroupEvents {
   // The lowest number, of all or from `id` on.
   UnsettledEvent* First() const { return FirstFrom(0); }
   UnsettledEvent* FirstFrom(uint64_t id) const;
-  UnsettledEvent* FirstReady() const;
   // The earliest due_us, of kInFlight and kDelayed, or of kDoomed; then the
   // lowest number.
   UnsettledEvent* FirstDue() const { return FirstOf(timers_); }
   UnsettledEvent* FirstDoomed() const { return FirstOf(doomed_); }
 
   size_t size() const { return events_.size(); }
-  size_t ready() const { return ready_.size(); }
+  const ReadyEvents& ready() const { return ready_; }
   size_t behind() const { return behind_; }
 
   void SetReady(UnsettledEvent* event) { Move(event, State::kReady, kNeverUs); }
@@ -122,7 +126,7 @@ class GroupEvents {
   void Charge();
 
   absl::btree_map<uint64_t, std::unique_ptr<UnsettledEvent>> events_;
-  absl::btree_map<uint64_t, UnsettledEvent*> ready_;
+  ReadyEvents ready_;
   Timers timers_;
   Timers doomed_;
   size_t behind_ = 0;

@@ -56,7 +56,8 @@ bool GroupLedger::PassTime(int64_t now_us) {
     if (event == nullptr || event->due_us > now_us_) return false;
     if (event->state == State::kInFlight) {
       ++counts_.timed_out;
-      LetGo(event);
+      turns_->OnTimeOut(event->holder);
+      Fail(event);
     }
     MakeReady(event);
   }
@@ -71,21 +72,43 @@ int64_t GroupLedger::DueUs() const {
   return due_us;
 }
 
-uint64_t GroupLedger::Available() const {
-  return events_.ready() + (events_.behind() < kMaxBehind ? packs_.fresh() : 0);
+// Fresh events that may be opened.
+uint64_t GroupLedger::Unopened() const {
+  return events_.behind() < kMaxBehind ? packs_.fresh() : 0;
 }
 
-GroupLedger::Event* GroupLedger::NextReady(int* may_open) {
+GroupTurns::Supply GroupLedger::Available() const {
+  const ReadyEvents& ready = events_.ready();
+  return {ready.unfailed() + Unopened(), ready.failed(),
+          ready.only_failed_by()};
+}
+
+uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
+  const ReadyEvents& ready = events_.ready();
+  uint64_t available = ready.unfailed() + Unopened();
+  if (turns_->MayRetry(member)) {
+    available += ready.failed();
+    if (!turns_->MayRetryOwn(member)) available -= ready.failed_by(member->id_);
+  }
+  return available;
+}
+
+GroupLedger::Event* GroupLedger::FirstReadyFor(
+    const GroupMember* member) const {
+  const ReadyEvents& ready = events_.ready();
+  if (!turns_->MayRetry(member)) return ready.FirstUnfailed();
+  return ready.FirstNotFailedBy(turns_->MayRetryOwn(member) ? 0 : member->id_);
+}
+
+GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
+                                         int* may_open) {
   for (;;) {
-    if (Event* const event = events_.FirstReady()) {
+    if (Event* const event = FirstReadyFor(member)) {
       if (!IsVain(*event)) return event;
       MakeReady(event);
       continue;
     }
-    if (packs_.fresh() == 0 || events_.behind() >= kMaxBehind ||
-        *may_open <= 0) {
-      return nullptr;
-    }
+    if (Unopened() == 0 || *may_open <= 0) return nullptr;
     --*may_open;
     const GroupPacks::Place place = packs_.OpenNext();
     events_.Open(place.id, place.pack, place.index,
@@ -104,16 +127,28 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
   return event->ToDelivery();
 }
 
+// Its member did not do what it was given to do.
+void GroupLedger::Fail(Event* event) {
+  event->failed_by = event->holder->id_;
+  event->failed_attempt = event->attempt;
+  LetGo(event);
+}
+
 // Out of its member's hands.
 void GroupLedger::LetGo(Event* event) {
   GroupMember* const member = std::exchange(event->holder, nullptr);
   if (member == nullptr) return;
-  const bool was_full = member->held_.size() >= member->max_in_flight_;
   member->held_.Remove(event);
   --counts_.in_flight;
-  // One that is leaving has no turn any more.
-  if (was_full && member->turn_ != GroupTurns::Turn::kGone) {
-    turns_->Rest(member);
+  turns_->OnRoom(member);
+}
+
+// The member that was given this attempt settles it, in time or late.
+void GroupLedger::CreditSettlement(const Event& event, int attempt) {
+  if (event.holder != nullptr && attempt == event.attempt) {
+    turns_->OnSettled(event.holder->id_);
+  } else if (attempt == event.failed_attempt) {
+    turns_->OnSettled(event.failed_by);
   }
 }
 
@@ -204,6 +239,7 @@ GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
 absl::Status GroupLedger::Ack(const Settlement& settlement) {
   const absl::StatusOr<Event*> event = FindGiven(settlement);
   if (!event.ok()) return event.status();
+  CreditSettlement(**event, settlement.attempt);
   Remove(*event);
   ++counts_.acked;
   return absl::OkStatus();
@@ -218,7 +254,8 @@ absl::Status GroupLedger::Nack(const Settlement& settlement) {
   const absl::StatusOr<Event*> event = FindInFlight(settlement);
   if (!event.ok()) return event.status();
   ++counts_.nacked;
-  LetGo(*event);
+  CreditSettlement(**event, settlement.attempt);
+  Fail(*event);
   if (settlement.delay_us == 0) {
     MakeReady(*event);
   } else {
@@ -230,7 +267,9 @@ absl::Status GroupLedger::Nack(const Settlement& settlement) {
 absl::StatusOr<GroupLedger::Event*> GroupLedger::Claim(
     const Settlement& settlement) {
   absl::StatusOr<Event*> event = FindInFlight(settlement);
-  if (event.ok()) events_.SetClaimed(*event);
+  if (!event.ok()) return event;
+  CreditSettlement(**event, settlement.attempt);
+  events_.SetClaimed(*event);
   return event;
 }
 
@@ -266,15 +305,24 @@ GroupLedger::Event* GroupLedger::ClaimDoomed() {
   return nullptr;
 }
 
-void GroupLedger::EndDeadLetter(uint64_t event_id, bool done) {
-  if (!done) ++counts_.dead_letter_failures;
+void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
+  if (outcome != DeadLetterOutcome::kPut) ++counts_.dead_letter_failures;
   Event* const event = FindClaimed(event_id);
+  // An ACK may have come in between.
   if (event == nullptr) return;
-  if (done) {
-    Remove(event);
-    ++counts_.dead_lettered;
-  } else {
-    events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
+  switch (outcome) {
+    case DeadLetterOutcome::kPut:
+      Remove(event);
+      ++counts_.dead_lettered;
+      return;
+    case DeadLetterOutcome::kTryAgain:
+      events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
+      return;
+    case DeadLetterOutcome::kNeverFits:
+      Remove(event);
+      ++counts_.dead_letters_dropped;
+      Lose(1);
+      return;
   }
 }
 

@@ -35,7 +35,8 @@ class GroupLedger {
   // Timers that one PassTime lets end.
   static constexpr int kMaxTimers = 1'024;
 
-  // `turns` is told of members that may take again. Not owned.
+  // `turns` says who may be given what failed, and is told what members do. Not
+  // owned.
   GroupLedger(const GroupOptions& options, GroupTurns* turns)
       : options_(options), turns_(turns) {}
 
@@ -72,11 +73,12 @@ class GroupLedger {
   // --- Giving out.
 
   // Events that could be given out now; some may turn out to wait for others of
-  // their keys.
-  uint64_t Available() const;
-  // The next event to be given out, which stays the next; null if there is
-  // none, or `*may_open` fresh events have been looked at.
-  Event* NextReady(int* may_open);
+  // their keys. Of these, those that could be given to `member`, which comes.
+  GroupTurns::Supply Available() const;
+  uint64_t AvailableTo(const GroupMember* member) const;
+  // The next event to be given to `member`, which stays the next; null if there
+  // is none, or `*may_open` fresh events have been looked at.
+  Event* NextFor(const GroupMember* member, int* may_open);
   Delivery Give(Event* event, GroupMember* member);
   // What `member` holds, `most` of it at once. Returns whether there is more.
   bool GiveBack(GroupMember* member, int most);
@@ -97,7 +99,8 @@ class GroupLedger {
   // none.
   Event* ClaimDoomed();
   bool HasDoomed() const;
-  void EndDeadLetter(uint64_t event_id, bool done);
+  // One that never fits is lost.
+  void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome);
 
  private:
   using State = UnsettledEvent::State;
@@ -108,6 +111,10 @@ class GroupLedger {
   bool IsVain(const Event& event) const {
     return dead_letters_ && event.attempt >= options_.max_attempts;
   }
+  uint64_t Unopened() const;
+  Event* FirstReadyFor(const GroupMember* member) const;
+  void Fail(Event* event);
+  void CreditSettlement(const Event& event, int attempt);
   void LetGo(Event* event);
   void MakeReady(Event* event);
   void Remove(Event* event);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/engine/group_events.h"
+#include "server/engine/group_ready.h"
 #include "server/engine/group_types.h"
 
 namespace timecache {
@@ -41,9 +42,10 @@ class GroupMember {
   GroupMember& operator=(const GroupMember&) = delete;
 
   // At most `max_events`, about `max_bytes` as they are encoded, and as many as
-  // the group gives out under one lock; at least one if there is one and the
-  // member is below its max_in_flight. What waits
-  // is shared out fairly among the members that could take it.
+  // the group gives out under one lock; at least one if there is one for this
+  // member and it holds less than its window, which is max_in_flight unless it
+  // let events time out (see GroupTurns). What waits is shared out fairly among
+  // the members that could take it.
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
 
  private:
@@ -59,12 +61,18 @@ class GroupMember {
   const int max_in_flight_;
   const std::function<void()> wake_;
 
+  bool HasRoom() const { return held_.size() < window_; }
+
   // Guarded by the group's lock.
   HeldEvents held_;
   // See GroupTurns.
-  enum class Turn { kAwake, kIdle, kAway, kGone };
+  MemberId id_ = 0;
+  int window_ = max_in_flight_;
+  bool responsive_ = true;
+  enum class Turn { kAwake, kIdle, kFull, kStuck, kGone };
   Turn turn_ = Turn::kGone;
   std::list<GroupMember*>::iterator place_;
+  uint64_t rest_ = 0;
   uint64_t served_round_ = 0;
 };
 

@@ -40,6 +40,7 @@ struct GroupStatistics {
   int64_t members = 0;
   // Of the log since the group began.
   uint64_t events = 0;
+  int64_t unresponsive_members = 0;
   uint64_t backlog = 0;
   int64_t backlog_bytes = 0;
   uint64_t in_flight = 0;
@@ -53,6 +54,7 @@ struct GroupStatistics {
   uint64_t timed_out = 0;
   uint64_t dead_lettered = 0;
   uint64_t dead_letter_failures = 0;
+  uint64_t dead_letters_dropped = 0;
   uint64_t lost = 0;
 };
 
@@ -73,6 +75,15 @@ struct Delivery {
 struct DoomedRoom {
   int events = 0;
   int64_t bytes = INT64_MAX;
+};
+
+// What became of a dead letter.
+enum class DeadLetterOutcome {
+  kPut,
+  // Later it may be possible.
+  kTryAgain,
+  // It cannot be put, now or later.
+  kNeverFits,
 };
 
 enum class SettleAction { kAck, kNack, kPutBack };

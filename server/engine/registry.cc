@@ -91,7 +91,7 @@ absl::Status Registry::PutDeadLetter(absl::string_view to_map,
                                      absl::string_view value) {
   const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(to_map);
   if (!map.ok()) return map.status();
-  return (*map)->Apply(Operation::Put(key, value), clock_->NowUs()).status;
+  return (*map)->PutDeadLetter(key, value, clock_->NowUs());
 }
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(

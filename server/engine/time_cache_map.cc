@@ -93,6 +93,21 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   BlockPool::Default().Prepare();
 }
 
+absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
+                                         absl::string_view value,
+                                         int64_t now_us) {
+  AnswerRoom room;
+  Result result;
+  ApplyOne(Operation::Put(key, value), key_hash_(key), now_us, &room, &result);
+  BlockPool::Default().Prepare();
+  const auto bytes = static_cast<int64_t>(key.size() + value.size());
+  if (result.status.ok() || usage_.CouldEverFit(bytes)) return result.status;
+  return ErrorWithReason(
+      absl::StatusCode::kOutOfRange, "DEAD_LETTER_TOO_LARGE",
+      absl::StrCat("a dead letter of ", bytes, " bytes is larger than all of ",
+                   "namespace ", name_, ", or of the server, may be"));
+}
+
 // Makes room at a limit, where it may.
 void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
                             AnswerRoom* room, Result* result) {

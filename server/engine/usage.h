@@ -91,6 +91,12 @@ class Usage {
                               server_->bytes() - this->bytes(), bytes));
   }
 
+  // Or if nothing at all was counted, here and behind this.
+  bool CouldEverFit(int64_t bytes) const {
+    return CouldFit(0, 0, bytes) &&
+           (server_ == nullptr || server_->CouldFit(0, 0, bytes));
+  }
+
   void Subtract(int64_t entries, int64_t bytes) {
     entries_.fetch_sub(entries, std::memory_order_relaxed);
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);

@@ -59,6 +59,7 @@ void Merge(const MapStatistics& from, MapStatistics* to) {
 void Merge(const GroupStatistics& from, GroupStatistics* to) {
   to->members += from.members;
   to->events += from.events;
+  to->unresponsive_members += from.unresponsive_members;
   to->backlog += from.backlog;
   to->backlog_bytes += from.backlog_bytes;
   to->in_flight += from.in_flight;
@@ -72,6 +73,7 @@ void Merge(const GroupStatistics& from, GroupStatistics* to) {
   to->timed_out += from.timed_out;
   to->dead_lettered += from.dead_lettered;
   to->dead_letter_failures += from.dead_letter_failures;
+  to->dead_letters_dropped += from.dead_letters_dropped;
   to->lost += from.lost;
 }
 
@@ -234,6 +236,10 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
     {{"timecache_group_backlog_bytes", "Memory of all unsettled events."},
      kGauge,
      Number<&GroupStatistics::backlog_bytes>},
+    {{"timecache_group_unresponsive_members",
+      "Members that let an event time out and have settled none since."},
+     kGauge,
+     Number<&GroupStatistics::unresponsive_members>},
     {{"timecache_group_in_flight", "Events that members hold."},
      kGauge,
      Number<&GroupStatistics::in_flight>},
@@ -280,6 +286,10 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
       "in flight."},
      kCounter,
      Number<&GroupStatistics::events>},
+    {{"timecache_group_dead_letters_dropped_total",
+      "Dead letters that can never fit there; also counted as lost."},
+     kCounter,
+     Number<&GroupStatistics::dead_letters_dropped>},
     {{"timecache_group_lost_total", "Events dropped unsettled."},
      kCounter,
      Number<&GroupStatistics::lost>},

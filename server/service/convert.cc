@@ -337,6 +337,9 @@ void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
   to->set_dead_lettered(from.dead_lettered);
   to->set_dead_letter_failures(from.dead_letter_failures);
   to->set_lost(from.lost);
+  to->set_unresponsive_members(
+      static_cast<uint64_t>(from.unresponsive_members));
+  to->set_dead_letters_dropped(from.dead_letters_dropped);
 }
 
 void SetGroup(const std::string& map, const ConsumerGroup& group,

@@ -80,6 +80,8 @@ TEST_F(GroupsTest, ListTellsAllStatistics) {
   proto.set_dead_lettered(12);
   proto.set_dead_letter_failures(13);
   proto.set_lost(14);
+  proto.set_unresponsive_members(15);
+  proto.set_dead_letters_dropped(16);
   service_.SetGroup(busy);
   const auto groups = client_.ListGroups();
   ASSERT_TRUE(groups.ok()) << groups.status();
@@ -88,16 +90,23 @@ TEST_F(GroupsTest, ListTellsAllStatistics) {
   EXPECT_FALSE(groups->at(1).statistics.oldest_unsettled.has_value());
   const GroupStatistics& statistics = groups->at(0).statistics;
   EXPECT_EQ(statistics.oldest_unsettled, absl::FromUnixSeconds(5));
-  const std::vector<uint64_t> counts = {
-      statistics.members,       statistics.backlog,
-      statistics.backlog_bytes, statistics.in_flight,
-      statistics.delivered,     statistics.redelivered,
-      statistics.acked,         statistics.nacked,
-      statistics.put_back,      statistics.timed_out,
-      statistics.dead_lettered, statistics.dead_letter_failures,
-      statistics.lost};
+  const std::vector<uint64_t> counts = {statistics.members,
+                                        statistics.backlog,
+                                        statistics.backlog_bytes,
+                                        statistics.in_flight,
+                                        statistics.delivered,
+                                        statistics.redelivered,
+                                        statistics.acked,
+                                        statistics.nacked,
+                                        statistics.put_back,
+                                        statistics.timed_out,
+                                        statistics.dead_lettered,
+                                        statistics.dead_letter_failures,
+                                        statistics.lost,
+                                        statistics.unresponsive_members,
+                                        statistics.dead_letters_dropped};
   EXPECT_EQ(counts, (std::vector<uint64_t>{1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
-                                           13, 14}));
+                                           13, 14, 15, 16}));
 }
 
 TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {

@@ -230,7 +230,7 @@ TEST(GroupSettleTest, WhatWasGivenOutInVainBecomesADeadLetter) {
   EXPECT_EQ(doomed[0].attempt, 2);
   EXPECT_THAT(harness.Advance(), IsEmpty());
   EXPECT_EQ(harness.Statistics().backlog, 2u);
-  harness.group().EndDeadLetter(1, true, harness.now_us());
+  harness.group().EndDeadLetter(1, DeadLetterOutcome::kPut, harness.now_us());
   EXPECT_EQ(harness.Statistics().dead_lettered, 1u);
   EXPECT_EQ(Sum(harness.Statistics()), 2u);
   // It has made way for the next one of its key.
@@ -246,16 +246,44 @@ TEST(GroupSettleTest, ADeadLetterThatCannotBePutIsTriedAgain) {
   EXPECT_TRUE(harness.Nack(1, 1).ok());
   EXPECT_EQ(harness.group().NextDueUs(), harness.now_us());
   ASSERT_THAT(harness.Advance(), SizeIs(1));
-  harness.group().EndDeadLetter(1, false, harness.now_us());
+  harness.group().EndDeadLetter(1, DeadLetterOutcome::kTryAgain,
+                                harness.now_us());
   EXPECT_EQ(harness.Statistics().dead_letter_failures, 1u);
   EXPECT_EQ(harness.group().NextDueUs(), harness.now_us() + kSecond);
   harness.Pass(kSecond - 1);
   EXPECT_THAT(harness.Advance(), IsEmpty());
   harness.Pass(1);
   ASSERT_THAT(harness.Advance(), SizeIs(1));
-  harness.group().EndDeadLetter(1, true, harness.now_us());
+  harness.group().EndDeadLetter(1, DeadLetterOutcome::kPut, harness.now_us());
   EXPECT_EQ(harness.Statistics().dead_lettered, 1u);
   EXPECT_EQ(harness.Statistics().backlog, 0u);
+}
+
+TEST(GroupSettleTest, ADeadLetterThatNeverFitsIsLostAndMakesWayForItsKey) {
+  GroupHarness harness(WithAckTimeout(kSecond, 1));
+  harness.group().SetDeadLetters(true);
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(harness.Nack(1, 1).ok());
+  ASSERT_THAT(harness.Advance(), SizeIs(1));
+  member->TakeWakes();
+  harness.group().EndDeadLetter(1, DeadLetterOutcome::kNeverFits,
+                                harness.now_us());
+  const GroupStatistics statistics = harness.Statistics();
+  EXPECT_EQ(statistics.dead_letters_dropped, 1u);
+  EXPECT_EQ(statistics.lost, 1u);
+  EXPECT_EQ(statistics.dead_letter_failures, 1u);
+  EXPECT_EQ(statistics.dead_lettered, 0u);
+  EXPECT_EQ(Sum(statistics), 2u);
+  // A member is told of the loss.
+  EXPECT_EQ(member->TakeWakes(), 1);
+  const GroupChunk chunk = member->Take(harness.now_us());
+  EXPECT_EQ(chunk.lost, 1u);
+  EXPECT_THAT(Given(chunk), ElementsAre("a#1"));
+  harness.Pass(kSecond - 1);
+  EXPECT_THAT(harness.Advance(), IsEmpty());
 }
 
 TEST(GroupSettleTest, AnAckSettlesWhatIsDoomed) {
@@ -268,7 +296,7 @@ TEST(GroupSettleTest, AnAckSettlesWhatIsDoomed) {
   ASSERT_THAT(harness.Advance(1), SizeIs(1));
   EXPECT_TRUE(harness.Ack(1, 1).ok());
   EXPECT_TRUE(harness.Ack(2, 1).ok());
-  harness.group().EndDeadLetter(1, true, harness.now_us());
+  harness.group().EndDeadLetter(1, DeadLetterOutcome::kPut, harness.now_us());
   EXPECT_THAT(harness.Advance(), IsEmpty());
   EXPECT_EQ(harness.Statistics().acked, 2u);
   EXPECT_EQ(Sum(harness.Statistics()), 2u);

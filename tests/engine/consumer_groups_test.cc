@@ -407,6 +407,67 @@ TEST_F(DeadLetterTest, WaitsForItsNamespaceToBeMade) {
   EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 1);
 }
 
+// The event's value is as large as that namespace takes; its key and times come
+// on top.
+TEST_F(DeadLetterTest, IsNotHeldToTheLargestValueOfItsNamespace) {
+  MapOptions options = Options();
+  options.max_value_bytes = 1;
+  const auto dead = *registry_.Create("dead", options);
+  Pass(kSecond);
+  EXPECT_EQ(group_->GetStatistics().dead_lettered, 1u);
+  const std::string key = absl::StrCat("work/g/", event_id_);
+  EXPECT_TRUE(dead->Apply(Operation::Get(key), clock_.NowUs()).has_entry);
+  EXPECT_EQ(
+      FieldOf(dead->Apply(Operation::Put("k", "22"), clock_.NowUs()).status),
+      "value");
+}
+
+TEST_F(DeadLetterTest, WaitsForRoomInItsNamespace) {
+  MapOptions options = Options();
+  options.max_entries = 1;
+  const auto dead = *registry_.Create("dead", options);
+  dead->Apply(Operation::Put("k", ""), clock_.NowUs());
+  Pass(kSecond);
+  EXPECT_EQ(group_->GetStatistics().dead_letter_failures, 1u);
+  EXPECT_EQ(group_->GetStatistics().backlog, 1u);
+  dead->Apply(Operation::Remove("k"), clock_.NowUs());
+  Pass(kSecond);
+  EXPECT_EQ(group_->GetStatistics().dead_lettered, 1u);
+  EXPECT_EQ(group_->GetStatistics().lost, 0u);
+}
+
+TEST_F(DeadLetterTest, IsDroppedWhereAllOfItsNamespaceIsTooSmall) {
+  MapOptions options = Options();
+  options.max_bytes = 10;
+  const auto dead = *registry_.Create("dead", options);
+  Pass(kSecond);
+  EXPECT_EQ(group_->GetStatistics().dead_letters_dropped, 1u);
+  EXPECT_EQ(group_->GetStatistics().lost, 1u);
+  EXPECT_EQ(group_->GetStatistics().backlog, 0u);
+  EXPECT_EQ(group_->NextDueUs(), kNeverUs);
+  EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 0);
+  EXPECT_EQ(member_->Take(clock_.NowUs()).lost, 1u);
+}
+
+// What others hold of the server's bytes may go.
+TEST(DeadLetterOfAFullServerTest, IsDroppedOnlyIfItIsLargerThanTheServer) {
+  for (const int64_t max_bytes : {20, 200}) {
+    ManualClock clock(kStartUs);
+    Reaper reaper(&clock);
+    RegistryLimits limits;
+    limits.max_bytes = max_bytes;
+    Registry registry(&clock, &reaper, limits, EventFormat::Plain());
+    const auto other = *registry.Create("other", Options());
+    const auto dead = *registry.Create("dead", Options());
+    const std::string rest(static_cast<size_t>(max_bytes) - 1, 'v');
+    other->Apply(Operation::Put("k", rest), clock.NowUs());
+    const absl::Status status =
+        dead->PutDeadLetter(std::string(20, 'k'), "value", clock.NowUs());
+    EXPECT_EQ(ReasonOf(status),
+              max_bytes == 20 ? "DEAD_LETTER_TOO_LARGE" : "SERVER_MAX_BYTES");
+  }
+}
+
 TEST_F(DeadLetterTest, IsGivenOutOnOnceTheOptionIsTakenAway) {
   Pass(kSecond);
   ASSERT_TRUE(registry_

@@ -245,6 +245,40 @@ TEST_F(CliDeliveryTest, WhatAKilledWorkerHeldGoesToAnother) {
   EXPECT_EQ(group["redelivered"], 1);
 }
 
+TEST_F(CliDeliveryTest, AHungScriptLeavesItsEventsToAnother) {
+  constexpr int kEvents = 30;
+  ASSERT_EQ(Run({"ns", "create", "failed"}).code, 0);
+  Create("orders", {"--dead-letter", "failed"});
+  ASSERT_EQ(
+      Run({"ns", "group-create", "orders", "billing", "--ack-timeout", "1s"})
+          .code,
+      0);
+  ASSERT_EQ(mkfifo(Path("go").c_str(), 0600), 0);
+  ChildProcess hung(Argv({"watch", "orders", "--group", "billing", "--exec",
+                          absl::StrCat("echo; read line < ", Path("go"))}));
+  Put("orders", "first");
+  EXPECT_EQ(hung.ReadLine(), "");
+  ChildProcess worker(
+      Argv({"watch", "orders", "--group", "billing", "--exec", "true"}));
+  Await([&] { return Group("orders")["members"] == 2; });
+  std::string lines;
+  for (int i = 1; i < kEvents; ++i) absl::StrAppend(&lines, "key", i, "\tv\n");
+  ASSERT_EQ(Run({"load", "-", "-n", "orders"}, lines).code, 0);
+  Await([&] { return Group("orders")["acked"] == kEvents; });
+  const json group = Group("orders");
+  EXPECT_GE(group["timed_out"], 1);
+  EXPECT_EQ(group["dead_lettered"], 0);
+  EXPECT_EQ(group["lost"], 0);
+  EXPECT_EQ(group["unresponsive_members"], 1);
+  for (ChildProcess* const process : {&hung, &worker}) {
+    process->Signal(SIGKILL);
+  }
+  // Lets the orphans end.
+  std::ofstream(Path("go")) << "\n";
+  EXPECT_EQ(hung.Wait().signal, SIGKILL);
+  EXPECT_EQ(worker.Wait().signal, SIGKILL);
+}
+
 TEST_F(CliDeliveryTest, WhatAGroupPrintsIsAcknowledged) {
   Create("orders");
   ASSERT_EQ(Run({"ns", "group-create", "orders", "billing"}).code, 0);

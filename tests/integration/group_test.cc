@@ -71,10 +71,14 @@ TEST_F(GroupTest, AnEventCarriesAllThatIsKnownAndItsNumberAndAttempt) {
   EXPECT_GT(event.event_id(), 0u);
   EXPECT_EQ(event.attempt(), 1u);
   server_.AdvanceBy(60 * kMicrosPerSecond);
-  // The first has timed out.
-  const auto more = group_.Take(member.get(), 2);
-  ASSERT_EQ(more.size(), 2u);
-  EXPECT_EQ(more[0].event_id() + more[1].event_id(), 2 * event.event_id() + 1);
+  // It has timed out: the member is given one event at a time.
+  const v1::ExpiredEvent again = group_.TakeOne(member.get());
+  EXPECT_EQ(again.event_id(), event.event_id());
+  EXPECT_EQ(again.attempt(), 2u);
+  group_.Ack(again);
+  const v1::ExpiredEvent next = group_.TakeOne(member.get());
+  EXPECT_EQ(next.event_id(), event.event_id() + 1);
+  EXPECT_EQ(next.attempt(), 1u);
 }
 
 TEST_F(GroupTest, AWatcherBesideTheGroupSeesItAll) {
@@ -87,6 +91,40 @@ TEST_F(GroupTest, AWatcherBesideTheGroupSeesItAll) {
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].event_id(), 0u);
   EXPECT_EQ(events[0].attempt(), 0u);
+}
+
+// Its stream is open and takes events until the transport's buffers are full.
+TEST_F(GroupTest, AMemberThatDoesNotReadLeavesItsEventsToAnother) {
+  constexpr uint64_t kEvents = 100;
+  server_.Create("dead");
+  Must(Call(server_.namespaces(), &Names::UpdateNamespace,
+            Proto<v1::UpdateNamespaceRequest>(
+                "name: 'default' options { dead_letter_namespace: 'dead' }")));
+  group_.Create("max_attempts: 2");
+  const auto unread = group_.Join();
+  const auto worker = group_.Join();
+  server_.Fill(kEvents, "k", std::string(200'000, 'v'));
+  server_.AdvanceTo(DeathUs(kStartUs));
+  for (int step = 0; step < 100; ++step) {
+    server_.AdvanceBy(kMicrosPerSecond);
+    const auto message = worker->Next();
+    ASSERT_TRUE(message.has_value());
+    for (const v1::ExpiredEvent& event : message->events()) group_.Ack(event);
+  }
+  const v1::GroupStatistics statistics = group_.Statistics();
+  EXPECT_EQ(statistics.acked(), kEvents);
+  EXPECT_GT(statistics.timed_out(), 0u);
+  EXPECT_EQ(statistics.timed_out(), statistics.redelivered());
+  EXPECT_EQ(statistics.dead_lettered(), 0u);
+  EXPECT_EQ(statistics.lost(), 0u);
+  EXPECT_EQ(statistics.unresponsive_members(), 1u);
+  // Once it reads again, it takes part again.
+  EXPECT_EQ(unread->ReadUpTo(server_.now_us()).size(), statistics.timed_out());
+  worker->Cancel();
+  group_.AwaitMembers(1);
+  Kill({"a"});
+  group_.Ack(group_.TakeOne(unread.get()));
+  EXPECT_EQ(group_.Statistics().unresponsive_members(), 0u);
 }
 
 TEST_F(GroupTest, MembersShareTheEventsUpToWhatEachMayHold) {

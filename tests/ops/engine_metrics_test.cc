@@ -160,6 +160,10 @@ TEST_F(EngineMetricsTest, TellWhatGroupsDo) {
   const std::string of = "{namespace=\"a\",group=\"g\"} ";
   EXPECT_THAT(text, HasSubstr("timecache_group_members" + of + "1\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_events_total" + of + "2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("timecache_group_unresponsive_members" + of + "0\n"));
+  EXPECT_THAT(text, HasSubstr("timecache_group_dead_letters_dropped_total" +
+                              of + "0\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_backlog" + of + "1\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_in_flight" + of + "0\n"));
   EXPECT_THAT(text, HasSubstr("timecache_group_delivered_total" + of + "1\n"));

@@ -81,9 +81,20 @@ void DeliveryGroup::Advance(int64_t now_us) {
   while (!timers_.empty() && timers_.begin()->first <= now_us) {
     const uint64_t number = timers_.begin()->second;
     State& state = unsettled_.at(number);
-    if (state.phase == Phase::kHeld) ++counted_.timed_out;
+    if (state.phase == Phase::kHeld) {
+      ++counted_.timed_out;
+      Member& member = members_.at(state.member);
+      member.window = std::max(1, std::min(member.window, member.held) / 2);
+      member.responsive = false;
+      Fail(&state);
+    }
     Return(number, &state, now_us);
   }
+}
+
+void DeliveryGroup::Fail(State* state) {
+  state->failed_by = state->member;
+  state->failed_attempt = state->attempts;
 }
 
 void DeliveryGroup::Update(const GroupOptions& options) {
@@ -109,6 +120,7 @@ void DeliveryGroup::Reprieve(int64_t now_us) {
 
 void DeliveryGroup::Join(int member, int max_in_flight) {
   members_[member].max_in_flight = max_in_flight;
+  members_[member].window = max_in_flight;
 }
 
 void DeliveryGroup::Leave(int member, int64_t now_us) {
@@ -122,22 +134,41 @@ void DeliveryGroup::Leave(int member, int64_t now_us) {
 
 bool DeliveryGroup::HasRoom(int member) const {
   const Member& of = members_.at(member);
-  return of.held < of.max_in_flight;
+  return of.held < of.window;
+}
+
+DeliveryGroup::May DeliveryGroup::MayTake(int member, const State& state,
+                                          const std::set<int>& woken) const {
+  if (state.failed_by == 0) return May::kYes;
+  const bool responsive = members_.at(member).responsive;
+  const bool own = state.failed_by == member;
+  if (responsive && !own) return May::kYes;
+  // Another one would have to take it: a responsive one, or, for its own, also
+  // one that is no more unresponsive than itself.
+  May may = May::kYes;
+  for (const auto& [id, other] : members_) {
+    if (id == member || !(other.responsive || (own && !responsive))) continue;
+    if (!woken.contains(id)) return May::kNo;
+    may = May::kDepends;
+  }
+  return may;
 }
 
 void DeliveryGroup::CheckTake(int member, int max_events,
-                              const GroupChunk& chunk, int64_t now_us) {
+                              const GroupChunk& chunk,
+                              const std::set<int>& woken, int64_t now_us) {
   Advance(now_us);
   ASSERT_FALSE(chunk.closed);
   ASSERT_LE(chunk.deliveries.size(), static_cast<size_t>(max_events));
   if (chunk.deliveries.empty()) {
-    ASSERT_TRUE(NextToGive() == 0 || !HasRoom(member))
-        << "event " << NextToGive() << " was to be given out";
+    const uint64_t next = NextFor(member, woken);
+    ASSERT_TRUE(next == 0 || !HasRoom(member))
+        << "event " << next << " was to be given out";
   }
   for (const Delivery& delivery : chunk.deliveries) {
-    ASSERT_NO_FATAL_FAILURE(CheckGiven(member, delivery, now_us));
+    ASSERT_TRUE(HasRoom(member)) << "of member " << member;
+    ASSERT_NO_FATAL_FAILURE(CheckGiven(member, delivery, woken, now_us));
   }
-  ASSERT_LE(members_.at(member).held, members_.at(member).max_in_flight);
   ASSERT_TRUE(!chunk.more || HasRoom(member));
   lost_told_ += chunk.lost;
   ASSERT_EQ(lost_told_, counted_.lost) << "each loss is told once";
@@ -145,7 +176,7 @@ void DeliveryGroup::CheckTake(int member, int max_events,
 }
 
 void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
-                               int64_t now_us) {
+                               const std::set<int>& woken, int64_t now_us) {
   const uint64_t number = delivery.event_id;
   const auto it = unsettled_.find(number);
   ASSERT_NE(it, unsettled_.end()) << "event " << number << " is settled";
@@ -157,10 +188,8 @@ void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
       << "event " << number << " is " << state.due_us - now_us << " us early";
   ASSERT_EQ(*by_key_.at(events_->KeyOf(number)).begin(), number)
       << "an earlier event of its key is not settled";
-  const uint64_t next = NextToGive();
-  ASSERT_TRUE(number == next || (state.doubtful && !InVain(state) &&
-                                 (next == 0 || number < next)))
-      << "event " << next << " was to be given out, not " << number;
+  ASSERT_TRUE(!state.doubtful || !InVain(state)) << "event " << number;
+  ASSERT_NO_FATAL_FAILURE(CheckOrder(member, number, woken));
   ASSERT_NO_FATAL_FAILURE(
       events_->CheckEvent(number, delivery.event(), delivery.batch->death()));
   ++state.attempts;
@@ -169,6 +198,26 @@ void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
   if (state.attempts > 1) ++counted_.redelivered;
   state.member = member;
   Enter(number, &state, Phase::kHeld, now_us + options_.ack_timeout_us);
+}
+
+// It is for this member, and no event before it is.
+void DeliveryGroup::CheckOrder(int member, uint64_t number,
+                               const std::set<int>& woken) const {
+  const State& state = unsettled_.at(number);
+  ASSERT_NE(MayTake(member, state, woken), May::kNo)
+      << "event " << number << " is not for member " << member;
+  const bool own = state.failed_by == member;
+  for (const uint64_t before : available_) {
+    if (before == number) return;
+    const State& of = unsettled_.at(before);
+    if (of.doubtful) continue;
+    // What depends, depends for both alike.
+    const bool alike = of.failed_by != 0 && state.failed_by != 0 &&
+                       (own || of.failed_by != member);
+    ASSERT_TRUE(MayTake(member, of, woken) != May::kYes && !alike)
+        << "event " << before << " was to be given out, not " << number;
+  }
+  FAIL() << "event " << number << " is not available";
 }
 
 void DeliveryGroup::CheckWatermark(int64_t watermark_us) {
@@ -202,6 +251,22 @@ absl::Status DeliveryGroup::Expected(const Settlement& settlement) const {
   return absl::OkStatus();
 }
 
+void DeliveryGroup::Answer(const Settlement& settlement) {
+  const State& state = unsettled_.at(settlement.event_id);
+  const bool held = state.phase == Phase::kHeld;
+  int id = 0;
+  if (held && settlement.attempt == state.attempts) {
+    id = state.member;
+  } else if (settlement.attempt == state.failed_attempt) {
+    id = state.failed_by;
+  }
+  const auto it = members_.find(id);
+  if (it == members_.end()) return;
+  Member& member = it->second;
+  member.window = std::min(member.window + 1, member.max_in_flight);
+  member.responsive = true;
+}
+
 void DeliveryGroup::Settle(const Settlement& settlement, int64_t now_us) {
   const uint64_t number = settlement.event_id;
   switch (settlement.action) {
@@ -216,6 +281,7 @@ void DeliveryGroup::Settle(const Settlement& settlement, int64_t now_us) {
     case SettleAction::kNack:
       ++counted_.nacked;
       State& state = unsettled_.at(number);
+      Fail(&state);
       if (settlement.delay_us == 0) {
         Return(number, &state, now_us);
       } else {
@@ -283,7 +349,12 @@ void DeliveryGroup::CheckStatistics(const GroupStatistics& statistics) const {
   for (const auto& [id, member] : members_) held += member.held;
   const int64_t oldest_us =
       unsettled_.empty() ? kNeverUs : log_->DeathOf(unsettled_.begin()->first);
+  int64_t unresponsive = 0;
+  for (const auto& [id, member] : members_) {
+    if (!member.responsive) ++unresponsive;
+  }
   ASSERT_EQ(statistics.members, static_cast<int64_t>(members_.size()));
+  ASSERT_EQ(statistics.unresponsive_members, unresponsive);
   ASSERT_EQ(statistics.backlog, unsettled_.size() - held);
   ASSERT_EQ(statistics.in_flight, held);
   ASSERT_EQ(statistics.oldest_unsettled_us, oldest_us);
@@ -295,6 +366,7 @@ void DeliveryGroup::CheckStatistics(const GroupStatistics& statistics) const {
   ASSERT_EQ(statistics.timed_out, counted_.timed_out);
   ASSERT_EQ(statistics.dead_lettered, counted_.dead_lettered);
   ASSERT_EQ(statistics.dead_letter_failures, counted_.dead_letter_failures);
+  ASSERT_EQ(statistics.dead_letters_dropped, 0u);
   ASSERT_EQ(statistics.lost, counted_.lost);
   // Every event is in one of these.
   ASSERT_EQ(statistics.acked + statistics.put_back + statistics.dead_lettered +
@@ -312,11 +384,32 @@ std::vector<Settlement> DeliveryGroup::Held(int member) const {
   return held;
 }
 
-uint64_t DeliveryGroup::NextToGive() const {
+uint64_t DeliveryGroup::NextFor(int member, const std::set<int>& woken) const {
   for (const uint64_t number : available_) {
-    if (!unsettled_.at(number).doubtful) return number;
+    const State& state = unsettled_.at(number);
+    if (!state.doubtful && MayTake(member, state, woken) == May::kYes) {
+      return number;
+    }
   }
   return 0;
+}
+
+void DeliveryGroup::CheckWoken(const std::set<int>& woken) const {
+  std::set<int> checked;
+  for (const uint64_t number : available_) {
+    const State& state = unsettled_.at(number);
+    // Those that one member failed are for the same others.
+    if (state.doubtful || !checked.insert(state.failed_by).second) continue;
+    bool may = false;
+    bool is_woken = false;
+    for (const auto& [id, member] : members_) {
+      const May of = MayTake(id, state, woken);
+      may = may || (of == May::kYes && HasRoom(id));
+      is_woken = is_woken || (of != May::kNo && woken.contains(id));
+    }
+    ASSERT_TRUE(is_woken || !may)
+        << "nobody who may be given event " << number << " was woken";
+  }
 }
 
 int64_t DeliveryGroup::NextDueUs() const {

@@ -40,11 +40,16 @@ class DeliveryGroup {
 
   void Join(int member, int max_in_flight);
   void Leave(int member, int64_t now_us);
+  // `woken`: members that were woken and have not come since. They may be stuck
+  // for the group, or not.
   void CheckTake(int member, int max_events, const GroupChunk& chunk,
-                 int64_t now_us);
+                 const std::set<int>& woken, int64_t now_us);
 
   // What Settle must answer; OK for a PUT_BACK whose put is due.
   absl::Status Expected(const Settlement& settlement) const;
+  // The member that was given it has answered, if Expected says OK: before its
+  // put.
+  void Answer(const Settlement& settlement);
   // It was settled as Expected said: what it was, or what its put did.
   void Settle(const Settlement& settlement, int64_t now_us);
 
@@ -63,9 +68,8 @@ class DeliveryGroup {
 
   size_t unsettled() const { return unsettled_.size(); }
   std::vector<Settlement> Held(int member) const;
-  bool HasRoom(int member) const;
-  // The next event that must be given out; 0 if there is none.
-  uint64_t NextToGive() const;
+  // Some member of `woken` may take what a member that is not could.
+  void CheckWoken(const std::set<int>& woken) const;
   // When something is timed out, no longer delayed, or a dead letter.
   int64_t NextDueUs() const;
   // delivered, redelivered, acked, nacked, put_back, timed_out, dead letters
@@ -79,6 +83,9 @@ class DeliveryGroup {
     Phase phase = Phase::kFresh;
     int attempts = 0;
     int member = 0;
+    // Who let it time out or NACKed it last, and at which attempt.
+    int failed_by = 0;
+    int failed_attempt = 0;
     // kHeld: times out; kDelayed: is ready; kDoomed: is tried next.
     int64_t due_us = kNeverUs;
     // kReady, but new options made it one that was given out in vain: which it
@@ -88,19 +95,35 @@ class DeliveryGroup {
 
   struct Member {
     int max_in_flight = 0;
+    // Most that it may hold now.
+    int window = 0;
     int held = 0;
+    // Has settled since an event that it held timed out.
+    bool responsive = true;
   };
+
+  // Whether a member may be given an event: it depends, where it is known to
+  // the group alone who is stuck.
+  enum class May { kNo, kDepends, kYes };
 
   using Unsettled = std::map<uint64_t, State>;
 
   bool InVain(const State& state) const {
     return dead_letters_ && state.attempts >= options_.max_attempts;
   }
+  bool HasRoom(int member) const;
+  May MayTake(int member, const State& state, const std::set<int>& woken) const;
+  // The next event that `member` must be given; 0 if there is none.
+  uint64_t NextFor(int member, const std::set<int>& woken) const;
+  void Fail(State* state);
   void Enter(uint64_t number, State* state, Phase phase, int64_t due_us);
   void Return(uint64_t number, State* state, int64_t now_us);
   void Remove(uint64_t number);
   void Refresh(uint64_t number);
-  void CheckGiven(int member, const Delivery& delivery, int64_t now_us);
+  void CheckGiven(int member, const Delivery& delivery,
+                  const std::set<int>& woken, int64_t now_us);
+  void CheckOrder(int member, uint64_t number,
+                  const std::set<int>& woken) const;
   void CheckWatermark(int64_t watermark_us);
 
   GroupOptions options_;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,8 @@ class GroupPlayer {
                     int64_t now_us);
   bool CheckPutBack(const Settlement& settlement, const SettleResult& result);
   Settlement RandomSettlement(const std::vector<Settlement>& held);
+  // Members that were woken, or know that there is more, and have not come.
+  std::set<int> Woken() const;
   void Update();
   void Count();
 

@@ -1,0 +1,342 @@
+// Who is given what a member let time out or NACKed.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/group_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kAckTimeoutUs = kSecond;
+
+class GroupRedeliveryTest : public ::testing::Test {
+ protected:
+  GroupRedeliveryTest() : harness_(WithAckTimeout(kAckTimeoutUs)) {
+    harness_.group().SetDeadLetters(true);
+  }
+
+  // A member that waits for events.
+  std::unique_ptr<TestMember> JoinIdle(int max_in_flight = 1000) {
+    auto member = harness_.Join(max_in_flight);
+    EXPECT_THAT(harness_.Take(member.get()), IsEmpty());
+    return member;
+  }
+
+  // `member` takes all that it is given, and settles none of it.
+  int TakeAll(TestMember* member) {
+    int taken = 0;
+    for (bool more = true; more;) {
+      const GroupChunk chunk = member->Take(harness_.now_us());
+      taken += static_cast<int>(chunk.deliveries.size());
+      more = chunk.more;
+    }
+    return taken;
+  }
+
+  // `member` settles all that it is given, until there is nothing more.
+  int Work(TestMember* member) {
+    int settled = 0;
+    for (;;) {
+      const GroupChunk chunk = member->Take(harness_.now_us());
+      if (chunk.deliveries.empty() && !chunk.more) return settled;
+      harness_.AckAll(chunk);
+      settled += static_cast<int>(chunk.deliveries.size());
+    }
+  }
+
+  // The ack_timeout passes; returns how many become dead letters.
+  size_t TimeOut() {
+    harness_.Pass(kAckTimeoutUs);
+    return harness_.Advance().size();
+  }
+
+  GroupStatistics Statistics() const { return harness_.Statistics(); }
+
+  GroupHarness harness_;
+};
+
+TEST_F(GroupRedeliveryTest, AHungMemberLeavesItsEventsToOneThatSettles) {
+  const auto hung = JoinIdle();
+  const auto idle = JoinIdle();
+  harness_.DieMany("k", 100);
+  for (int second = 0; second < 20; ++second) {
+    harness_.Take(hung.get());
+    Work(idle.get());
+    ASSERT_EQ(TimeOut(), 0u) << "dead letters after " << second << " s";
+  }
+  EXPECT_EQ(Statistics().acked, 100u);
+  EXPECT_EQ(Statistics().redelivered, 50u);
+  EXPECT_EQ(Statistics().unresponsive_members, 1);
+}
+
+TEST_F(GroupRedeliveryTest, TwoHungMembersLeaveTheirEventsToTheThird) {
+  const auto one = JoinIdle();
+  const auto two = JoinIdle();
+  const auto idle = JoinIdle();
+  harness_.DieMany("k", 99);
+  for (int second = 0; second < 20; ++second) {
+    harness_.Take(one.get());
+    harness_.Take(two.get());
+    Work(idle.get());
+    ASSERT_EQ(TimeOut(), 0u) << "dead letters after " << second << " s";
+  }
+  EXPECT_EQ(Statistics().acked, 99u);
+  EXPECT_EQ(Statistics().redelivered, 66u);
+}
+
+TEST_F(GroupRedeliveryTest, OneThatTakesOneAtATimeSettlesAllOfAHungMembers) {
+  const auto hung = JoinIdle();
+  const auto idle = JoinIdle(1);
+  harness_.DieMany("k", 100);
+  for (int second = 0; second < 20; ++second) {
+    TakeAll(hung.get());
+    Work(idle.get());
+    ASSERT_EQ(TimeOut(), 0u) << "dead letters after " << second << " s";
+  }
+  EXPECT_EQ(Statistics().acked, 100u);
+  EXPECT_EQ(Statistics().redelivered, 100u);
+}
+
+TEST_F(GroupRedeliveryTest, WhatTimedOutWakesTheOtherAndNotTheHungMember) {
+  const auto hung = JoinIdle();
+  harness_.DieMany("k", 10);
+  TakeAll(hung.get());
+  const auto idle = JoinIdle();
+  hung->TakeWakes();
+  EXPECT_EQ(TimeOut(), 0u);
+  EXPECT_EQ(hung->TakeWakes(), 0);
+  EXPECT_EQ(idle->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(hung.get()), IsEmpty());
+  EXPECT_THAT(harness_.Take(idle.get()), SizeIs(10));
+}
+
+TEST_F(GroupRedeliveryTest, AHungMemberIsGivenOneEventAtATimeUntilItSettles) {
+  const auto hung = JoinIdle();
+  const auto idle = JoinIdle();
+  harness_.DieMany("k", 100);
+  harness_.Take(hung.get());
+  Work(idle.get());
+  TimeOut();
+  Work(idle.get());
+  for (int second = 0; second < 3; ++second) {
+    harness_.DieMany(absl::StrCat("s", second, "-"), 20);
+    EXPECT_EQ(TakeAll(hung.get()), 1);
+    Work(idle.get());
+    EXPECT_EQ(TimeOut(), 0u);
+    Work(idle.get());
+  }
+  idle->Leave();
+  // Each event that it settles is one more that it may hold.
+  harness_.DieMany("more", 15);
+  for (const size_t may_hold : {1u, 2u, 4u, 8u}) {
+    const GroupChunk chunk = hung->Take(harness_.now_us());
+    EXPECT_THAT(chunk.deliveries, SizeIs(may_hold));
+    EXPECT_THAT(harness_.Take(hung.get()), IsEmpty());
+    harness_.AckAll(chunk);
+    EXPECT_EQ(Statistics().unresponsive_members, 0);
+  }
+  EXPECT_EQ(Statistics().backlog, 0u);
+}
+
+// The timer of one event of many runs out, and halves what it may hold.
+TEST_F(GroupRedeliveryTest, AMemberThatIsSlowNowAndThenIsGivenLess) {
+  const auto member = JoinIdle(8);
+  harness_.Die({"slow"});
+  EXPECT_EQ(TakeAll(member.get()), 1);
+  harness_.Pass(kAckTimeoutUs - 1);
+  harness_.DieMany("k", 20);
+  const GroupChunk chunk = member->Take(harness_.now_us());
+  EXPECT_THAT(chunk.deliveries, SizeIs(7));
+  harness_.Pass(1);
+  harness_.Advance();
+  EXPECT_THAT(harness_.Take(member.get()), IsEmpty());
+  harness_.AckAll(chunk);
+  EXPECT_EQ(TakeAll(member.get()), 8);
+}
+
+// What it does is done twice, but it goes on.
+TEST_F(GroupRedeliveryTest, WhatIsSettledLateCountsForWhoWasGivenItFirst) {
+  const auto slow = JoinIdle();
+  harness_.DieMany("k", 100);
+  const GroupChunk chunk = slow->Take(harness_.now_us());
+  TimeOut();
+  EXPECT_EQ(Statistics().unresponsive_members, 1);
+  EXPECT_EQ(TakeAll(slow.get()), 1);
+  harness_.AckAll(chunk);
+  EXPECT_EQ(Statistics().unresponsive_members, 0);
+  harness_.DieMany("more", 99);
+  EXPECT_EQ(TakeAll(slow.get()), 99);
+}
+
+TEST_F(GroupRedeliveryTest, TheOnlyMemberIsGivenAgainWhatItFailed) {
+  const auto member = JoinIdle();
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("a#1"));
+  TimeOut();
+  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("a#2"));
+  EXPECT_TRUE(harness_.Nack(1, 2).ok());
+  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("a#3"));
+}
+
+TEST_F(GroupRedeliveryTest, AmongHungMembersEventsGoOnToTheOther) {
+  const auto one = JoinIdle();
+  const auto two = JoinIdle();
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1"));
+  harness_.Die({"b"});
+  EXPECT_THAT(harness_.Take(two.get()), ElementsAre("b#1"));
+  for (int attempt = 2; attempt <= 5; ++attempt) {
+    EXPECT_EQ(TimeOut(), 0u);
+    EXPECT_EQ(Statistics().unresponsive_members, 2);
+    const bool swapped = attempt % 2 == 0;
+    EXPECT_THAT(harness_.Take(one.get()),
+                ElementsAre(absl::StrCat(swapped ? "b#" : "a#", attempt)));
+    EXPECT_THAT(harness_.Take(two.get()),
+                ElementsAre(absl::StrCat(swapped ? "a#" : "b#", attempt)));
+  }
+  EXPECT_EQ(TimeOut(), 2u);
+}
+
+TEST_F(GroupRedeliveryTest, ANackedEventGoesToAnother) {
+  const auto one = JoinIdle();
+  harness_.Die({"a", "b"});
+  EXPECT_THAT(harness_.Take(one.get()), SizeIs(2));
+  const auto two = JoinIdle();
+  one->TakeWakes();
+  EXPECT_TRUE(harness_.Nack(1, 1).ok());
+  EXPECT_TRUE(harness_.Nack(2, 1, kSecond / 2).ok());
+  EXPECT_EQ(one->TakeWakes(), 0);
+  EXPECT_EQ(two->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
+  EXPECT_THAT(harness_.Take(two.get()), ElementsAre("a#2"));
+  harness_.Pass(kSecond / 2);
+  harness_.Advance();
+  EXPECT_EQ(one->TakeWakes(), 0);
+  EXPECT_EQ(two->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
+  EXPECT_THAT(harness_.Take(two.get()), ElementsAre("b#2"));
+  // A NACK is an answer.
+  EXPECT_EQ(Statistics().unresponsive_members, 0);
+}
+
+// A worker that NACKs all at once would else have made a dead letter of it
+// before the other comes to it.
+TEST_F(GroupRedeliveryTest, ANackedEventWaitsForAnotherThatIsBusy) {
+  const auto one = JoinIdle();
+  const auto busy = JoinIdle(1);
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1"));
+  harness_.Die({"b"});
+  EXPECT_THAT(harness_.Take(busy.get()), ElementsAre("b#1"));
+  one->TakeWakes();
+  busy->TakeWakes();
+  EXPECT_TRUE(harness_.Nack(1, 1).ok());
+  EXPECT_EQ(one->TakeWakes(), 0);
+  EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
+  EXPECT_TRUE(harness_.Ack(2, 1).ok());
+  EXPECT_EQ(busy->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(busy.get()), ElementsAre("a#2"));
+}
+
+// But no longer than that one has to settle.
+TEST_F(GroupRedeliveryTest, ANackedEventDoesNotWaitForOneThatHangs) {
+  const auto one = JoinIdle();
+  const auto hung = JoinIdle(1);
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1"));
+  harness_.Die({"b"});
+  EXPECT_THAT(harness_.Take(hung.get()), ElementsAre("b#1"));
+  EXPECT_TRUE(harness_.Nack(1, 1).ok());
+  EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
+  EXPECT_EQ(TimeOut(), 0u);
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#2", "b#2"));
+}
+
+TEST_F(GroupRedeliveryTest, WhatFailedDoesNotWaitForAMemberThatIsStuck) {
+  const auto one = JoinIdle();
+  const auto stuck = JoinIdle();
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1"));
+  one->TakeWakes();
+  EXPECT_TRUE(harness_.Nack(1, 1).ok());
+  EXPECT_EQ(stuck->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
+  EXPECT_EQ(harness_.group().NextDueUs(),
+            harness_.now_us() + GroupTurns::kPatienceUs);
+  harness_.Pass(GroupTurns::kPatienceUs);
+  harness_.Advance();
+  EXPECT_EQ(one->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#2"));
+}
+
+TEST_F(GroupRedeliveryTest, WhatFailedDoesNotWaitForAMemberThatLeft) {
+  const auto one = JoinIdle();
+  const auto busy = JoinIdle(1);
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1"));
+  harness_.Die({"b"});
+  EXPECT_THAT(harness_.Take(busy.get()), ElementsAre("b#1"));
+  EXPECT_TRUE(harness_.Nack(1, 1).ok());
+  EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
+  one->TakeWakes();
+  busy->Leave();
+  EXPECT_EQ(one->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#2", "b#2"));
+}
+
+TEST_F(GroupRedeliveryTest, WhatALeaverFailedIsForAllOthers) {
+  auto one = JoinIdle();
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(harness_.Nack(1, 1, kSecond / 2).ok());
+  one->Leave();
+  const auto two = JoinIdle();
+  harness_.Pass(kSecond / 2);
+  harness_.Advance();
+  EXPECT_EQ(two->TakeWakes(), 1);
+  EXPECT_THAT(harness_.Take(two.get()), ElementsAre("a#2"));
+}
+
+TEST_F(GroupRedeliveryTest, EventsBehindOneOfTheirKeyFollowItToTheOther) {
+  const auto hung = JoinIdle();
+  harness_.Die({"a"});
+  EXPECT_THAT(harness_.Take(hung.get()), ElementsAre("a#1"));
+  const auto idle = JoinIdle();
+  harness_.Die({"a", "b"});
+  EXPECT_EQ(Work(idle.get()), 1);
+  TimeOut();
+  EXPECT_THAT(harness_.Take(hung.get()), IsEmpty());
+  EXPECT_THAT(harness_.Take(idle.get()), ElementsAre("a#2"));
+  EXPECT_TRUE(harness_.Ack(1, 2).ok());
+  EXPECT_THAT(harness_.Take(idle.get()), ElementsAre("a#1"));
+}
+
+// Events that several members failed lie between those that none did.
+TEST_F(GroupRedeliveryTest, TheOldestThatIsForAMemberComesFirst) {
+  const auto one = JoinIdle();
+  const auto two = JoinIdle();
+  harness_.Die({"a", "b", "c", "d"});
+  EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#1", "b#1"));
+  EXPECT_THAT(harness_.Take(two.get()), ElementsAre("c#1", "d#1"));
+  harness_.Die({"e"});
+  for (const int event : {1, 2, 3, 4}) {
+    EXPECT_TRUE(harness_.Nack(static_cast<uint64_t>(event), 1).ok());
+  }
+  EXPECT_THAT(harness_.Take(one.get(), 1), ElementsAre("c#2"));
+  EXPECT_THAT(harness_.Take(two.get(), 1), ElementsAre("a#2"));
+  EXPECT_THAT(harness_.Take(one.get(), 1), ElementsAre("d#2"));
+  EXPECT_THAT(harness_.Take(one.get(), 1), ElementsAre("e#1"));
+  EXPECT_THAT(harness_.Take(one.get(), 1), IsEmpty());
+  EXPECT_THAT(harness_.Take(two.get(), 1), ElementsAre("b#2"));
+}
+
+}  // namespace
+}  // namespace timecache
