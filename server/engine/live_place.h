@@ -17,8 +17,11 @@ struct LivePlace {
   SegmentPlace last;
   // Where the open segment was left for what is behind it.
   SegmentPlace open;
-  // All records of a lower count have been read, wherever they are moved.
+  // All records of a lower count that were last put or renewed before read_us
+  // have been read, wherever they are moved. A renewed record comes here with
+  // the count that it had.
   uint64_t read_count = 0;
+  int64_t read_us = 0;
 };
 
 // How far a generation goes: where a place stands that is through.

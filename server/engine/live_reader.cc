@@ -82,7 +82,8 @@ bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
        ++records) {
     SegmentPlace* const at = NextUnread(generation, place);
     if (at == nullptr) {
-      *place = {EndOf(generation.last), EndOf(generation.open), count_};
+      *place = {EndOf(generation.last), EndOf(generation.open), count_,
+                now_us_};
       return true;
     }
     // One that was emptied, and has not begun anew.
@@ -90,8 +91,9 @@ bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
     if (at->offset >= segment.used) continue;
     size_t size;
     const Record record = segment.Read(at->offset, &size);
-    if (!IsRecordDead(segment.data.get() + at->offset) &&
-        record.count >= place->read_count) {
+    const bool is_new =
+        record.count >= place->read_count || record.put_us >= place->read_us;
+    if (is_new && !IsRecordDead(segment.data.get() + at->offset)) {
       if (!visit(record, VersionOf(record.count))) return false;
       bytes += static_cast<int64_t>(record.key.size() + record.value.size());
     }

@@ -24,7 +24,8 @@ enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
 // checked there, and anything else is the operation's error.
 struct Operation {
   OpKind kind = OpKind::kGet;
-  // Put, Remove: what must hold. Remove knows kNone and kIfVersion.
+  // Put, Remove, Touch: what must hold. Remove and Touch know kNone and
+  // kIfVersion.
   Condition condition = Condition::kNone;
   // Get: renew the TTL.
   bool touch = false;
@@ -75,6 +76,7 @@ struct Operation {
 // What is stored under a key.
 struct Entry {
   std::string value;
+  // Stands for the value: a renewal leaves it as it is.
   uint64_t version = 0;
   // When the TTL last began, and put_us + TTL.
   int64_t put_us = 0;
@@ -86,7 +88,8 @@ struct Result {
   absl::Status status;
   // Whether the key was there before the operation.
   bool found = false;
-  // Put, Touch, and a Get that renewed: the entry's new version; else 0.
+  // Put: the entry's new version. Touch: the entry's, which it leaves as it is.
+  // Else 0.
   uint64_t version = 0;
   // Get: the entry, if found. Put, Remove: the entry that was there, if found
   // and return_previous was set.

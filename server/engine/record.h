@@ -16,9 +16,8 @@ namespace timecache {
 struct Record {
   absl::string_view key;
   absl::string_view value;
-  // The shard's count of changes when it was written; the version without the
-  // shard.
-  // Never 0.
+  // The shard's count of changes when the value was put; the version without
+  // the shard. Never 0.
   uint64_t count = 0;
   int64_t put_us = 0;
   int64_t ttl_us = 0;

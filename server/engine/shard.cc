@@ -148,8 +148,13 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       Renew(op, tag, old, result, &outcome);
       break;
     case OpKind::kTouch:
-      if (!result->found) return outcome;
+      result->status =
+          CheckCondition(op, result->found ? VersionOf(old.record.count) : 0);
+      if (!result->status.ok() || !result->found) return outcome;
       Renew(op, tag, old, result, &outcome);
+      if (outcome.hit == LimitHit::kNone) {
+        result->version = VersionOf(old.record.count);
+      }
       break;
     case OpKind::kPut:
       Put(op, tag, old, room, result, &outcome);
@@ -254,8 +259,8 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
     outcome->hit = LimitHit::kMaxMemory;
     return;
   }
+  // A version stands for the value, which stays.
   Record record = old.record;
-  record.count = count_;
   record.put_us = now_us_;
   if (op.has_ttl) {
     record.ttl_us = op.ttl_us;
@@ -263,9 +268,7 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
   } else if (!record.own_ttl) {
     record.ttl_us = ttl_us_;
   }
-  result->version = VersionOf(count_++);
   if (result->has_entry) {
-    result->entry.version = result->version;
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
   }

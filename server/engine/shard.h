@@ -184,8 +184,9 @@ class Shard {
   // One step of a walk over the live records of the generation that dies then;
   // none, if that is not after `now_us`. Returns whether it is through: then
   // `*place` is behind all that was ever put there. What is put there later,
-  // the next step will find. A record that compaction moves during the walk may
-  // be visited twice.
+  // the next step will find. A record may be visited twice if compaction moves
+  // it during the walk, or later if it was put or renewed in the microsecond in
+  // which the walk ended.
   bool ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
                 LiveVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t width_us() const ABSL_LOCKS_EXCLUDED(mu_);

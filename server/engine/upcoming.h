@@ -57,7 +57,8 @@ class Upcoming {
   // lead time have something new, and reads that. An entry is told once for
   // each death that it is going to die, again where it is written anew in its
   // bucket in another size, and maybe twice where compaction moves it during a
-  // round. What dies, is killed or removed before its turn is not told.
+  // round, or was put in the microsecond of one. What dies, is killed or
+  // removed before its turn is not told.
   //
   // Used by one thread at a time; must not outlive its map, nor be destroyed
   // from its own `wake`. Memory, by estimate: 100 B for each live bucket and

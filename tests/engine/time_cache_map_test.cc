@@ -158,15 +158,56 @@ TEST(TimeCacheMapTest, RemoveIfVersionRemovesThatVersionOnly) {
               absl::StatusCode::kFailedPrecondition, "KEY_NOT_FOUND");
 }
 
-TEST(TimeCacheMapTest, ATouchOutdatesTheVersion) {
+TEST(TimeCacheMapTest, TouchIfVersionRenewsThatVersionOnly) {
   MapHarness harness(WithBuckets(kTtlUs, 3));
   const uint64_t version = harness.Put("key", "value").version;
-  const Result touched = harness.Apply(Operation::Touch("key"));
-  EXPECT_TRUE(touched.found);
-  EXPECT_GT(touched.version, version);
-  ExpectError(harness.Apply(When(Operation::Put("key", "new"),
-                                 Condition::kIfVersion, version)),
+  harness.Pass(kSecond);
+  ExpectError(harness.Apply(When(Operation::Touch("key"), Condition::kIfVersion,
+                                 version + 1)),
               absl::StatusCode::kFailedPrecondition, "VERSION_MISMATCH");
+  EXPECT_EQ(harness.Apply(Operation::Get("key")).entry.deadline_us,
+            kStartUs + kTtlUs)
+      << "nothing is renewed";
+  const Result touched = harness.Apply(
+      When(Operation::Touch("key"), Condition::kIfVersion, version));
+  EXPECT_TRUE(touched.status.ok()) << touched.status;
+  EXPECT_TRUE(touched.found);
+  EXPECT_EQ(harness.Apply(Operation::Get("key")).entry.deadline_us,
+            kStartUs + kSecond + kTtlUs);
+  ExpectError(harness.Apply(When(Operation::Touch("other"),
+                                 Condition::kIfVersion, version)),
+              absl::StatusCode::kFailedPrecondition, "KEY_NOT_FOUND");
+}
+
+// In place, in another segment and in another bucket.
+TEST(TimeCacheMapTest, ARenewalLeavesTheVersionAsItIs) {
+  for (const bool sliding : {false, true}) {
+    SCOPED_TRACE(sliding);
+    MapOptions options = WithBuckets(kTtlUs, 3);
+    options.sliding = sliding;
+    MapHarness harness(options);
+    const uint64_t version = harness.Put("key", "value").version;
+    for (const int64_t pass_us : {int64_t{0}, int64_t{1}, kTtlUs / 2}) {
+      harness.Pass(pass_us);
+      harness.Put("another", "value");
+      const Result touched = harness.Apply(Operation::Touch("key"));
+      EXPECT_TRUE(touched.found);
+      EXPECT_EQ(touched.version, version);
+      Operation get = Operation::Get("key");
+      get.touch = !sliding;
+      const Result got = harness.Apply(get);
+      EXPECT_EQ(got.entry.version, version);
+      EXPECT_EQ(got.entry.deadline_us, harness.now_us() + kTtlUs);
+      EXPECT_EQ(harness.Apply(Operation::Touch("key").WithTtl(kTtlUs)).version,
+                version);
+    }
+    EXPECT_GT(harness
+                  .Apply(When(Operation::Put("key", "value"),
+                              Condition::kIfVersion, version))
+                  .version,
+              version)
+        << "a put of the same value is a change";
+  }
 }
 
 TEST(TimeCacheMapTest, ReturnPreviousAnswersWithWhatWasThere) {
@@ -206,11 +247,11 @@ TEST(TimeCacheMapTest, VersionsAreUniqueGrowAndStartAboveTheCreation) {
     for (int i = 0; i < 500; ++i) {
       const std::string key = absl::StrCat("key", i);
       const uint64_t put = harness.Put(key, "value").version;
-      const uint64_t touched = harness.Apply(Operation::Touch(key)).version;
+      const uint64_t again = harness.Put(key, "other").version;
       EXPECT_GT(put, static_cast<uint64_t>(kStartUs));
-      EXPECT_GT(touched, put);
+      EXPECT_GT(again, put);
       EXPECT_TRUE(seen.insert(put).second);
-      EXPECT_TRUE(seen.insert(touched).second);
+      EXPECT_TRUE(seen.insert(again).second);
       if (round == 1) harness.Apply(Operation::Remove(key));
     }
   }

@@ -79,12 +79,37 @@ TEST(UpcomingTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
   harness.Pass(7 * kSecond);
   EXPECT_THAT(reader.Look(), SizeIs(1));
   const uint64_t version = Touch(&harness, "a").version;
+  const int64_t touched_us = harness.now_us();
   harness.Pass(7 * kSecond - 1);
   EXPECT_THAT(reader.Look(), IsEmpty());
   harness.Pass(1);
   const std::vector<Told> told = reader.Drain();
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].version, version);
+  EXPECT_EQ(told[0].put_us, touched_us);
+}
+
+// Their version says nothing of when they came into the bucket, whose other
+// entries have been told already.
+TEST(UpcomingTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
+  MapHarness harness(OneShard());
+  LeadReader reader(&harness, kLeadUs);
+  harness.PutFor("a", "v", 5 * kSecond);
+  harness.PutFor("b", "v", 5 * kSecond);
+  const auto touch_for = [&harness](const std::string& key, int64_t ttl_us) {
+    return harness.Apply(Operation::Touch(key).WithTtl(ttl_us));
+  };
+  harness.PutFor("c", "v", 2 * kSecond);
+  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("c"));
+  // In the same tick, too.
+  touch_for("a", 2 * kSecond);
+  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("a"));
+  harness.Pass(kSecond);
+  touch_for("b", kSecond);
+  const std::vector<Told> told = reader.Look();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].key, "b");
+  EXPECT_EQ(told[0].put_us, kStartUs + kSecond);
 }
 
 TEST(UpcomingTest, WhatIsRemovedOrPutAnewIsNotTold) {

@@ -29,7 +29,7 @@ std::vector<Told> LeadReader::Read(int64_t max_bytes) {
       EXPECT_EQ(event.put_us, it->second.put_us);
       EXPECT_EQ(event.deadline_us, it->second.deadline_us);
       EXPECT_EQ(batch->death_us(), DeathTimeUs(event.deadline_us, width_us));
-      ++told_[event.version];
+      ++told_[{event.version, event.deadline_us}];
       deaths_[it->first] = batch->death_us();
       events.push_back({it->first, std::string(event.value), event.version,
                         event.put_us, event.deadline_us, batch->death_us(),

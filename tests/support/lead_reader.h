@@ -40,8 +40,9 @@ class LeadReader {
   bool more() const { return chunk_.more; }
   const Upcoming::Chunk& chunk() const { return chunk_; }
 
-  // How often each version was told.
-  const std::map<uint64_t, int>& told() const { return told_; }
+  // How often each version was told with each of its deadlines.
+  using ToldTimes = std::map<std::pair<uint64_t, int64_t>, int>;
+  const ToldTimes& told() const { return told_; }
   // Fails the test unless each live entry with the lead time or less left was
   // told for that death. Right after a Look.
   void ExpectAllTold() const;
@@ -51,7 +52,7 @@ class LeadReader {
   const int64_t lead_us_;
   const std::unique_ptr<Upcoming::Cursor> cursor_;
   Upcoming::Chunk chunk_;
-  std::map<uint64_t, int> told_;
+  ToldTimes told_;
   // By key, the last death that it was told for.
   std::map<std::string, int64_t> deaths_;
 };

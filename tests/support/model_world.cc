@@ -173,7 +173,7 @@ Operation ModelWorld::RandomOperation() {
   }
   const bool writes = op.kind == OpKind::kPut || op.kind == OpKind::kRemove;
   if (writes) op.return_previous = Chance(300);
-  if (writes && Chance(300)) {
+  if ((writes || op.kind == OpKind::kTouch) && Chance(300)) {
     const bool put = op.kind == OpKind::kPut;
     op.condition =
         put ? static_cast<Condition>(Draw(1, 3)) : Condition::kIfVersion;
@@ -273,7 +273,7 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
     ASSERT_EQ(engine.entry.put_us, model.entry.put_us);
     ASSERT_EQ(engine.entry.deadline_us, model.entry.deadline_us);
   }
-  if (engine.version != 0) CheckVersion(op.key, engine.version);
+  if (op.kind == OpKind::kPut) CheckVersion(op.key, engine.version);
 }
 
 void ModelWorld::CheckVersion(absl::string_view key, uint64_t version) {

@@ -28,8 +28,9 @@ absl::Status Unmet(const Operation& op, const ReferenceModel::Stored* stored) {
   const auto unmet = [](absl::string_view reason) {
     return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason, "");
   };
-  const bool conditional =
-      op.kind == OpKind::kPut || op.kind == OpKind::kRemove;
+  const bool conditional = op.kind == OpKind::kPut ||
+                           op.kind == OpKind::kRemove ||
+                           op.kind == OpKind::kTouch;
   if (!conditional || op.condition == Condition::kNone) return absl::OkStatus();
   if (op.condition == Condition::kIfAbsent) {
     return stored == nullptr ? absl::OkStatus() : unmet("KEY_EXISTS");
@@ -157,30 +158,27 @@ void ReferenceModel::Do(const Operation& op, const std::string& key,
     case OpKind::kGet:
       if (stored == nullptr) return;
       if (op.touch || options_.sliding) {
-        result->version = version;
-        stored = Renew(op, key, now_us, version, *stored);
+        stored = Renew(op, key, now_us, *stored);
       }
       result->has_entry = true;
       result->entry = stored->entry;
       return;
     case OpKind::kTouch:
       if (stored == nullptr) return;
-      result->version = version;
-      Renew(op, key, now_us, version, *stored);
+      result->version = stored->entry.version;
+      Renew(op, key, now_us, *stored);
       return;
   }
 }
 
 ReferenceModel::Stored* ReferenceModel::Renew(const Operation& op,
                                               const std::string& key,
-                                              int64_t now_us, uint64_t version,
-                                              Stored renewed) {
+                                              int64_t now_us, Stored renewed) {
   Erase(key);
   if (op.kind == OpKind::kTouch && op.has_ttl) {
     renewed.has_own_ttl = true;
     renewed.own_ttl_us = op.ttl_us;
   }
-  renewed.entry.version = version;
   return Store(key, std::move(renewed), now_us);
 }
 

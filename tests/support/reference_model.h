@@ -79,7 +79,7 @@ class ReferenceModel {
   void Do(const Operation& op, const std::string& key, int64_t now_us,
           uint64_t version, Stored* stored, Result* result);
   Stored* Renew(const Operation& op, const std::string& key, int64_t now_us,
-                uint64_t version, Stored renewed);
+                Stored renewed);
   Stored* Store(const std::string& key, Stored stored, int64_t now_us);
   void Erase(const std::string& key);
   int64_t Kill(int64_t bucket_us, int64_t earliest_us, int64_t latest_us,
