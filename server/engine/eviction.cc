@@ -19,7 +19,7 @@ int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
   SegmentPlace& place = it->second->evicted;
   const SegmentTable* const segments = &segments_;
   const auto begin = [segments, &place](SegmentId id) {
-    place = {id, (*segments)[id].base.count, 0};
+    place = {id, (*segments)[id].base.version, 0};
   };
   if (!Holds(generation, place)) begin(generation.first);
   for (; *records > 0; --*records) {

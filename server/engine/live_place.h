@@ -17,10 +17,10 @@ struct LivePlace {
   SegmentPlace last;
   // Where the open segment was left for what is behind it.
   SegmentPlace open;
-  // All records of a lower count that were last put or renewed before read_us
+  // All records of a lower version that were last put or renewed before read_us
   // have been read, wherever they are moved. A renewed record comes here with
-  // the count that it had.
-  uint64_t read_count = 0;
+  // the version that it had.
+  uint64_t read_version = 0;
   int64_t read_us = 0;
 };
 

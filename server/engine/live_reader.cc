@@ -12,13 +12,14 @@ bool Shard::Holds(const Generation& generation,
                   const SegmentPlace& place) const {
   if (place.segment == kNoSegment) return false;
   const Segment& segment = segments_[place.segment];
-  return segment.generation == &generation && segment.base.count == place.stamp;
+  return segment.generation == &generation &&
+         segment.base.version == place.stamp;
 }
 
 SegmentPlace Shard::EndOf(SegmentId id) const {
   if (id == kNoSegment) return {};
   const Segment& segment = segments_[id];
-  return {id, segment.base.count, segment.used};
+  return {id, segment.base.version, segment.used};
 }
 
 size_t Shard::ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
@@ -60,13 +61,13 @@ SegmentPlace* Shard::NextUnread(const Generation& generation,
     // It was freed, or emptied and begun anew. A chain has few segments: their
     // size grows with its own.
     for (SegmentId id = generation.last;
-         id != kNoSegment && segments_[id].base.count > last.stamp;
+         id != kNoSegment && segments_[id].base.version > last.stamp;
          id = segments_[id].previous) {
       next = id;
     }
   }
   if (next == kNoSegment) return nullptr;
-  last = {next, segments_[next].base.count, 0};
+  last = {next, segments_[next].base.version, 0};
   return &last;
 }
 
@@ -82,7 +83,7 @@ bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
        ++records) {
     SegmentPlace* const at = NextUnread(generation, place);
     if (at == nullptr) {
-      *place = {EndOf(generation.last), EndOf(generation.open), count_,
+      *place = {EndOf(generation.last), EndOf(generation.open), next_version_,
                 now_us_};
       return true;
     }
@@ -91,10 +92,10 @@ bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
     if (at->offset >= segment.used) continue;
     size_t size;
     const Record record = segment.Read(at->offset, &size);
-    const bool is_new =
-        record.count >= place->read_count || record.put_us >= place->read_us;
+    const bool is_new = record.version >= place->read_version ||
+                        record.put_us >= place->read_us;
     if (is_new && !IsRecordDead(segment.data.get() + at->offset)) {
-      if (!visit(record, VersionOf(record.count))) return false;
+      if (!visit(record)) return false;
       bytes += static_cast<int64_t>(record.key.size() + record.value.size());
     }
     at->offset += static_cast<uint32_t>(size);

@@ -25,9 +25,9 @@ bool Fits32(int64_t difference) {
 }
 
 bool IsNarrow(const Record& record, const RecordBase& base) {
-  const auto count = static_cast<int64_t>(record.count - base.count);
-  return record.ttl_us == base.ttl_us && Fits32(count) &&
-         count != kDeadNarrow && Fits32(record.put_us - base.put_us);
+  const auto version = static_cast<int64_t>(record.version - base.version);
+  return record.ttl_us == base.ttl_us && Fits32(version) &&
+         version != kDeadNarrow && Fits32(record.put_us - base.put_us);
 }
 
 size_t VarintSize(uint32_t value) {
@@ -68,11 +68,11 @@ void MarkRecordDead(char* record) {
   uint32_t key_word;
   uint32_t value_size;
   const char* at = GetVarint(GetVarint(record, &key_word), &value_size);
-  char* const count = record + (at - record);
+  char* const version = record + (at - record);
   if ((key_word & kWide) == 0) {
-    PutFixed(kDeadNarrow, count);
+    PutFixed(kDeadNarrow, version);
   } else {
-    PutFixed(kDeadWide, count);
+    PutFixed(kDeadWide, version);
   }
 }
 
@@ -81,10 +81,10 @@ void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   to = PutVarint(KeyWord(record, narrow), to);
   to = PutVarint(static_cast<uint32_t>(record.value.size()), to);
   if (narrow) {
-    to = PutFixed(static_cast<int32_t>(record.count - base.count), to);
+    to = PutFixed(static_cast<int32_t>(record.version - base.version), to);
     to = PutFixed(static_cast<int32_t>(record.put_us - base.put_us), to);
   } else {
-    to = PutFixed(record.count, to);
+    to = PutFixed(record.version, to);
     to = PutFixed(record.put_us, to);
     to = PutFixed(record.ttl_us, to);
   }

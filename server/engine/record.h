@@ -16,9 +16,8 @@ namespace timecache {
 struct Record {
   absl::string_view key;
   absl::string_view value;
-  // The shard's count of changes when the value was put; the version without
-  // the shard. Never 0.
-  uint64_t count = 0;
+  // Of the value: a renewal keeps it. Never 0.
+  uint64_t version = 0;
   int64_t put_us = 0;
   int64_t ttl_us = 0;
   // Whether ttl_us came with the put, or was the map's.
@@ -27,10 +26,10 @@ struct Record {
   int64_t deadline_us() const { return put_us + ttl_us; }
 };
 
-// What a segment's records are written against: a record whose count and put
+// What a segment's records are written against: a record whose version and put
 // time lie within 32 bits of the base's and whose TTL is the base's is narrow.
 struct RecordBase {
-  uint64_t count = 0;
+  uint64_t version = 0;
   int64_t put_us = 0;
   int64_t ttl_us = 0;
 };
@@ -38,8 +37,8 @@ struct RecordBase {
 // Layout, all integers little-endian:
 //   varint  key size << 2 | own ttl << 1 | wide
 //   varint  value size
-//   narrow: int32 count - base, int32 put time - base
-//   wide:   uint64 count, int64 put time, int64 ttl
+//   narrow: int32 version - base, int32 put time - base
+//   wide:   uint64 version, int64 put time, int64 ttl
 //   key, value
 
 // The bytes that the record takes against this base.
@@ -55,7 +54,7 @@ void MarkRecordDead(char* record);
 
 namespace record_internal {
 
-// In place of the count, narrow and wide: a record with another is live.
+// In place of the version, narrow and wide: a record with another is live.
 inline constexpr int32_t kDeadNarrow = INT32_MIN;
 inline constexpr uint64_t kDeadWide = 0;
 
@@ -98,12 +97,12 @@ inline Record DecodeRecord(const char* from, const RecordBase& base,
   at = GetVarint(at, &value_size);
   record.own_ttl = (key_word & kOwnTtl) != 0;
   if ((key_word & kWide) == 0) {
-    record.count = base.count + static_cast<int64_t>(GetFixed<int32_t>(at));
+    record.version = base.version + static_cast<int64_t>(GetFixed<int32_t>(at));
     record.put_us = base.put_us + GetFixed<int32_t>(at + sizeof(int32_t));
     record.ttl_us = base.ttl_us;
     at += kNarrowBytes;
   } else {
-    record.count = GetFixed<uint64_t>(at);
+    record.version = GetFixed<uint64_t>(at);
     record.put_us = GetFixed<int64_t>(at + sizeof(int64_t));
     record.ttl_us = GetFixed<int64_t>(at + 2 * sizeof(int64_t));
     at += kWideBytes;

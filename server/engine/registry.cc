@@ -44,6 +44,7 @@ Registry::Registry(const Clock* clock, Reaper* reaper,
       format_(format),
       has_account_(limits.max_entries > 0 || limits.max_bytes > 0),
       usage_(limits.max_entries, limits.max_bytes),
+      versions_(clock->NowUs()),
       limits_(limits) {}
 
 Registry::~Registry() {
@@ -60,9 +61,9 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
     return status;
   Usage* const server_usage = has_account_ ? &usage_ : nullptr;
-  auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
-                                            server_usage, clock_->NowUs(),
-                                            format_, RandomFirstEvent());
+  auto map = std::make_shared<TimeCacheMap>(
+      std::string(name), options, server_usage, clock_->NowUs(), format_,
+      RandomFirstEvent(), &versions_);
   map->groups().SetDeadLetterSink(
       [this](absl::string_view to_map, std::string key, std::string value) {
         return PutDeadLetter(to_map, key, value);

@@ -88,6 +88,7 @@ class Registry {
   // Maps keep an account of all entries and bytes together.
   const bool has_account_;
   Usage usage_;
+  VersionSource versions_;
 
   mutable absl::Mutex mu_;
   RegistryLimits limits_ ABSL_GUARDED_BY(mu_);

@@ -48,7 +48,7 @@ struct alignas(64) Segment {
   uint32_t dead = 0;
   // How far compaction has come, or kNotCompacting.
   uint32_t compacted = kNotCompacting;
-  // Its count is the segment's stamp: no other segment of the shard ever has
+  // Its version is the segment's stamp: no other segment of the shard ever has
   // the same, this one neither once it was emptied and begins anew, and it
   // grows along a generation's chain.
   RecordBase base;

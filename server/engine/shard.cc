@@ -59,15 +59,12 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
 
 }  // namespace
 
-Shard::Shard(int index, int shards, const MapOptions& options, Usage* usage,
-             int64_t created_us, KeyHash hash)
-    : index_(static_cast<uint64_t>(index)),
-      shards_(static_cast<uint64_t>(shards)),
-      usage_(usage),
+Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
+             KeyHash hash)
+    : usage_(usage),
+      versions_(versions),
       key_hash_(hash),
-      charge_(sizeof(*this)),
-      count_(static_cast<uint64_t>(std::max<int64_t>(created_us, 0)) / shards_ +
-             1) {
+      charge_(sizeof(*this)) {
   SetOptions(options);
 }
 
@@ -149,11 +146,11 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       break;
     case OpKind::kTouch:
       result->status =
-          CheckCondition(op, result->found ? VersionOf(old.record.count) : 0);
+          CheckCondition(op, result->found ? old.record.version : 0);
       if (!result->status.ok() || !result->found) return outcome;
       Renew(op, tag, old, result, &outcome);
       if (outcome.hit == LimitHit::kNone) {
-        result->version = VersionOf(old.record.count);
+        result->version = old.record.version;
       }
       break;
     case OpKind::kPut:
@@ -161,7 +158,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       break;
     case OpKind::kRemove:
       result->status =
-          CheckCondition(op, result->found ? VersionOf(old.record.count) : 0);
+          CheckCondition(op, result->found ? old.record.version : 0);
       if (!result->status.ok() || !result->found) return outcome;
       if (op.return_previous && !Answer(old.record, room, result)) {
         return outcome;
@@ -207,7 +204,7 @@ bool Shard::Answer(const Record& record, AnswerRoom* room,
   }
   result->has_entry = true;
   result->entry.value.assign(record.value.data(), record.value.size());
-  result->entry.version = VersionOf(record.count);
+  result->entry.version = record.version;
   result->entry.put_us = record.put_us;
   result->entry.deadline_us = record.deadline_us();
   return true;
@@ -216,12 +213,11 @@ bool Shard::Answer(const Record& record, AnswerRoom* room,
 void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
                 AnswerRoom* room, Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
-  result->status = CheckCondition(op, found ? VersionOf(old.record.count) : 0);
+  result->status = CheckCondition(op, found ? old.record.version : 0);
   if (!result->status.ok()) return;
   Record record;
   record.key = op.key;
   record.value = op.value;
-  record.count = count_;
   record.put_us = now_us_;
   record.ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
   record.own_ttl = op.has_ttl;
@@ -244,7 +240,8 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
     Charge(0, -more_bytes);
     return;
   }
-  result->version = VersionOf(count_++);
+  record.version = NewVersion();
+  result->version = record.version;
   Store(record, tag, old, outcome);
   ++operations_.puts;
 }
@@ -359,10 +356,18 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
   return MakeRef(id, 0);
 }
 
-// What a segment that begins with this record is written against. The count is
-// nobody's version: its stamp.
+// What a segment that begins with this record is written against. Its version
+// is no entry's: the segment's stamp.
 RecordBase Shard::NewBase(const Record& record) {
-  return {count_++, record.put_us, record.ttl_us};
+  return {NewVersion(), record.put_us, record.ttl_us};
+}
+
+uint64_t Shard::NewVersion() {
+  if (next_version_ == versions_end_) {
+    next_version_ = versions_->TakeBlock();
+    versions_end_ = next_version_ + VersionSource::kBlock;
+  }
+  return next_version_++;
 }
 
 // Counts what an operation changes; where limits hold, at once.
@@ -550,7 +555,7 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
       size_t size;
       const Record record = segment.Read(OffsetOf(ref), &size);
       if (!absl::StartsWith(record.key, prefix)) return;
-      visit(record.key, record.value, VersionOf(record.count), record.put_us,
+      visit(record.key, record.value, record.version, record.put_us,
             record.deadline_us());
       --*entries_left;
       *bytes_left -= PayloadBytes(record);

@@ -27,6 +27,7 @@
 #include "server/engine/segment.h"
 #include "server/engine/statistics.h"
 #include "server/engine/usage.h"
+#include "server/engine/version_source.h"
 
 namespace timecache {
 
@@ -67,10 +68,9 @@ class Shard {
   // Lines of the index that one scan step visits under the lock.
   static constexpr int kScanLines = 64;
 
-  // Versions are `index + shards * count` for a count that begins above
-  // created_us / shards. `usage` is not owned.
-  Shard(int index, int shards, const MapOptions& options, Usage* usage,
-        int64_t created_us, KeyHash hash);
+  // `usage` and `versions` are not owned.
+  Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
+        KeyHash hash);
 
   struct Outcome {
     // The limit that the put would pass; then nothing was done.
@@ -179,8 +179,7 @@ class Shard {
                   absl::Span<LiveMark> marks) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes a live record, or returns false: then the step ends before it. Runs
   // under the lock, so it must only copy.
-  using LiveVisitor =
-      absl::FunctionRef<bool(const Record& record, uint64_t version)>;
+  using LiveVisitor = absl::FunctionRef<bool(const Record& record)>;
   // One step of a walk over the live records of the generation that dies then;
   // none, if that is not after `now_us`. Returns whether it is through: then
   // `*place` is behind all that was ever put there. What is put there later,
@@ -209,7 +208,6 @@ class Shard {
   // --- Statistics.
 
   const KeyHash& key_hash() const { return key_hash_; }
-  uint64_t VersionOf(uint64_t count) const { return count * shards_ + index_; }
   int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   OperationCounts operations() const ABSL_LOCKS_EXCLUDED(mu_);
   // Appends the deaths of the generations with an entry.
@@ -255,6 +253,7 @@ class Shard {
   RecordRef Append(const Record& record, Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordBase NewBase(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t NewVersion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   LimitHit Charge(int64_t entries, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SettleCharges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -275,15 +274,16 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
-  const uint64_t index_;
-  const uint64_t shards_;
   Usage* const usage_;
+  VersionSource* const versions_;
   const KeyHash key_hash_;
   MemoryCharge charge_;
 
   mutable absl::Mutex mu_;
   int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
-  uint64_t count_ ABSL_GUARDED_BY(mu_);
+  // What is left of the block of versions that was taken last.
+  uint64_t next_version_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t versions_end_ ABSL_GUARDED_BY(mu_) = 0;
   // When the lock was taken: a load for all operations under it.
   MemoryBudget::Level memory_ ABSL_GUARDED_BY(mu_) = MemoryBudget::Level::kRoom;
   int64_t ttl_us_ ABSL_GUARDED_BY(mu_);

@@ -118,8 +118,8 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
       if (!place_.wanted) continue;
       const Record& record = records[i];
       Tell(bucket,
-           {record.key, record.value, part.shard->VersionOf(record.count),
-            record.put_us, record.deadline_us()},
+           {record.key, record.value, record.version, record.put_us,
+            record.deadline_us()},
            now_us);
     }
     walked += static_cast<int>(count);

@@ -38,10 +38,12 @@ absl::Status CheckKey(absl::string_view key) {
 
 TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
                            Usage* server_usage, int64_t created_us,
-                           const EventFormat* format, uint64_t first_event)
+                           const EventFormat* format, uint64_t first_event,
+                           VersionSource* versions)
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       key_hash_(RandomSeed()),
+      own_versions_(created_us),
       rate_limit_(options.max_operations_per_second, created_us),
       usage_(options.max_entries, options.max_bytes, server_usage),
       log_(options.retention_us, options.retention_bytes, first_event),
@@ -52,8 +54,9 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
       max_value_bytes_(options.max_value_bytes),
       evict_(options.limit_policy == LimitPolicy::kEvictOldest) {
   for (int i = 0; i < options.num_shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(i, options.num_shards, options,
-                                              &usage_, created_us, key_hash_));
+    shards_.push_back(std::make_unique<Shard>(
+        options, &usage_, versions != nullptr ? versions : &own_versions_,
+        key_hash_));
   }
   groups_.SetDeadLetterMap(options.dead_letter_map);
 }

@@ -29,6 +29,7 @@
 #include "server/engine/sweeper.h"
 #include "server/engine/upcoming.h"
 #include "server/engine/usage.h"
+#include "server/engine/version_source.h"
 
 namespace timecache {
 
@@ -54,15 +55,15 @@ class ItemsByShard;
 class TimeCacheMap {
  public:
   // `options` must be valid. `server_usage` counts for all maps of a server;
-  // not owned, may be null. `created_us` starts the versions, so that a map
-  // that is made again after a restart does not give a version twice. `format`
-  // writes the log's events; not owned. `first_event` numbers them, from 1 up:
-  // another one for a map that is made again, or a settlement that comes late
-  // would settle another event.
+  // not owned, may be null. `format` writes the log's events; not owned.
+  // `first_event` numbers them, from 1 up: another one for a map that is made
+  // again, or a settlement that comes late would settle another event.
+  // `versions` is the source of all maps of a server; not owned. If null, the
+  // map has one of its own that starts at `created_us`.
   TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
                int64_t created_us,
                const EventFormat* format = EventFormat::Plain(),
-               uint64_t first_event = 1);
+               uint64_t first_event = 1, VersionSource* versions = nullptr);
   ~TimeCacheMap();
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
@@ -253,6 +254,7 @@ class TimeCacheMap {
   const std::string name_;
   const uint64_t shard_mask_;
   const KeyHash key_hash_;
+  VersionSource own_versions_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::function<void(int64_t)> schedule_;
 

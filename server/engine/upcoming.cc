@@ -165,8 +165,8 @@ void Upcoming::Cursor::ReadStep(int64_t now_us, Writer* writer) {
   Shard* const shard = (*upcoming_->shards_)[index].get();
   const bool through = shard->ReadLive(
       death_us, now_us, &places_[index][death_us],
-      [&, death = death_us](const Record& record, uint64_t version) {
-        return writer->Add(death, {record.key, record.value, version,
+      [&, death = death_us](const Record& record) {
+        return writer->Add(death, {record.key, record.value, record.version,
                                    record.put_us, record.deadline_us()});
       });
   if (through) ++work_done_;

@@ -17,7 +17,7 @@ Record Sample() {
   Record record;
   record.key = "key";
   record.value = "value";
-  record.count = kBase.count + 5;
+  record.version = kBase.version + 5;
   record.put_us = kBase.put_us + 7;
   record.ttl_us = kBase.ttl_us;
   return record;
@@ -35,7 +35,7 @@ size_t RoundTrip(const Record& record, const RecordBase& base) {
   EXPECT_EQ(read, size);
   EXPECT_EQ(back.key, record.key);
   EXPECT_EQ(back.value, record.value);
-  EXPECT_EQ(back.count, record.count);
+  EXPECT_EQ(back.version, record.version);
   EXPECT_EQ(back.put_us, record.put_us);
   EXPECT_EQ(back.ttl_us, record.ttl_us);
   EXPECT_EQ(back.own_ttl, record.own_ttl);
@@ -69,14 +69,14 @@ TEST(RecordTest, ADeadRecordSaysSoAndKeepsItsSizeAndKey) {
   }
 }
 
-// The count that would read as the mark is written wide.
+// The version that would read as the mark is written wide.
 TEST(RecordTest, NoLiveRecordReadsAsDead) {
   RecordBase base = kBase;
-  base.count = uint64_t{1} << 40;
+  base.version = uint64_t{1} << 40;
   for (int64_t distance : {int64_t{INT32_MIN}, int64_t{INT32_MIN} + 1,
                            int64_t{INT32_MAX}, int64_t{INT32_MIN} - 1}) {
     Record record = Sample();
-    record.count = base.count + static_cast<uint64_t>(distance);
+    record.version = base.version + static_cast<uint64_t>(distance);
     RoundTrip(record, base);
     std::string bytes(EncodedSize(record, base), '#');
     EncodeRecord(record, base, bytes.data());
@@ -95,11 +95,11 @@ TEST(RecordTest, TimesFarFromTheBaseAreKept) {
 }
 
 TEST(RecordTest, CountsOlderAndFarNewerThanTheBaseAreKept) {
-  for (uint64_t count :
-       {uint64_t{1}, kBase.count - 1, kBase.count + INT32_MAX,
-        kBase.count + INT32_MAX + 1, uint64_t{1} << 60, UINT64_MAX}) {
+  for (uint64_t version :
+       {uint64_t{1}, kBase.version - 1, kBase.version + INT32_MAX,
+        kBase.version + INT32_MAX + 1, uint64_t{1} << 60, UINT64_MAX}) {
     Record record = Sample();
-    record.count = count;
+    record.version = version;
     RoundTrip(record, kBase);
   }
 }
@@ -136,13 +136,13 @@ TEST(RecordTest, MayBeRewrittenFromItsOwnBytes) {
   EncodeRecord(record, kBase, bytes.data());
   size_t size;
   Record same = DecodeRecord(bytes.data(), kBase, &size);
-  same.count += 100;
+  same.version += 100;
   ASSERT_EQ(EncodedSize(same, kBase), bytes.size());
   EncodeRecord(same, kBase, bytes.data());
   const Record back = DecodeRecord(bytes.data(), kBase, &size);
   EXPECT_EQ(back.key, "key");
   EXPECT_EQ(back.value, "value");
-  EXPECT_EQ(back.count, kBase.count + 105);
+  EXPECT_EQ(back.version, kBase.version + 105);
 }
 
 }  // namespace
