@@ -33,11 +33,15 @@ struct ExpiredEvent {
   int64_t deadline_us = 0;
 };
 
+// What is killed by hand may die this much ahead of the clock: behind a
+// watermark that was promised at the same tick.
+inline constexpr int64_t kKillTickUs = 1;
+
 // What the events of a batch share.
 struct Death {
   // When the entries' bucket died, for every reader.
   int64_t death_us = 0;
-  // When the batch was handed to the log.
+  // When the batch was handed to the log; of the dead, never before death_us.
   int64_t published_us = 0;
   Cause cause = Cause::kExpired;
 };

@@ -29,7 +29,8 @@ void GroupLedger::Append(uint64_t first_event,
   if (first_event > *next_event_) Lose(first_event - *next_event_);
   const uint64_t heeded = std::max(first_event, *next_event_);
   next_event_ = end;
-  Tell(batch->death().published_us);
+  // Never ahead of the clock, as what is killed by hand may be.
+  Tell(batch->death().published_us - kKillTickUs);
   packs_.Append(first_event, std::move(batch),
                 static_cast<int>(heeded - first_event));
 }

@@ -69,13 +69,15 @@ DeadBucket* Sweeper::Front() {
 bool Sweeper::Step(int64_t now_us, int max_records) {
   absl::MutexLock lock(&step_mu_);
   while (DeadBucket* bucket = Front()) {
+    // It died after this step began, whose time its events would carry.
+    if (bucket->death_us > now_us + kKillTickUs) return true;
     if (place_.part == 0 && place_.segment == kNoSegment) {
       place_.wanted = log_->Wanted();
     }
     while (place_.part < bucket->parts.size()) {
       if (max_records <= 0) {
         // What is told of a step says when: it does not wait for the next one.
-        if (place_.batch != nullptr) AppendBatch(now_us, bucket->death_us - 1);
+        if (place_.batch != nullptr) AppendBatch(bucket->death_us - 1);
         return true;
       }
       const DeadBucket::Part& part = bucket->parts[place_.part];
@@ -141,10 +143,11 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
 void Sweeper::Tell(const DeadBucket& bucket, const ExpiredEvent& event,
                    int64_t now_us) {
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
-    AppendBatch(now_us, bucket.death_us - 1);
+    AppendBatch(bucket.death_us - 1);
   }
   if (place_.batch == nullptr) {
-    const Death death = {bucket.death_us, now_us, bucket.cause};
+    const Death death = {bucket.death_us, std::max(now_us, bucket.death_us),
+                         bucket.cause};
     place_.batch = std::make_shared<EventBatch>(name_, death, format_);
     place_.batch->Reserve(bucket.entries - place_.appended,
                           bucket.bytes - place_.appended_bytes);
@@ -152,22 +155,24 @@ void Sweeper::Tell(const DeadBucket& bucket, const ExpiredEvent& event,
   place_.batch->Add(event);
 }
 
-void Sweeper::AppendBatch(int64_t now_us, int64_t watermark_us) {
+void Sweeper::AppendBatch(int64_t watermark_us) {
   place_.batch->ShrinkToFit();
   place_.appended += place_.batch->size();
   place_.appended_bytes += place_.batch->payload_bytes();
-  log_->Append(std::exchange(place_.batch, nullptr), now_us, watermark_us);
+  const int64_t published_us = place_.batch->death().published_us;
+  log_->Append(std::exchange(place_.batch, nullptr), published_us,
+               watermark_us);
 }
 
 void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
   TIMECACHED_CHECK(place_.live == bucket.entries);
   const auto entries = static_cast<uint64_t>(bucket.entries);
-  const int64_t lateness_us = now_us - bucket.death_us;
+  const int64_t lateness_us = std::max(now_us - bucket.death_us, int64_t{0});
   // Destroyed after the lock.
   DeadBucket done;
   absl::MutexLock lock(&queue_mu_);
   if (place_.batch != nullptr) {
-    AppendBatch(now_us, WatermarkAfter(1));
+    AppendBatch(WatermarkAfter(1));
   } else {
     if (!place_.wanted) log_->Skip(entries);
     log_->AdvanceWatermark(WatermarkAfter(1));

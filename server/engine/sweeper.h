@@ -64,8 +64,9 @@ class Sweeper {
   void Add(std::vector<DeadBucket> buckets, int64_t complete_us)
       ABSL_LOCKS_EXCLUDED(queue_mu_);
 
-  // Walks up to `max_records` records, appends their events to the log and
-  // moves its watermark. Returns whether something is left.
+  // Walks up to `max_records` records of what has died by `now_us`, appends
+  // their events to the log and moves its watermark. Returns whether something
+  // is left, what died after `now_us` included.
   bool Step(int64_t now_us, int max_records)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
 
@@ -125,7 +126,7 @@ class Sweeper {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void Tell(const DeadBucket& bucket, const ExpiredEvent& event, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
-  void AppendBatch(int64_t now_us, int64_t watermark_us)
+  void AppendBatch(int64_t watermark_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void Finish(const DeadBucket& bucket, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);

@@ -395,8 +395,8 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
     youngest_us = std::max(youngest_us, shard->YoungestLocked());
   }
   DeadBucket bucket;
-  // Whoever was told that he knows all up to claimed_us_ must still hear of
-  // this.
+  // At the same tick as a watermark that may have been promised, it takes the
+  // next one.
   bucket.death_us = std::max(now_us, claimed_us_ + 1);
   bucket.cause = cause;
   bucket.width_us = BucketWidthUs(options_);

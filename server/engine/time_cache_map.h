@@ -274,8 +274,8 @@ class TimeCacheMap {
   // Taken before any shard's lock, and before the sweeper's.
   mutable absl::Mutex advance_mu_;
   MapOptions options_ ABSL_GUARDED_BY(advance_mu_);
-  // Some watcher may have been told that it knows all up to this time: what is
-  // killed by hand from now on dies after it.
+  // The watermark may have been promised up to this time, which no later call's
+  // is before: what is killed by hand from now on dies after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
 
   // The time of the last RefreshWatermark.

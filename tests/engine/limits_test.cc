@@ -407,6 +407,7 @@ TEST(RotateTest, AtAFrozenClockTheDeathIsAfterTheWatermark) {
     ASSERT_EQ(reading.events.size(), 1u);
     EXPECT_GT(reading.events[0].death_us, promised_us);
     EXPECT_LE(reading.events[0].death_us, harness.now_us() + 1);
+    EXPECT_GE(reading.events[0].published_us, reading.events[0].death_us);
   }
 }
 

@@ -54,6 +54,9 @@ void EventAuditor::CheckEvent(const ExpiredEvent& event,
   ASSERT_EQ(event.put_us, death.entry.put_us);
   ASSERT_EQ(event.deadline_us, death.entry.deadline_us);
   ASSERT_EQ(batch.cause(), death.cause);
+  ASSERT_GE(batch.death_us(), event.put_us);
+  ASSERT_GE(batch.death().published_us, batch.death_us())
+      << "delivered before it died";
   ASSERT_GE(batch.death_us(), death.earliest_us);
   ASSERT_LE(batch.death_us(), death.latest_us);
   if (batch.cause() == Cause::kExpired) {

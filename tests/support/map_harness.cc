@@ -23,10 +23,10 @@ Reading ReadAll(ExpiryLog::Cursor* cursor, int64_t max_bytes) {
       reading.batch_sizes.push_back(batch->size());
       for (int i = 0; i < batch->size(); ++i) {
         const ExpiredEvent event = batch->event(i);
-        reading.events.push_back({std::string(event.key),
-                                  std::string(event.value), event.version,
-                                  event.put_us, event.deadline_us,
-                                  batch->death_us(), batch->cause()});
+        reading.events.push_back(
+            {std::string(event.key), std::string(event.value), event.version,
+             event.put_us, event.deadline_us, batch->death_us(), batch->cause(),
+             batch->death().published_us});
       }
     }
     reading.watermark_us = chunk.watermark_us;

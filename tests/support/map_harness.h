@@ -32,6 +32,7 @@ struct Told {
   int64_t deadline_us = 0;
   int64_t death_us = 0;
   Cause cause = Cause::kExpired;
+  int64_t published_us = 0;
 };
 
 // All that a cursor had to tell at one moment.
