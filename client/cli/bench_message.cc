@@ -34,7 +34,7 @@ Operation MakeOperation(const BenchOptions& options, BenchKind kind,
     case BenchKind::kContains:
       return Operation::Contains(key);
     case BenchKind::kTouch:
-      return Operation::Touch(key, options.ttl);
+      return Operation::Touch(key, {.ttl = options.ttl});
     case BenchKind::kPut:
       break;
   }

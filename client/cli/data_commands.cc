@@ -62,13 +62,16 @@ void AddSize(CLI::App& app, Context& context) {
 
 struct TouchArguments {
   std::string key;
-  std::optional<absl::Duration> ttl;
+  TouchOptions options;
 };
 
 int RunTouch(const Context& context, const TouchArguments& arguments) {
   const auto key = context.Key(arguments.key);
   if (!key.ok()) return context.Fail(key.status());
-  const auto version = context.MakeClient().Touch(*key, arguments.ttl);
+  const auto version = context.MakeClient().Touch(*key, arguments.options);
+  if (absl::IsFailedPrecondition(version.status())) {
+    return Refused(context, "touched", version.status());
+  }
   if (!version.ok()) return context.Fail(version.status());
   if (!*version) return Miss(context, {{"touched", false}});
   return Print(context, {{"touched", true}, {"version", **version}},
@@ -80,17 +83,21 @@ void AddTouch(CLI::App& app, Context& context) {
   CLI::App* touch = app.add_subcommand(
       "touch", "Give an entry a fresh time to live, without a new value");
   touch->add_option("key", arguments->key, kKeyHelp)->required();
+  TouchOptions& options = arguments->options;
   AddDuration(
-      *touch, "--ttl",
-      [arguments = arguments.get()](absl::Duration ttl) {
-        arguments->ttl = ttl;
-      },
+      *touch, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
       "Its time to live from now on; else the one it was put with");
+  AddCount(
+      *touch, "--if-version",
+      [&options](uint64_t version) { options.if_version = version; },
+      "Only this version: a lock only while it is one's own");
   touch->footer(
-      "Exits with 1 if the key is not there.\n\n"
+      "Exits with 1 if the key is not there, or not with that version. The\n"
+      "version stays as it is.\n\n"
       "Examples:\n"
       "  timecachectl touch session:7\n"
-      "  timecachectl touch session:7 --ttl 2h");
+      "  timecachectl touch session:7 --ttl 2h\n"
+      "  timecachectl touch lock:job --if-version 4711");
   touch->callback([&context, arguments] {
     context.command = [&context, arguments] {
       return RunTouch(context, *arguments);

@@ -90,10 +90,11 @@ absl::StatusOr<SizeResult> Client::Size() const {
 }
 
 absl::StatusOr<std::optional<uint64_t>> Client::Touch(
-    std::string_view key, std::optional<absl::Duration> ttl) const {
-  auto response = Call(*connection_, *cache_, &Cache::Touch,
-                       MakeTouchRequest(options_.default_namespace, key, ttl),
-                       options_.timeout);
+    std::string_view key, const TouchOptions& options) const {
+  auto response =
+      Call(*connection_, *cache_, &Cache::Touch,
+           MakeTouchRequest(options_.default_namespace, key, options),
+           options_.timeout);
   if (!response.ok()) return response.status();
   std::optional<uint64_t> version;
   if (response->touched()) version = response->version();

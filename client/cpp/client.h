@@ -83,12 +83,10 @@ class Client {
   // Live entries and bytes of the namespace, exact.
   absl::StatusOr<SizeResult> Size() const;
 
-  // Gives an entry a fresh time to live: `ttl`, or, where that is not given,
-  // the one it was put with. Returns its new version; a miss is OK with
-  // nullopt.
+  // Gives an entry a fresh time to live. Returns its version, which stays as it
+  // is. A miss is OK with nullopt, but FAILED_PRECONDITION with if_version.
   absl::StatusOr<std::optional<uint64_t>> Touch(
-      std::string_view key,
-      std::optional<absl::Duration> ttl = std::nullopt) const;
+      std::string_view key, const TouchOptions& options = {}) const;
 
   // Does many operations, in one round trip: a result for each, in their order,
   // and none for an empty batch. An error: none of them could be tried, or, as

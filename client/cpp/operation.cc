@@ -59,10 +59,9 @@ Operation Operation::Contains(std::string_view key) {
   return operation;
 }
 
-Operation Operation::Touch(std::string_view key,
-                           std::optional<absl::Duration> ttl) {
+Operation Operation::Touch(std::string_view key, const TouchOptions& options) {
   Operation operation;
-  *operation.proto_.mutable_touch() = MakeTouchRequest("", key, ttl);
+  *operation.proto_.mutable_touch() = MakeTouchRequest("", key, options);
   return operation;
 }
 

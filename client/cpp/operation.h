@@ -34,7 +34,7 @@ class Operation {
                           const RemoveOptions& options = {});
   static Operation Contains(std::string_view key);
   static Operation Touch(std::string_view key,
-                         std::optional<absl::Duration> ttl = std::nullopt);
+                         const TouchOptions& options = {});
 
   // What it takes of a request.
   size_t bytes() const;
@@ -56,7 +56,8 @@ struct OperationResult {
   absl::Status status = {};
   // Whether the key was there: of Get, Remove, Contains and Touch.
   bool found = false;
-  // The entry's new version: of Put, and of a Touch that found it.
+  // Of Put: the entry's new version. Of a Touch that found it: the entry's,
+  // which stays.
   uint64_t version = 0;
   // What Get found; what Put replaced, or Remove removed, and was asked to
   // return.

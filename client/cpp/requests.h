@@ -56,9 +56,10 @@ inline v1::RemoveRequest MakeRemoveRequest(std::string_view ns,
 
 inline v1::TouchRequest MakeTouchRequest(std::string_view ns,
                                          std::string_view key,
-                                         std::optional<absl::Duration> ttl) {
+                                         const TouchOptions& options) {
   auto request = KeyRequest<v1::TouchRequest>(ns, key);
-  if (ttl) *request.mutable_ttl() = ToProto(*ttl);
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  if (options.if_version) request.set_if_version(*options.if_version);
   return request;
 }
 

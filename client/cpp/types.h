@@ -29,7 +29,8 @@ struct Entry {
   // In a scan: the size of a value that was left out because the entry does not
   // fit into ScanOptions::max_message_bytes. Otherwise 0.
   uint64_t omitted_value_bytes = 0;
-  // Unique in the namespace; grows with every change of one key. Never 0.
+  // Stands for the value: a renewed time to live leaves it as it is. Unique in
+  // the namespace; grows with every change of one key. Never 0.
   uint64_t version = 0;
   // When the time to live last began: the last put or touch.
   absl::Time put_time;
@@ -65,7 +66,7 @@ struct PutResult {
 };
 
 struct GetOptions {
-  // Renew the time to live. The entry then has a new version.
+  // Renew the time to live.
   bool touch = false;
 };
 
@@ -81,6 +82,15 @@ struct RemoveResult {
   bool removed = false;  // Whether the key was there.
   // The removed entry, if there was one and return_previous was set.
   std::optional<Entry> previous = {};
+};
+
+struct TouchOptions {
+  // The entry's own time to live from now on, 1 ms to the namespace's max_ttl.
+  // Unset: the one it was put with.
+  std::optional<absl::Duration> ttl = {};
+  // Renew only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
+  // VERSION_MISMATCH.
+  std::optional<uint64_t> if_version = {};
 };
 
 struct SizeResult {

@@ -69,8 +69,8 @@ struct WatchOptions {
   bool fail_on_loss = false;
   // Tell what is going to die within this time, in time to Touch it, with the
   // cause kExpiring: 1 ms to 10 years. What was told before a break may be told
-  // again after it, under the same version. Not together with group,
-  // resume_tokens, fail_on_loss, start. Unset: tell what died.
+  // again after it, under the same version and deadline. Not together with
+  // group, resume_tokens, fail_on_loss, start. Unset: tell what died.
   std::optional<absl::Duration> lead_time = {};
   // Be a member of this consumer group: every event must be settled, by
   // Client::Settle. client/cpp/group_worker.h does all that by itself. Not

@@ -214,6 +214,7 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
       return ReadCondition(reader, op);
     case Of(OpKind::kPut, Field(Put::kIfVersionFieldNumber, kVarint)):
     case Of(OpKind::kRemove, Field(Remove::kIfVersionFieldNumber, kVarint)):
+    case Of(OpKind::kTouch, Field(Touch::kIfVersionFieldNumber, kVarint)):
       return ReadIfVersion(reader, op);
     case Of(OpKind::kPut, Field(Put::kReturnPreviousFieldNumber, kVarint)):
     case Of(OpKind::kRemove,

@@ -169,6 +169,10 @@ absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
   if (request.has_ttl()) {
     if (absl::Status s = SetTtl(request.ttl(), &op); !s.ok()) return s;
   }
+  if (request.has_if_version()) {
+    if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
+      return s;
+  }
   return op;
 }
 

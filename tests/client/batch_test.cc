@@ -75,7 +75,8 @@ TEST_F(BatchTest, OperationThatFailsFailsAlone) {
       {Operation::Put("a", "1"),
        Operation::Put("key", "2", {.condition = PutCondition::kIfAbsent}),
        Operation::Put("b", "1", {.ttl = absl::ZeroDuration()}),
-       Operation::Remove("key", {.if_version = 99}), Operation::Put("c", "1")});
+       Operation::Remove("key", {.if_version = 99}), Operation::Put("c", "1"),
+       Operation::Touch("key", {.if_version = 99})});
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(results[1].status));
   EXPECT_EQ(ErrorReason(results[1].status), "KEY_EXISTS");
@@ -84,6 +85,7 @@ TEST_F(BatchTest, OperationThatFailsFailsAlone) {
   EXPECT_EQ(ErrorReason(results[3].status), "VERSION_MISMATCH");
   EXPECT_FALSE(results[3].found);
   EXPECT_TRUE(results[4].status.ok());
+  EXPECT_EQ(ErrorReason(results[5].status), "VERSION_MISMATCH");
   EXPECT_EQ(client_.Size()->entries, 3u);
 }
 
@@ -135,7 +137,8 @@ TEST_F(BatchTest, AsManyBytesAsAllowedAndNoMore) {
 TEST_F(BatchTest, BytesAreThoseOfTheRequest) {
   Batch batch;
   batch.Add(Operation::Put("key", std::string(300, 'v')));
-  batch.Add(Operation::Touch("key", absl::Seconds(3)));
+  batch.Add(
+      Operation::Touch("key", {.ttl = absl::Seconds(3), .if_version = 7}));
   EXPECT_EQ(batch.bytes(), batch.proto().ByteSizeLong());
 }
 

@@ -44,6 +44,10 @@ TEST_F(CliTest, ConditionThatDoesNotHoldExitsWithOne) {
   EXPECT_EQ(Run({"put", "key", "new", "--if-absent"}).exit_code, 1);
   EXPECT_EQ(Run({"put", "other", "new", "--if-present"}).exit_code, 1);
   EXPECT_EQ(Run({"rm", "key", "--if-version", "99"}).exit_code, 1);
+  EXPECT_EQ(RunJson({"touch", "key", "--if-version", "99"}),
+            json({{"touched", false}, {"reason", "VERSION_MISMATCH"}}));
+  EXPECT_EQ(RunJson({"touch", "other", "--if-version", "99"}),
+            json({{"touched", false}, {"reason", "KEY_NOT_FOUND"}}));
   EXPECT_EQ(RunJson({"put", "key", "new", "--if-version", "99"}),
             json({{"stored", false}, {"reason", "VERSION_MISMATCH"}}));
   EXPECT_EQ(client_.Get("key").value()->value, "value");

@@ -167,7 +167,6 @@ grpc::Status FakeService::Get(grpc::ServerContext* context,
   if (!status.ok()) return status;
   const auto it = ns->entries.find(request->key());
   if (it == ns->entries.end()) return grpc::Status::OK;
-  if (request->touch()) it->second.set_version(++version_);
   *response->mutable_entry() = it->second;
   return grpc::Status::OK;
 }
@@ -229,10 +228,16 @@ grpc::Status FakeService::Touch(grpc::ServerContext* context,
   const grpc::Status status = Enter(context, request->namespace_(), &ns);
   if (!status.ok()) return status;
   const auto it = ns->entries.find(request->key());
-  if (it == ns->entries.end()) return grpc::Status::OK;
-  it->second.set_version(++version_);
+  if (it == ns->entries.end()) {
+    return request->has_if_version() ? Refuse("KEY_NOT_FOUND")
+                                     : grpc::Status::OK;
+  }
+  if (request->has_if_version() &&
+      it->second.version() != request->if_version()) {
+    return Refuse("VERSION_MISMATCH");
+  }
   response->set_touched(true);
-  response->set_version(version_);
+  response->set_version(it->second.version());
   return grpc::Status::OK;
 }
 

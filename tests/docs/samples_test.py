@@ -169,7 +169,7 @@ class SampleTest(unittest.TestCase):
         for long, short in SHORTER.items():
             command = command.replace(long, short)
         if "VERSION" in command:
-            version = re.findall(r"version (\d+)", session.output())[-1]
+            version = re.findall(r"version +(\d+)", session.output())[-1]
             command = command.replace("VERSION", version)
         return command
 

@@ -140,6 +140,8 @@ TEST_F(DataErrorsTest, ConditionsThatMakeNoSenseAreRefused) {
                 "IF_ABSENT");
   ExpectInvalid(Do(&Data::Remove, fields + "if_version: 0"), "if_version",
                 "must not be 0");
+  ExpectInvalid(Do(&Data::Touch, fields + "if_version: 0"), "if_version",
+                "must not be 0");
   ExpectInvalid(Do(&Data::Put, fields + "condition: 99"), "condition", "99");
 }
 

@@ -141,10 +141,10 @@ TEST_F(DataTest, TouchGivesAFreshTtl) {
   const int64_t touched_us = server_.now_us();
   const auto touched = Must(Do(&Data::Touch, "key: 'a'"));
   EXPECT_TRUE(touched.touched());
-  EXPECT_GT(touched.version(), version);
+  EXPECT_EQ(touched.version(), version);
   server_.AdvanceTo(DeathUs(touched_us) - 1);
   EXPECT_EQ(server_.Get("a").entry().value(), "one");
-  EXPECT_EQ(server_.Get("a").entry().version(), touched.version());
+  EXPECT_EQ(server_.Get("a").entry().version(), version);
   EXPECT_EQ(ToUs(server_.Get("a").entry().put_time()), touched_us);
   server_.AdvanceTo(DeathUs(touched_us));
   EXPECT_FALSE(Contains("a"));
@@ -172,8 +172,7 @@ TEST_F(DataTest, GetRenewsOnlyWhenAskedOrSliding) {
   const uint64_t version = server_.Get("a").entry().version();
   const auto got = Must(Do(&Data::Get, "key: 'a' touch: true"));
   EXPECT_EQ(ToUs(got.entry().put_time()), server_.now_us());
-  EXPECT_GT(got.entry().version(), version);
-  EXPECT_EQ(server_.Get("a").entry().version(), got.entry().version());
+  EXPECT_EQ(got.entry().version(), version);
 }
 
 TEST_F(DataTest, ConditionsThatDoNotHoldChangeNothing) {
@@ -193,8 +192,14 @@ TEST_F(DataTest, ConditionsThatDoNotHoldChangeNothing) {
               StatusCode::FAILED_PRECONDITION, "VERSION_MISMATCH");
   ExpectError(Do(&Data::Remove, "key: 'b' if_version: 1").status,
               StatusCode::FAILED_PRECONDITION, "KEY_NOT_FOUND");
+  server_.AdvanceBy(1);
+  ExpectError(Do(&Data::Touch, "key: 'a' if_version: 1").status,
+              StatusCode::FAILED_PRECONDITION, "VERSION_MISMATCH");
+  ExpectError(Do(&Data::Touch, "key: 'b' if_version: 1").status,
+              StatusCode::FAILED_PRECONDITION, "KEY_NOT_FOUND");
   EXPECT_EQ(server_.Get("a").entry().value(), "one");
   EXPECT_EQ(server_.Get("a").entry().version(), version);
+  EXPECT_EQ(ToUs(server_.Get("a").entry().put_time()), kStartUs);
   EXPECT_EQ(Size().entries(), 1u);
 }
 
@@ -206,6 +211,9 @@ TEST_F(DataTest, ConditionsThatHoldStore) {
       Put("key: 'a' value: '3' if_version: " + std::to_string(version))
           .version();
   EXPECT_EQ(server_.Get("a").entry().value(), "3");
+  EXPECT_TRUE(
+      Must(Do(&Data::Touch, "key: 'a' if_version: " + std::to_string(next)))
+          .touched());
   EXPECT_TRUE(
       Must(Do(&Data::Remove, "key: 'a' if_version: " + std::to_string(next)))
           .removed());

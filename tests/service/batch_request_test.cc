@@ -93,6 +93,7 @@ class RandomRequests {
         auto* touch = operation->mutable_touch();
         FillKey(touch);
         if (Below(2)) FillTtl(touch->mutable_ttl());
+        if (Below(2)) touch->set_if_version(Below(3) ? random_() : 0);
         break;
       }
       default:
