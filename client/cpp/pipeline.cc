@@ -12,9 +12,9 @@
 #include "client/cpp/connection.h"
 #include "client/cpp/status.h"
 #include "client/cpp/steady_time.h"
-#include "common/steady_cond_var.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
+#include "server/common/steady_cond_var.h"
 
 namespace timecache::inline client {
 namespace {

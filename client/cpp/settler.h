@@ -17,7 +17,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/settle.h"
 #include "client/cpp/steady_time.h"
-#include "common/steady_cond_var.h"
+#include "server/common/steady_cond_var.h"
 
 namespace timecache::inline client {
 

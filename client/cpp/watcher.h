@@ -23,7 +23,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/steady_time.h"
 #include "client/cpp/watch_types.h"
-#include "common/steady_cond_var.h"
+#include "server/common/steady_cond_var.h"
 
 namespace timecache::inline client {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/synchronization/mutex.h"
-#include "common/steady_cond_var.h"
+#include "server/common/steady_cond_var.h"
 
 namespace timecache {
 

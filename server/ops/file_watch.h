@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/steady_cond_var.h"
+#include "server/common/steady_cond_var.h"
 
 namespace timecache {
 

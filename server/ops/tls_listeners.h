@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "common/steady_cond_var.h"
+#include "server/common/steady_cond_var.h"
 #include "server/ops/tls_listener.h"
 
 namespace timecache {

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "common/steady_cond_var.h"
+#include "server/common/steady_cond_var.h"
 
 namespace timecache {
 

@@ -1,7 +1,7 @@
 // A condition variable that does not care what time of day it is.
 
-#ifndef TIMECACHED_COMMON_STEADY_COND_VAR_H_
-#define TIMECACHED_COMMON_STEADY_COND_VAR_H_
+#ifndef TIMECACHED_SERVER_COMMON_STEADY_COND_VAR_H_
+#define TIMECACHED_SERVER_COMMON_STEADY_COND_VAR_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -48,4 +48,4 @@ class SteadyCondVar {
 
 }  // namespace timecache
 
-#endif  // TIMECACHED_COMMON_STEADY_COND_VAR_H_
+#endif  // TIMECACHED_SERVER_COMMON_STEADY_COND_VAR_H_
