@@ -97,7 +97,7 @@ TEST_P(RetainedEventsTest, NeverStopPutsAndAreCountedAsLost) {
   const Scenario& scenario = GetParam();
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits());
+  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
   struct Watched {
     std::shared_ptr<TimeCacheMap> map;
     ExpiryLog::Point point;
@@ -202,7 +202,7 @@ TEST_F(MemoryReclaimerTest, APutAtTheLimitTakesWhatIsRetainedItself) {
 TEST_F(MemoryReclaimerTest, NamespacesAndGroupsAreMadeInPlaceOfEvents) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits());
+  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
   MapHarness dead(Short());
   Die(&dead, 4 * kMiB);
   Memory().SetLimit(Memory().used_bytes());

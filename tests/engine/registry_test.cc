@@ -276,7 +276,7 @@ TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
 }
 
 TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
-  Registry registry(&clock_, &reaper_, RegistryLimits());
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   for (const char* name : {"c", "a", "e", "b"}) {
     ASSERT_TRUE(registry.Create(name, Options()).ok());
   }
