@@ -88,8 +88,8 @@ void Reaper::Run() {
       flushed_.SignalAll();
     } else if (clock_->NowUs() >= give_back_us_) {
       mu_.Unlock();
-      const bool more =
-          MemoryReclaimer::Process().Step() | BlockPool::Default().GiveBack();
+      const bool reclaimed = MemoryReclaimer::Process().Step();
+      const bool more = BlockPool::Default().GiveBack() || reclaimed;
       mu_.Lock();
       give_back_us_ =
           clock_->NowUs() + (more ? kGiveBackPeriodUs : kIdleMemoryPeriodUs);

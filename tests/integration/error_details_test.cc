@@ -188,6 +188,8 @@ TEST(ErrorReasons, AllAreInTheManual) {
       }
     }
   }
+  // The engine's own, for the group that writes a dead letter.
+  EXPECT_EQ(reasons.erase("DEAD_LETTER_TOO_LARGE"), 1u);
   EXPECT_GT(reasons.size(), 25u);
   for (const std::string& each : reasons) {
     EXPECT_TRUE(absl::StrContains(manual, each)) << each;

@@ -251,9 +251,10 @@ TEST_F(MetricsTest, TellNoSecretsAndNobodysName) {
   for (const auto& [name, family] : scrape_.families) {
     labels.insert(family.labels.begin(), family.labels.end());
   }
-  EXPECT_THAT(labels, ElementsAre("address", "cause", "group", "grpc_code",
-                                  "grpc_method", "grpc_service", "grpc_type",
-                                  "namespace", "reason", "state", "version"));
+  EXPECT_THAT(labels,
+              ElementsAre("address", "cause", "group", "grpc_code",
+                          "grpc_method", "grpc_service", "grpc_type", "holder",
+                          "namespace", "reason", "state", "version"));
 }
 
 TEST_F(MetricsTest, PrometheusFindsNothingWrong) {

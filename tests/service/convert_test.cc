@@ -249,6 +249,8 @@ TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
   from.dead_lettered = 12;
   from.dead_letter_failures = 13;
   from.lost = 14;
+  from.unresponsive_members = 15;
+  from.dead_letters_dropped = 16;
   v1::GroupStatistics to;
   SetStatistics(from, &to);
   // By number, as every field has the value of its own.
