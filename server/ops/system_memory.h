@@ -13,8 +13,10 @@ namespace timecache {
 // The engine gets this much of the machine's memory or the control group's: the
 // rest is for gRPC, threads, and what the allocator cannot use.
 inline constexpr int kMemoryPercent = 80;
-// Of RLIMIT_AS, which counts addresses, used or not, as those of stacks.
-inline constexpr int kAddressSpacePercent = 50;
+// Of RLIMIT_AS, which counts addresses, used or not: those of stacks, of the
+// allocator's arenas, and of what a bucket that died at once has left and not
+// yet given back.
+inline constexpr int kAddressSpacePercent = 40;
 
 // Where to look; tests say where else.
 struct MemorySources {

@@ -65,7 +65,7 @@ class MemoryLimitTest : public ::testing::Test {
 TEST_F(MemoryLimitTest, TheProcessLivesAndDeathsMakeRoom) {
   Data* const data = server_.data();
   EXPECT_EQ(server_.started()["max_memory_source"], "RLIMIT_AS");
-  EXPECT_EQ(server_.started()["max_memory_bytes"].get<int64_t>() / kMiB, 255);
+  EXPECT_EQ(server_.started()["max_memory_bytes"].get<int64_t>() / kMiB, 204);
   WatchReader watcher(data, "default");
   ASSERT_TRUE(watcher.Next());
   ASSERT_TRUE(Put(data, "stays", "here", 600).ok());

@@ -76,9 +76,9 @@ TEST_F(SystemMemoryTest, KnowsControlGroupsOfVersion1) {
   Expect(kGiB, "cgroup");
 }
 
-TEST_F(SystemMemoryTest, IsHalfOfTheAddressesWhereThatIsLeast) {
+TEST_F(SystemMemoryTest, IsAShareOfTheAddressesWhereThatIsLeast) {
   sources_.address_space_bytes = uint64_t{512} << 20;
-  Expect(kGiB / 4, "RLIMIT_AS");
+  Expect(kGiB / 2 * kAddressSpacePercent / 100, "RLIMIT_AS");
 }
 
 TEST_F(SystemMemoryTest, IsNoneWhereNothingIsKnown) {
