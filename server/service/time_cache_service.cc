@@ -65,7 +65,7 @@ grpc::ServerUnaryReactor* RunOne(const CallGate& gate, const Method& method,
   if (status.ok()) status = operation.status();
   if (!status.ok()) return one->unary.Finish(status);
   one->question = *operation;
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  grpc::ServerUnaryReactor* const reactor = one->unary.reactor();
   store->Execute(request.namespace_(), {&one->question, 1}, {&one->answer, 1},
                  [answer, owned = std::move(owned)](absl::Status status) {
                    if (status.ok()) status = owned->answer.status;

@@ -44,6 +44,8 @@ class UnaryCall {
   }
 
   Call& call() { return call_; }
+  // What a handler returns that lets another thread Finish. gRPC gives it once.
+  grpc::ServerUnaryReactor* reactor() const { return reactor_; }
   const Request& request() const { return request_; }
   Response& response() { return response_; }
 
