@@ -151,7 +151,7 @@ grpc::ServerUnaryReactor* TimeCacheService::Size(
   const std::string& name = one->unary.request().namespace_();
   if (status.ok()) status = one->unary.call().Authorize(v1::VERB_READ, name);
   if (!status.ok()) return one->unary.Finish(status);
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  grpc::ServerUnaryReactor* const reactor = one->unary.reactor();
   store_->GetSize(
       name, &one->answer, [owned = std::move(owned)](absl::Status status) {
         v1::SizeResponse& to = owned->unary.response();
