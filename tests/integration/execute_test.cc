@@ -338,10 +338,11 @@ TEST(RefusalTest, OperationsOfABatchThatALimitRefusesAreTold) {
   for (int i = 0; i < 5; ++i) {
     request.add_operations()->mutable_put()->set_key(absl::StrCat(i));
   }
-  // A condition that does not hold is no limit's doing.
+  // A condition that does not hold is no limit's doing. Which two of the five
+  // are stored depends on their shards, so it is about none of them.
   v1::PutRequest* const put = request.add_operations()->mutable_put();
-  put->set_key("0");
-  put->set_condition(v1::PUT_CONDITION_IF_ABSENT);
+  put->set_key("absent");
+  put->set_condition(v1::PUT_CONDITION_IF_PRESENT);
   EXPECT_EQ(Must(Call(server.data(), &Stub::Execute, request)).results_size(),
             6);
   EXPECT_THAT(observer.seen(),
