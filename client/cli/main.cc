@@ -1,6 +1,5 @@
 // timecachectl: a timecached server from the command line. This file only wires
 // the commands together.
-#include <fcntl.h>
 #include <grpc/support/log.h>
 
 #include <csignal>
@@ -104,19 +103,7 @@ int Usage(const CLI::App& app, const CLI::ParseError& error,
   return app.exit(error) == 0 ? kExitDone : kExitError;
 }
 
-// A connection must not take the number of a standard file that the caller has
-// closed: what is printed would go to the server.
-void OpenStandardFiles() {
-  for (int fd = 0; fd <= 2; ++fd) {
-    // Takes the lowest number. To the two others nothing can be written, which
-    // is then an error as before.
-    if (fcntl(fd, F_GETFD) < 0)
-      open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-  }
-}
-
 int Main(int argc, char** argv) {
-  OpenStandardFiles();
   // As the server does: `bench` is to measure that, and not a client that
   // checks the order of its locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -3,6 +3,9 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -268,6 +271,36 @@ TEST_F(ProcessTest, ABadNamespaceIsNamed) {
   ExpectRefused(RunWithConfig("limits:\n  max_namespaces: 1\nnamespaces:\n"
                               "  - name: a\n  - name: b\n"),
                 1, "max_namespaces");
+}
+
+// The process that listens on a unix socket, to which it connects.
+pid_t ListenerOf(const std::string& path) {
+  sockaddr_un to = {};
+  to.sun_family = AF_UNIX;
+  path.copy(to.sun_path, sizeof(to.sun_path) - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
+  close(fd);
+  return peer.pid;
+}
+
+// A connection with the number of standard error would get log lines.
+TEST_F(ProcessTest, StandardFilesThatAreClosedAreNotUsedForOthers) {
+  const std::string path = directory_ + "/socket";
+  ChildProcess process({"/bin/sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-",
+                        TIMECACHED, "--listen", "unix:" + path});
+  EXPECT_EQ(HealthOf(Connected(grpc::CreateChannel(
+                "unix:" + path, grpc::InsecureChannelCredentials()))),
+            1);
+  const std::string proc = absl::StrCat("/proc/", ListenerOf(path), "/fd/");
+  for (const char* fd : {"0", "1", "2"}) {
+    EXPECT_EQ(std::filesystem::read_symlink(proc + fd), "/dev/null") << fd;
+  }
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait().code, 0);
 }
 
 TEST_F(ProcessTest, ASecondSignalDoesNotWaitForTheGracePeriod) {
