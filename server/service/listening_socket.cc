@@ -108,7 +108,14 @@ absl::Status ListeningSocket::OpenUnix(const std::string& path) {
   if (fd < 0) return CannotListen(address_, std::strerror(errno));
   fds_.push_back(fd);
   path_ = path;
+  file_ = FileAt(path);
   return absl::OkStatus();
+}
+
+ListeningSocket::FileId ListeningSocket::FileAt(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
 }
 
 absl::Status ListeningSocket::OpenTcp() {
@@ -154,11 +161,14 @@ absl::Status ListeningSocket::OpenTcp() {
 ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
     : address_(std::move(other.address_)),
       path_(std::exchange(other.path_, {})),
+      file_(other.file_),
       fds_(std::exchange(other.fds_, {})) {}
 
 ListeningSocket::~ListeningSocket() {
+  // Removed while it is open: a closed one's inode may be given to the socket
+  // of another server.
+  if (!path_.empty() && FileAt(path_) == file_) unlink(path_.c_str());
   for (const int fd : fds_) close(fd);
-  if (!path_.empty()) unlink(path_.c_str());
 }
 
 }  // namespace timecache

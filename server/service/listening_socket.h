@@ -3,6 +3,8 @@
 #ifndef TIMECACHED_SERVER_SERVICE_LISTENING_SOCKET_H_
 #define TIMECACHED_SERVER_SERVICE_LISTENING_SOCKET_H_
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -12,7 +14,7 @@ namespace timecache {
 
 // One address, which may be several sockets: "localhost" has one of IPv4 and
 // one of IPv6. Non-blocking. Not thread-safe; its destructor closes them and
-// removes a unix socket's path.
+// removes a unix socket's path, unless another socket has taken it since.
 class ListeningSocket {
  public:
   // Connections that wait to be accepted.
@@ -37,12 +39,21 @@ class ListeningSocket {
   explicit ListeningSocket(std::string address)
       : address_(std::move(address)) {}
 
+  // What tells one file from another at the same path. 0: there is none.
+  struct FileId {
+    dev_t device = 0;
+    ino_t inode = 0;
+    bool operator==(const FileId&) const = default;
+  };
+  static FileId FileAt(const std::string& path);
+
   absl::Status OpenUnix(const std::string& path);
   absl::Status OpenTcp();
 
   std::string address_;
-  // Of a unix socket that was bound here.
+  // Of a unix socket that was bound here, and the file that bind made there.
   std::string path_;
+  FileId file_;
   std::vector<int> fds_;
 };
 

@@ -112,6 +112,17 @@ TEST_F(ListeningSocketTest, AUnixSocketGoesWithItsServer) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST_F(ListeningSocketTest, LeavesTheUnixSocketOfAnotherServer) {
+  const std::string path = directory_ + "/socket";
+  std::optional<ListeningSocket> first;
+  first.emplace(ListeningSocket::Open(unix_).value());
+  ASSERT_TRUE(std::filesystem::remove(path));
+  const auto second = ListeningSocket::Open(unix_);
+  ASSERT_TRUE(second.ok()) << second.status();
+  first.reset();
+  EXPECT_TRUE(std::filesystem::is_socket(path));
+}
+
 TEST_F(ListeningSocketTest, TakesTheUnixSocketOfAServerThatIsGone) {
   const std::string path = directory_ + "/socket";
   sockaddr_un address = {};
