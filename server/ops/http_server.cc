@@ -19,6 +19,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/ops/http_stream.h"
 #include "server/ops/log.h"
+#include "server/ops/shared_page.h"
 
 namespace timecache {
 namespace {
@@ -62,6 +63,7 @@ class HttpServer::Connections : public httplib::Server {
   ~Connections() override {
     if (!accept_thread_.joinable()) return;
     stopping_ = true;
+    metrics_.Stop();
     stop();
     {
       absl::MutexLock lock(&mu_);
@@ -175,19 +177,22 @@ class HttpServer::Connections : public httplib::Server {
     }
   }
 
+  // Those that may wait get a page of now, the others the last one.
   void AnswerMetrics(httplib::Response* response) {
-    if (scrapes_.fetch_add(1) < kMaxScrapes) {
+    const bool may_wait = scrapes_.fetch_add(1) < kMaxScrapes;
+    const SharedPage::Page page = may_wait ? metrics_.Next() : metrics_.Last();
+    scrapes_.fetch_sub(1);
+    if (page != nullptr) {
       response->status = kOk;
-      response->set_content(metrics_(), kMetricsText);
+      response->set_content(*page, kMetricsText);
     } else {
       response->status = kUnavailable;
       response->set_content("too many scrapes at a time\n", kText);
     }
-    scrapes_.fetch_sub(1);
   }
 
   const Readiness* const readiness_;
-  const std::function<std::string()> metrics_;
+  SharedPage metrics_;
   std::thread accept_thread_;
   absl::Notification accepting_;
   std::atomic<bool> stopping_{false};

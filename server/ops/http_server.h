@@ -14,7 +14,10 @@ namespace timecache {
 
 // Answers GET and HEAD, HTTP/1.1 in plain text, one request a connection:
 //
-//   /metrics  what `metrics` writes; at most kMaxScrapes at a time, others 503
+//   /metrics  what `metrics` writes. Made at most so often that it takes a
+//   tenth
+//             of a core (SharedPage): up to kMaxScrapes at a time wait for it,
+//             and others get the last one, or 503 before the first
 //   /healthz  200 "ok", while the process runs
 //   /readyz   200 "ok" while it serves; 503 "starting" or "draining"
 //
@@ -40,7 +43,7 @@ class HttpServer {
   static constexpr int kMaxCrowdedMs = 100;
 
   // `readiness` is not owned and must outlive the server. `metrics` returns
-  // Prometheus' text format; called by several threads.
+  // Prometheus' text format; called by one thread at a time.
   HttpServer(const Readiness* readiness, std::function<std::string()> metrics);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -9,11 +9,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 
 namespace timecache {
@@ -64,9 +64,25 @@ class Peer {
     }
   }
 
+  int fd() const { return fd_; }
+
  private:
   int fd_ = -1;
 };
+
+using Peers = std::vector<std::unique_ptr<Peer>>;
+
+// Takes out the one that is answered first.
+std::unique_ptr<Peer> TakeFirstAnswered(Peers* peers) {
+  std::vector<pollfd> readable;
+  for (const auto& peer : *peers) readable.push_back({peer->fd(), POLLIN, 0});
+  EXPECT_GT(poll(readable.data(), readable.size(), kPatienceMs), 0);
+  size_t i = 0;
+  while (i + 1 < readable.size() && readable[i].revents == 0) ++i;
+  std::unique_ptr<Peer> peer = std::move((*peers)[i]);
+  peers->erase(peers->begin() + static_cast<int>(i));
+  return peer;
+}
 
 class HttpServerTest : public ::testing::Test {
  protected:
@@ -206,31 +222,64 @@ TEST_F(HttpServerTest, SlowReadersDoNotKeepAProbeFromItsAnswer) {
   }
 }
 
-TEST_F(HttpServerTest, TooManyScrapesAtATimeAreRefused) {
-  absl::Notification go_on;
-  absl::BlockingCounter begun(HttpServer::kMaxScrapes);
-  HttpServer server(&readiness_, [&] {
-    begun.DecrementCount();
-    go_on.WaitForNotification();
-    return std::string("late 1\n");
-  });
-  ASSERT_TRUE(server.Start("127.0.0.1:0").ok());
-  const std::string request = "GET /metrics HTTP/1.1\r\n\r\n";
-  std::vector<std::unique_ptr<Peer>> peers;
-  for (int i = 0; i < HttpServer::kMaxScrapes; ++i) {
-    peers.push_back(std::make_unique<Peer>(server.address()));
-    peers.back()->Send(request);
+class HttpScrapeTest : public HttpServerTest {
+ protected:
+  // The page of this number waits until go_on_.
+  explicit HttpScrapeTest(int slow = 1) : slow_(slow) {
+    EXPECT_TRUE(scraped_.Start("127.0.0.1:0").ok());
   }
-  begun.Wait();
-  const Peer extra(server.address());
-  extra.Send(request);
-  EXPECT_THAT(extra.ReadToEnd(), StartsWith("HTTP/1.1 503 "));
-  const Peer probe(server.address());
+  ~HttpScrapeTest() override {
+    if (!go_on_.HasBeenNotified()) go_on_.Notify();
+  }
+
+  std::unique_ptr<Peer> Scrape() {
+    auto peer = std::make_unique<Peer>(scraped_.address());
+    peer->Send("GET /metrics HTTP/1.1\r\n\r\n");
+    return peer;
+  }
+  // One more than may wait.
+  Peers ScrapeTooOften() {
+    Peers peers;
+    for (int i = 0; i <= HttpServer::kMaxScrapes; ++i) {
+      peers.push_back(Scrape());
+    }
+    return peers;
+  }
+
+  const int slow_;
+  int made_ = 0;
+  absl::Notification go_on_;
+  HttpServer scraped_{&readiness_, [this] {
+                        if (++made_ == slow_) go_on_.WaitForNotification();
+                        return absl::StrCat("page ", made_, "\n");
+                      }};
+};
+
+TEST_F(HttpScrapeTest, TooManyAtATimeAreRefusedBeforeTheFirstPage) {
+  Peers peers = ScrapeTooOften();
+  EXPECT_THAT(TakeFirstAnswered(&peers)->ReadToEnd(),
+              StartsWith("HTTP/1.1 503 "));
+  const Peer probe(scraped_.address());
   probe.Send("GET /healthz HTTP/1.1\r\n\r\n");
   EXPECT_THAT(probe.ReadToEnd(), EndsWith("ok\n"));
-  go_on.Notify();
+  go_on_.Notify();
   for (const auto& peer : peers) {
-    EXPECT_THAT(peer->ReadToEnd(), EndsWith("late 1\n"));
+    EXPECT_THAT(peer->ReadToEnd(), HasSubstr("page "));
+  }
+}
+
+class HttpSecondScrapeTest : public HttpScrapeTest {
+ protected:
+  HttpSecondScrapeTest() : HttpScrapeTest(2) {}
+};
+
+TEST_F(HttpSecondScrapeTest, TooManyAtATimeGetTheLastPage) {
+  EXPECT_THAT(Scrape()->ReadToEnd(), EndsWith("page 1\n"));
+  Peers peers = ScrapeTooOften();
+  EXPECT_THAT(TakeFirstAnswered(&peers)->ReadToEnd(), EndsWith("page 1\n"));
+  go_on_.Notify();
+  for (const auto& peer : peers) {
+    EXPECT_THAT(peer->ReadToEnd(), Not(EndsWith("page 1\n")));
   }
 }
 
