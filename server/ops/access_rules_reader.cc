@@ -8,6 +8,7 @@
 #include "server/engine/options.h"
 #include "server/ops/access_rules.h"
 #include "server/ops/yaml_to_proto.h"
+#include "server/service/certificate_names.h"
 #include "timecache/v1/config.pb.h"
 
 namespace timecache {
@@ -127,11 +128,12 @@ class AccessRulesReader {
             Element(path, i),
             absl::StrCat("must be 1 to ", AccessRules::kMaxSanBytes, " bytes"));
       }
-      const auto [other, is_new] = rules_->by_san_.emplace(san, principal);
+      const auto [other, is_new] =
+          rules_->by_san_.emplace(CanonicalName(san), principal);
       if (!is_new) {
         return Error(Element(path, i),
-                     absl::StrCat("principal \"", other->second->name(),
-                                  "\" has it, too: who would it be?"));
+                     absl::StrCat("this name is already that of principal \"",
+                                  other->second->name(), "\""));
       }
     }
     return absl::OkStatus();
@@ -155,8 +157,8 @@ class AccessRulesReader {
       const auto [other, is_new] = rules_->by_token_.emplace(*hash, principal);
       if (!is_new) {
         return Error(Element(path, i),
-                     absl::StrCat("principal \"", other->second->name(),
-                                  "\" has it, too: who would it be?"));
+                     absl::StrCat("this name is already that of principal \"",
+                                  other->second->name(), "\""));
       }
     }
     return absl::OkStatus();

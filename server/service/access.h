@@ -85,6 +85,7 @@ class Caller {
 struct Credentials {
   // The peer showed a certificate that the listener's roots signed.
   bool has_certificate = false;
+  // Those of certificate_names.h.
   std::vector<absl::string_view> certificate_sans;
   // The value of each "authorization" in the call's metadata.
   std::vector<absl::string_view> authorizations;

@@ -1,7 +1,5 @@
 #include "server/service/call.h"
 
-#include <grpc/grpc_security_constants.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/service/certificate_names.h"
 #include "server/service/open_streams.h"
 #include "server/service/status.h"
 
@@ -234,16 +233,12 @@ void Call::Authenticate() {
     credentials.authorizations.push_back(View(it->second));
   }
   std::shared_ptr<const grpc::AuthContext> peer;
-  std::vector<grpc::string_ref> sans;
   if (credentials.authorizations.empty()) {
     peer = context_->auth_context();
     if (peer != nullptr && peer->IsPeerAuthenticated()) {
       credentials.has_certificate = true;
-      sans = peer->FindPropertyValues(GRPC_X509_SAN_PROPERTY_NAME);
+      credentials.certificate_sans = CertificateNames(*peer);
     }
-  }
-  for (const grpc::string_ref& san : sans) {
-    credentials.certificate_sans.push_back(View(san));
   }
   absl::StatusOr<std::shared_ptr<const Caller>> caller =
       gate_.access()->Authenticate(credentials);

@@ -21,6 +21,7 @@
 #include "server/ops/access_rules.h"
 #include "server/ops/token_hash.h"
 #include "server/ops/yaml_to_proto.h"
+#include "server/service/certificate_names.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache {
@@ -69,7 +70,7 @@ std::string Who(const v1::AccessRules& rules, const Question& question) {
   for (const std::string& san : question.sans) {
     for (const v1::Principal& principal : rules.principals()) {
       for (const std::string& known : principal.certificate_sans()) {
-        if (known == san) return principal.name();
+        if (CanonicalName(known) == san) return principal.name();
       }
     }
   }

@@ -16,7 +16,8 @@ class AccessCertificateTest : public TlsTest {
             "principals:\n"
             "- {name: basket, certificate_sans: [\"spiffe://shop/basket\"]}\n"
             "- {name: audit, certificate_sans: [audit@shop.example]}\n"
-            "- {name: host, certificate_sans: [10.0.0.7, basket.shop]}\n"
+            "- {name: host, certificate_sans: [10.0.0.7, basket.shop,"
+            " '2001:DB8:0::7']}\n"
             // Of "token".
             "- {name: token, token_sha256: [3c469e9d6c5875d37a43f353d4f88e61fc"
             "f812c66eee3457465a40b0da4153e0]}\n"
@@ -61,8 +62,19 @@ TEST_F(AccessCertificateTest, EveryKindOfNameIsKnown) {
   EXPECT_EQ(WhoIs("URI:spiffe://shop/basket"), "basket");
   EXPECT_EQ(WhoIs("email:audit@shop.example"), "audit");
   EXPECT_EQ(WhoIs("IP:10.0.0.7"), "host");
+  EXPECT_EQ(WhoIs("IP:2001:db8::7"), "host");
   EXPECT_EQ(WhoIs("DNS:basket.shop"), "host");
   EXPECT_EQ(WhoIs("URI:spiffe://shop/basket/2"), "UNKNOWN_CERTIFICATE");
+}
+
+TEST_F(AccessCertificateTest, ANameOfAnotherTypeIsAnotherName) {
+  Serve(v1::CLIENT_CERTIFICATE_REQUIRED, "", access_.get());
+  for (const char* san :
+       {"DNS:10.0.0.7", "URI:10.0.0.7", "email:10.0.0.7", "URI:basket.shop",
+        "email:basket.shop", "DNS:audit@shop.example",
+        "DNS:spiffe://shop/basket", "email:spiffe://shop/basket"}) {
+    EXPECT_EQ(WhoIs(san), "UNKNOWN_CERTIFICATE") << san;
+  }
 }
 
 TEST_F(AccessCertificateTest, TheTokenDecides) {
