@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -98,6 +99,21 @@ void AddStateMetrics(const Server& server, const Reload& reload,
   AddTlsMetrics(&tls, metrics);
 }
 
+// What the log says of connections.
+std::vector<LossLog::Counter> CountersOf(const Server& server) {
+  return {
+      // Beyond limits.max_connections.
+      {"connections_refused", [&] { return server.refused_connections(); }},
+      // Of addresses beyond limits.max_new_connections_per_second.
+      {"connections_delayed", [&] { return server.pacer().delayed(); }},
+      {"connections_too_fast", [&] { return server.pacer().refused(); }},
+      // For calls without credentials.
+      {"connections_cut", [&] { return server.guard().cut(); }},
+      {"health_watches_refused",
+       [&] { return server.refused_health_watches(); }},
+  };
+}
+
 int Serve(const Flags& flags, const v1::ServerConfig& config,
           Signals* signals) {
   const auto manual_clock =
@@ -153,8 +169,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   reload.Also([&files] { files.Check(); });
   AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
   const ServiceManager manager = ServiceManager::FromEnvironment();
-  LossLog loss_log(&registry, &system_clock,
-                   [&server] { return server.refused_connections(); });
+  LossLog loss_log(&registry, &system_clock, CountersOf(server));
   {
     const Ticker ticker(kLogInterval, [&] {
       call_log.WriteDue();

@@ -55,6 +55,8 @@ constexpr NumberField kNumbers[] = {
      1'000'000},
     {TIMECACHED_FIELD(max_connections), &Limits::set_max_connections, 10'000, 1,
      1'000'000},
+    {TIMECACHED_FIELD(max_new_connections_per_second),
+     &Limits::set_max_new_connections_per_second, 100, 1, 1'000'000},
     {TIMECACHED_FIELD(max_calls_per_connection),
      &Limits::set_max_calls_per_connection, 1'000, 1, 1'000'000},
     {TIMECACHED_FIELD(max_metadata_bytes), &Limits::set_max_metadata_bytes,

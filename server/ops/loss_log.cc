@@ -5,10 +5,10 @@
 namespace timecache {
 
 LossLog::LossLog(const Registry* registry, const Clock* clock,
-                 std::function<uint64_t()> refused_connections, Write write)
+                 std::vector<Counter> counters, Write write)
     : registry_(registry),
       clock_(clock),
-      refused_connections_(std::move(refused_connections)),
+      counters_(std::move(counters)),
       write_(std::move(write)) {}
 
 void LossLog::Look() {
@@ -27,8 +27,9 @@ void LossLog::Finish() {
 
 void LossLog::Count() {
   const int64_t now_us = clock_->NowUs();
-  Add("connections_refused", "", "", refused_connections_(), &connections_,
-      now_us);
+  for (Counter& counter : counters_) {
+    Add(counter.event, "", "", counter.value(), &counter.before, now_us);
+  }
   for (const auto& map : registry_->List()) {
     for (const auto& group : map->groups().List()) {
       CountGroup(map->name(), group, now_us);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "server/engine/clock.h"
@@ -24,7 +25,8 @@ namespace timecache {
 //   group_events_lost    that a group dropped unsettled: it is too far behind
 //   dead_letters         that were put into a dead letter namespace
 //   dead_letters_failed  times that one could not be put there
-//   connections_refused  beyond limits.max_connections
+//
+// and what `counters` say, such as connections_refused,
 //
 // with namespace, group and `count`, the number since the line before; each
 // kind at most once in FoldedLines::kIntervalUs. What a group counted between
@@ -36,9 +38,16 @@ class LossLog {
  public:
   using Write = std::function<void(LogLevel, std::string_view, LogFields)>;
 
-  // `registry` and `clock` are not owned. `refused_connections` so far.
+  // How often something has happened, by the name of its line.
+  struct Counter {
+    const char* event;
+    std::function<uint64_t()> value;
+    uint64_t before = 0;
+  };
+
+  // `registry` and `clock` are not owned.
   LossLog(const Registry* registry, const Clock* clock,
-          std::function<uint64_t()> refused_connections, Write write = Log);
+          std::vector<Counter> counters, Write write = Log);
 
   // Compares with the look before, and writes what is due.
   void Look();
@@ -63,10 +72,9 @@ class LossLog {
 
   const Registry* const registry_;
   const Clock* const clock_;
-  const std::function<uint64_t()> refused_connections_;
+  std::vector<Counter> counters_;
   const Write write_;
   FoldedLines folded_;
-  uint64_t connections_ = 0;
   absl::flat_hash_map<const ConsumerGroup*, Counted> groups_;
 };
 

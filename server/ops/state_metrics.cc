@@ -1,6 +1,9 @@
 #include "server/ops/state_metrics.h"
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,6 +21,34 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
        "Connections beyond limits.max_connections, closed at once."},
       {},
       [server] { return static_cast<double>(server->refused_connections()); });
+  const auto add = [metrics](const char* name, const char* help,
+                             std::function<uint64_t()> value) {
+    metrics->AddCounter({name, help}, {}, [value = std::move(value)] {
+      return static_cast<double>(value());
+    });
+  };
+  add("timecache_connections_delayed_total",
+      "Connections that waited: their address brings more than "
+      "limits.max_new_connections_per_second.",
+      [server] { return server->pacer().delayed(); });
+  add("timecache_connections_gone_total",
+      "Of these, closed by their peers before it was their turn.",
+      [server] { return server->pacer().gone(); });
+  add("timecache_connections_too_fast_total",
+      "Connections closed at once: too many of their address wait.",
+      [server] { return server->pacer().refused(); });
+  add("timecache_connections_cut_total",
+      "Connections ended for too many calls without credentials.",
+      [server] { return server->guard().cut(); });
+  add("timecache_calls_dropped_total",
+      "Calls not served: their connection was gone.",
+      [server] { return server->guard().dropped(); });
+  metrics->AddGauge(
+      {"timecache_health_watches", "Open watches of health."}, {},
+      [server] { return static_cast<double>(server->health_watches()); });
+  add("timecache_health_watches_refused_total",
+      "Watches of health beyond what there may be.",
+      [server] { return server->refused_health_watches(); });
 }
 
 void AddMemoryMetrics(Metrics* metrics) {

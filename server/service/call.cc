@@ -87,14 +87,14 @@ Call::Call(const CallGate& gate, const Method& method,
       method_(method),
       context_(context),
       number_(NextNumber()),
-      refused_(gate.closed()) {
+      refused_(WhyRefused(gate, *context)) {
   if (!gate_.observers().empty()) {
     start_ns_ = NowNs();
     for (CallObserver* observer : gate_.observers()) {
       observer->OnStarted(method_);
     }
   }
-  if (gate_.access() != nullptr) Authenticate();
+  if (gate_.access() != nullptr && !refused()) Authenticate();
 }
 
 Call::~Call() {
@@ -103,18 +103,29 @@ Call::~Call() {
 
 absl::StatusOr<Verbs> Call::VerbsIn(absl::string_view name) {
   Note(name);
-  if (refused_) return Refusal();
+  if (refused()) return Refusal();
   if (gate_.access() == nullptr) return Verbs::All();
   absl::Status status = Told(Check(Verbs(), name), Verbs(), name);
   if (!status.ok()) return status;
   return caller_->VerbsIn(name);
 }
 
-absl::Status Call::Refusal() { return OpenStreams::DrainingError(); }
+Call::Refused Call::WhyRefused(const CallGate& gate,
+                               const grpc::ServerContextBase& context) {
+  if (gate.guard() != nullptr && gate.guard()->IsGone(context))
+    return Refused::kGone;
+  return gate.closed() ? Refused::kDraining : Refused::kNot;
+}
+
+absl::Status Call::Refusal() const {
+  return refused_ == Refused::kGone
+             ? absl::CancelledError("the connection is gone")
+             : OpenStreams::DrainingError();
+}
 
 absl::Status Call::AuthorizeAnywhere() {
   checked_ = true;
-  if (refused_) return Refusal();
+  if (refused()) return Refusal();
   if (gate_.access() == nullptr) return absl::OkStatus();
   absl::Status status = admission_;
   if (status.ok() && !caller_->MayAnything()) {
@@ -129,7 +140,7 @@ absl::Status Call::AuthorizeAnywhere() {
 
 absl::Status Call::Identify() {
   checked_ = true;
-  if (refused_) return Refusal();
+  if (refused()) return Refusal();
   return Told(admission_, Verbs(), "");
 }
 
@@ -243,6 +254,8 @@ void Call::Authenticate() {
   absl::StatusOr<std::shared_ptr<const Caller>> caller =
       gate_.access()->Authenticate(credentials);
   admission_ = caller.status();
+  if (!caller.ok() && gate_.guard() != nullptr)
+    gate_.guard()->CountAnonymous(*context_);
   caller_ = caller.ok() ? *std::move(caller) : nullptr;
 }
 

@@ -66,7 +66,7 @@ class Call final : public CallDetails {
   // stays as it is.
   absl::Status AuthorizeAlso(Verbs verbs, absl::string_view name) {
     checked_ = true;
-    if (refused_) return Refusal();
+    if (refused()) return Refusal();
     if (gate_.access() == nullptr) return absl::OkStatus();
     return Told(Check(verbs, name), verbs, name);
   }
@@ -80,6 +80,10 @@ class Call final : public CallDetails {
   bool MaySee(absl::string_view name) const;
   // The error for what VerbsIn lacks: the part of a batch that is not done.
   absl::Status Deny(Verbs verbs, absl::string_view name);
+
+  // Whether it is not served, whatever it asks for: the server drains, or the
+  // call's connection is gone. Each of the questions above then says so.
+  bool refused() const { return refused_ != Refused::kNot; }
 
   // For streams. Whether the rules have changed since the caller was looked up.
   bool stale() const {
@@ -112,7 +116,11 @@ class Call final : public CallDetails {
  private:
   void Note(absl::string_view name);
   void Authenticate();
-  static absl::Status Refusal();
+  // Why the call is not served, whoever makes it.
+  enum class Refused : uint8_t { kNot, kDraining, kGone };
+  static Refused WhyRefused(const CallGate& gate,
+                            const grpc::ServerContextBase& context);
+  absl::Status Refusal() const;
   absl::Status Check(Verbs verbs, absl::string_view name) const;
   absl::Status Denial(Verbs verbs, absl::string_view name) const;
   absl::Status Told(absl::Status status, Verbs verbs, absl::string_view name);
@@ -128,8 +136,7 @@ class Call final : public CallDetails {
   std::shared_ptr<const Caller> caller_;
   absl::Status admission_;
   uint64_t generation_ = 0;
-  // It came when the gate was closed.
-  const bool refused_;
+  const Refused refused_;
   bool checked_ = false;
   bool ended_ = false;
   // The beginning of the namespace that Authorize or VerbsIn was last called

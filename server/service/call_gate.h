@@ -9,6 +9,7 @@
 
 #include "server/service/access.h"
 #include "server/service/call_observer.h"
+#include "server/service/peer_guard.h"
 
 namespace timecache {
 
@@ -17,12 +18,16 @@ namespace timecache {
 class CallGate {
  public:
   // None is owned; all must outlive the gate and its calls. `access` null:
-  // there are no rules, and everybody may do everything.
-  CallGate(const Access* access, std::vector<CallObserver*> observers)
-      : access_(access), observers_(std::move(observers)) {}
+  // there are no rules, and everybody may do everything. `guard` null: calls
+  // are served whatever has become of their connection.
+  CallGate(const Access* access, std::vector<CallObserver*> observers,
+           PeerGuard* guard = nullptr)
+      : access_(access), observers_(std::move(observers)), guard_(guard) {}
 
   const Access* access() const { return access_; }
   const std::vector<CallObserver*>& observers() const { return observers_; }
+
+  PeerGuard* guard() const { return guard_; }
 
   // Calls that are made from now on get no further: UNAVAILABLE (DRAINING).
   void Close() { closed_.store(true, std::memory_order_relaxed); }
@@ -31,6 +36,7 @@ class CallGate {
  private:
   const Access* const access_;
   const std::vector<CallObserver*> observers_;
+  PeerGuard* const guard_;
   std::atomic<bool> closed_{false};
 };
 

@@ -8,13 +8,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "server/engine/check.h"
 
 namespace timecache {
 namespace {
+
+// An address may be charged while its connections wait, never the other way
+// round: so a turn that comes early does no harm.
+constexpr int64_t kMaxWaitMs = 1'000;
 
 // Whether accept may work again with the next connection, or when it is asked
 // again: what else goes wrong needs file descriptors or memory, which others
@@ -32,10 +38,15 @@ bool IsPassing(int error) {
   }
 }
 
+std::chrono::steady_clock::time_point Now() {
+  return std::chrono::steady_clock::now();
+}
+
 }  // namespace
 
-ConnectionAcceptor::ConnectionAcceptor(size_t max_connections)
+ConnectionAcceptor::ConnectionAcceptor(size_t max_connections, int pace)
     : connections_(max_connections),
+      pacer_(pace),
       stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   TIMECACHED_CHECK(stop_fd_ >= 0);
 }
@@ -79,35 +90,45 @@ void ConnectionAcceptor::Stop() {
 
 void ConnectionAcceptor::Run() {
   std::vector<pollfd> polled = {{stop_fd_, POLLIN, 0}};
-  std::vector<Listener*> owners = {nullptr};
   for (Listener& listener : listeners_) {
     for (const int fd : listener.socket.fds()) {
       polled.push_back({fd, POLLIN, 0});
-      owners.push_back(&listener);
+      doors_.push_back({fd, &listener});
     }
   }
   for (;;) {
-    poll(polled.data(), polled.size(), -1);
-    if (polled[0].revents != 0) return;
+    poll(polled.data(), polled.size(), WaitMs());
+    if (polled[0].revents != 0) break;
     bool paused = false;
-    for (size_t i = 1; i < polled.size(); ++i) {
-      if (polled[i].revents == 0) continue;
-      paused = !AcceptSome(polled[i].fd, owners[i]) || paused;
+    for (size_t i = 0; i < doors_.size(); ++i) {
+      if (polled[i + 1].revents != 0) paused = !AcceptSome(i) || paused;
     }
+    AdmitDue();
     if (paused) {
       poll(polled.data(), 1,
            static_cast<int>(absl::ToInt64Milliseconds(kPause)));
     }
   }
+  for (const PacedConnection& waiting : pacer_.TakeAll()) close(waiting.fd);
+}
+
+int ConnectionAcceptor::WaitMs() const {
+  const auto due = pacer_.NextDue();
+  if (!due.has_value()) return -1;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(*due - Now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, kMaxWaitMs));
 }
 
 // False if nothing can be taken at present.
-bool ConnectionAcceptor::AcceptSome(int listening_fd, Listener* listener) {
+bool ConnectionAcceptor::AcceptSome(size_t door) {
   for (int i = 0; i < kMaxAcceptsPerTurn; ++i) {
-    const int fd =
-        accept4(listening_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage from = {};
+    socklen_t size = sizeof(from);
+    const int fd = accept4(doors_[door].fd, reinterpret_cast<sockaddr*>(&from),
+                           &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      HandOver(listening_fd, fd, listener);
+      Admit(PeerEndpoint::Of(from), {fd, door});
     } else if (errno == EAGAIN) {
       return true;
     } else if (!IsPassing(errno)) {
@@ -117,19 +138,40 @@ bool ConnectionAcceptor::AcceptSome(int listening_fd, Listener* listener) {
   return true;
 }
 
-void ConnectionAcceptor::HandOver(int listening_fd, int fd,
-                                  Listener* listener) {
-  if (!connections_.Add(fd)) {
-    close(fd);
+void ConnectionAcceptor::Admit(const PeerEndpoint& from,
+                               PacedConnection connection) {
+  if (!connections_.Add(connection.fd, from)) {
+    close(connection.fd);
     return;
   }
+  switch (pacer_.Offer(from.address(), connection, Now(),
+                       OpenConnections::IsClosed)) {
+    case ConnectionPacer::Verdict::kNow:
+      return HandOver(connection);
+    case ConnectionPacer::Verdict::kWait:
+      return;
+    case ConnectionPacer::Verdict::kRefuse:
+      close(connection.fd);
+      return;
+  }
+}
+
+void ConnectionAcceptor::AdmitDue() {
+  const ConnectionPacer::Due due =
+      pacer_.TakeDue(Now(), OpenConnections::IsClosed);
+  for (const PacedConnection& gone : due.gone) close(gone.fd);
+  for (const PacedConnection& taken : due.taken) HandOver(taken);
+}
+
+void ConnectionAcceptor::HandOver(PacedConnection connection) {
+  const Door& door = doors_[connection.listener];
   const int on = 1;
   // Fails on a unix socket, which has no delay.
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters to;
-  to.listener_fd = listening_fd;
-  to.fd = fd;
-  listener->acceptor->HandleNewConnection(&to);
+  to.listener_fd = door.fd;
+  to.fd = connection.fd;
+  door.listener->acceptor->HandleNewConnection(&to);
 }
 
 }  // namespace timecache

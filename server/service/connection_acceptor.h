@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,14 +15,20 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/service/connection_pacer.h"
 #include "server/service/listening_socket.h"
 #include "server/service/open_connections.h"
+#include "server/service/peer_address.h"
+#include "server/service/peer_guard.h"
 
 namespace timecache {
 
 // In place of gRPC 1.51's own listener, which takes connections without a
 // limit, and never takes one again after the process was once out of file
 // descriptors.
+//
+// An address that connects faster than it may waits before TLS or HTTP/2 cost
+// anything, and connections that are closed meanwhile cost gRPC nothing.
 //
 // Listen on all addresses, build the server, Start, ..., Stop, shut the server
 // down. By one thread, but for the counts. Costs a thread, and a few system
@@ -34,8 +41,9 @@ class ConnectionAcceptor {
   // How long nothing is taken once the process has no file descriptor left.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
 
-  // One more than `max_connections` is closed at once.
-  explicit ConnectionAcceptor(size_t max_connections);
+  // One more than `max_connections` is closed at once. `pace`: connections a
+  // second of one address.
+  ConnectionAcceptor(size_t max_connections, int pace);
   ~ConnectionAcceptor();
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
   ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
@@ -52,9 +60,18 @@ class ConnectionAcceptor {
   // Takes no more, and listens no longer.
   void Stop();
 
+  // As OpenConnections.
+  void CutSilent(std::chrono::milliseconds silent) {
+    connections_.CutSilent(silent);
+  }
+
   size_t max() const { return connections_.max(); }
   size_t open() const { return connections_.Count(); }
+  // Beyond max.
   uint64_t refused() const { return connections_.refused(); }
+  const ConnectionPacer& pacer() const { return pacer_; }
+  PeerGuard& guard() { return guard_; }
+  const PeerGuard& guard() const { return guard_; }
 
  private:
   struct Listener {
@@ -62,12 +79,25 @@ class ConnectionAcceptor {
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   };
 
+  // A listening descriptor, and whose it is.
+  struct Door {
+    int fd;
+    Listener* listener;
+  };
+
   void Run();
-  bool AcceptSome(int listening_fd, Listener* listener);
-  void HandOver(int listening_fd, int fd, Listener* listener);
+  bool AcceptSome(size_t door);
+  void Admit(const PeerEndpoint& from, PacedConnection connection);
+  void AdmitDue();
+  void HandOver(PacedConnection connection);
+  // For poll: milliseconds until a connection that waits is due, or -1.
+  int WaitMs() const;
 
   OpenConnections connections_;
+  ConnectionPacer pacer_;
+  PeerGuard guard_{&pacer_, &connections_};
   std::vector<Listener> listeners_;
+  std::vector<Door> doors_;
   // Readable once Stop was called.
   int stop_fd_;
   std::thread thread_;

@@ -1,24 +1,25 @@
 #include "server/service/health_server.h"
 
-#include <grpc/support/time.h>
-#include <grpcpp/health_check_service_interface.h>
+#include <chrono>
 
 #include "server/service/server_limits.h"
+#include "server/service/timed_shutdown.h"
 
 namespace timecache {
 
-HealthServer::HealthServer() : acceptor_(kMaxConnections) {}
+HealthServer::HealthServer()
+    : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond) {}
 
 HealthServer::~HealthServer() {
   acceptor_.Stop();
   if (server_ == nullptr) return;
-  // A watch has no end of its own.
-  server_->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
+  health_service_.EndWatches();
+  ShutDown(server_.get(), std::chrono::steady_clock::now());
   server_->Wait();
 }
 
 absl::Status HealthServer::Start(const std::string& address) {
-  grpc::EnableDefaultHealthCheckService(true);
+  grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   ServerLimits limits;
   limits.max_connections = kMaxConnections;
@@ -26,6 +27,7 @@ absl::Status HealthServer::Start(const std::string& address) {
   limits.max_metadata_bytes = kMaxMetadataBytes;
   limits.Apply(&builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  builder.RegisterService(&health_service_);
   builder.RegisterCallbackGenericService(&unknown_service_);
   const absl::Status status =
       acceptor_.Listen(address, grpc::InsecureServerCredentials(), &builder);
@@ -37,8 +39,6 @@ absl::Status HealthServer::Start(const std::string& address) {
   return absl::OkStatus();
 }
 
-void HealthServer::SetNotServing() {
-  server_->GetHealthCheckService()->SetServingStatus(false);
-}
+void HealthServer::SetNotServing() { health_service_.SetNotServing(); }
 
 }  // namespace timecache

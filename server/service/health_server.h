@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "server/service/connection_acceptor.h"
+#include "server/service/health_service.h"
 #include "server/service/unknown_service.h"
 
 namespace timecache {
@@ -22,6 +23,8 @@ namespace timecache {
 class HealthServer {
  public:
   static constexpr int kMaxConnections = 128;
+  // Of one address.
+  static constexpr int kMaxNewConnectionsPerSecond = 20;
   static constexpr int kMaxCallsPerConnection = 16;
   static constexpr int kMaxMetadataBytes = 4 << 10;
   static constexpr int kMaxRequestBytes = 1 << 10;
@@ -36,14 +39,16 @@ class HealthServer {
   absl::Status Start(const std::string& address);
   void SetNotServing();
 
+  size_t watches() const { return health_service_.watches(); }
+  uint64_t refused_watches() const { return health_service_.refused_watches(); }
+
   // With the port that was taken.
   std::string address() const { return acceptor_.addresses().front(); }
 
  private:
   ConnectionAcceptor acceptor_;
-  // gRPC does not start without a service, and health, which it makes itself,
-  // does not count.
-  UnknownService unknown_service_;
+  HealthService health_service_{&acceptor_.guard()};
+  UnknownService unknown_service_{&acceptor_.guard()};
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -1,8 +1,6 @@
 #include "server/service/server.h"
 
-#include <grpc/support/time.h>
 #include <grpcpp/ext/channelz_service_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +9,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "grpc/health/v1/health.pb.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/convert.h"
+#include "server/service/timed_shutdown.h"
 
 namespace timecache {
 namespace {
@@ -29,24 +27,12 @@ constexpr std::chrono::milliseconds kLinger(1'000);
 // long, that the server stops.
 constexpr std::chrono::milliseconds kLastCalls(100);
 
+// gRPC asks its clients to go away with a PING, and waits for 20 s for its
+// answer. A working client answers at once: who has said nothing for so long is
+// cut, as long as it is not what it has to read that keeps it.
+constexpr std::chrono::milliseconds kGoAwayPatience(1'000);
+
 using SteadyTime = std::chrono::steady_clock::time_point;
-
-// As gRPC has it: also of the monotonic clock, which nobody sets.
-gpr_timespec ToGpr(SteadyTime time) {
-  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
-      time - std::chrono::steady_clock::now());
-  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                      gpr_time_from_micros(left.count(), GPR_TIMESPAN));
-}
-
-// gRPC's own, which reflection names, too. That it is asked for here is what
-// links its descriptor.
-std::string HealthService() {
-  return grpc::health::v1::HealthCheckRequest::descriptor()
-      ->file()
-      ->service(0)
-      ->full_name();
-}
 
 }  // namespace
 
@@ -56,21 +42,25 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
       clock_(clock),
       registry_(registry),
       start_us_(clock->NowUs()),
-      acceptor_(static_cast<size_t>(options_.limits.max_connections)),
-      gate_(options_.access, options_.call_observers),
+      acceptor_(static_cast<size_t>(options_.limits.max_connections),
+                options_.limits.max_new_connections_per_second),
+      gate_(options_.access, options_.call_observers, &acceptor_.guard()),
       store_(registry, clock),
       hub_(clock, options_.max_watchers),
+      health_service_(&acceptor_.guard()),
       time_cache_service_(&gate_, &store_, registry, &hub_, &streams_,
                           options_.limits.max_call_duration),
       namespace_service_(
           &gate_, registry, clock, options_.observer,
-          [this](v1::GetServerResponse* server) { Describe(server); }) {
+          [this](v1::GetServerResponse* server) { Describe(server); }),
+      unknown_service_(&acceptor_.guard()) {
   if (options_.virtual_clock != nullptr) {
     virtual_clock_service_ = std::make_unique<VirtualClockService>(
         &gate_, options_.virtual_clock, reaper, &hub_);
   }
   if (options_.reflection) {
-    std::vector<std::string> services = {HealthService()};
+    std::vector<std::string> services = {
+        grpc::health::v1::Health::service_full_name()};
     for (const Method& method : kMethods) {
       const std::string service(method.service);
       const bool served =
@@ -95,10 +85,12 @@ Server::~Server() {
 }
 
 absl::Status Server::Start() {
-  grpc::EnableDefaultHealthCheckService(true);
+  // Health is a service of our own.
+  grpc::EnableDefaultHealthCheckService(false);
   if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
   options_.limits.Apply(&builder);
+  builder.RegisterService(&health_service_);
   builder.RegisterService(&time_cache_service_);
   builder.RegisterService(&namespace_service_);
   if (virtual_clock_service_ != nullptr) {
@@ -135,7 +127,7 @@ absl::Status Server::Start() {
 
 void Server::SetNotServing() {
   draining_.store(true, std::memory_order_relaxed);
-  server_->GetHealthCheckService()->SetServingStatus(false);
+  health_service_.SetNotServing();
   if (health_server_ != nullptr) health_server_->SetNotServing();
 }
 
@@ -158,12 +150,27 @@ DrainReport Server::Drain(int64_t grace_us) {
   std::this_thread::sleep_until(
       std::min(deadline, std::chrono::steady_clock::now() + linger));
   acceptor_.Stop();
-  server_->Shutdown(ToGpr(deadline));
-  report.in_time = std::chrono::steady_clock::now() < deadline;
+  health_service_.EndWatches();
+  const SteadyTime asked = std::chrono::steady_clock::now();
+  report.in_time = ShutDown(server_.get(), deadline, [this, asked] {
+    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - asked);
+    if (since > kGoAwayPatience) acceptor_.CutSilent(since);
+  });
   server_->Wait();
   server_.reset();
   health_server_.reset();
   return report;
+}
+
+size_t Server::health_watches() const {
+  return health_service_.watches() +
+         (health_server_ == nullptr ? 0 : health_server_->watches());
+}
+
+uint64_t Server::refused_health_watches() const {
+  return health_service_.refused_watches() +
+         (health_server_ == nullptr ? 0 : health_server_->refused_watches());
 }
 
 void Server::Describe(v1::GetServerResponse* server) const {

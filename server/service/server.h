@@ -22,6 +22,7 @@
 #include "server/service/call_gate.h"
 #include "server/service/connection_acceptor.h"
 #include "server/service/health_server.h"
+#include "server/service/health_service.h"
 #include "server/service/keep_awake.h"
 #include "server/service/namespace_service.h"
 #include "server/service/open_streams.h"
@@ -100,6 +101,13 @@ class Server {
   // Connections that are open, and that were refused. From any thread.
   size_t connections() const { return acceptor_.open(); }
   uint64_t refused_connections() const { return acceptor_.refused(); }
+  // How connections are paced, and what becomes of calls without credentials,
+  // on the listeners for clients.
+  const ConnectionPacer& pacer() const { return acceptor_.pacer(); }
+  const PeerGuard& guard() const { return acceptor_.guard(); }
+  // Watches of health on all listeners, and those that were refused.
+  size_t health_watches() const;
+  uint64_t refused_health_watches() const;
 
   // From any thread, while it serves. What is above stays, and no more comes.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
@@ -112,9 +120,10 @@ class Server {
   // watermark and end with OK; pipelines answer what they have read and end
   // with UNAVAILABLE; new calls are refused with UNAVAILABLE (DRAINING), for a
   // second if there were streams, so that their clients can read their ends,
-  // and else for a tenth; connections are closed as calls in flight finish.
-  // What is not done after `grace_us` is cancelled. Probes of the listener for
-  // health are answered to the end.
+  // and else for a tenth; watches of health end; connections are closed as
+  // calls in flight finish, and those whose clients answer nothing within a
+  // second. What is not done after `grace_us` is cancelled.
+  // Probes of the listener for health are answered to the end.
   DrainReport Drain(int64_t grace_us);
 
  private:
@@ -130,6 +139,7 @@ class Server {
   LocalStore store_;
   WatchHub hub_;
   OpenStreams streams_;
+  HealthService health_service_;
   TimeCacheService time_cache_service_;
   NamespaceService namespace_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;

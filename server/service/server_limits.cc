@@ -30,6 +30,8 @@ int Millis(absl::Duration duration) {
 ServerLimits ServerLimits::From(const v1::ServerLimits& config) {
   ServerLimits limits;
   limits.max_connections = static_cast<int>(config.max_connections());
+  limits.max_new_connections_per_second =
+      static_cast<int>(config.max_new_connections_per_second());
   limits.max_calls_per_connection =
       static_cast<int>(config.max_calls_per_connection());
   limits.max_metadata_bytes = static_cast<int>(config.max_metadata_bytes());

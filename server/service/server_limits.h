@@ -16,6 +16,7 @@ namespace timecache {
 // proto/timecache/v1/config.proto.
 struct ServerLimits {
   int max_connections = 10'000;
+  int max_new_connections_per_second = 100;
   int max_calls_per_connection = 1'000;
   int max_metadata_bytes = 8 << 10;
   // Zero: connections grow as old as they like.
@@ -34,8 +35,8 @@ struct ServerLimits {
   // from the memory that there is.)
   static ServerLimits From(const v1::ServerLimits& config);
 
-  // All but max_connections and max_call_duration, which others hold clients
-  // to.
+  // All but max_connections, max_new_connections_per_second and
+  // max_call_duration, which others hold clients to.
   void Apply(grpc::ServerBuilder* builder) const;
 };
 

@@ -37,6 +37,7 @@ class UnaryCall {
   // Makes the request good, or says what is wrong: to who is known, others are
   // told that they are not. `large_field` as for ParseRequest.
   absl::Status Read(absl::string_view large_field = "") {
+    if (call_.refused()) return call_.Identify();
     absl::Status status = ParseRequest(*bytes_, &request_, large_field);
     if (status.ok()) return status;
     absl::Status known = call_.Identify();

@@ -32,6 +32,7 @@ class Refusal final : public grpc::ServerGenericBidiReactor {
 
 grpc::ServerGenericBidiReactor* UnknownService::CreateReactor(
     grpc::GenericCallbackServerContext* context) {
+  if (!guard_->IsGone(*context)) guard_->CountAnonymous(*context);
   return new Refusal(context->method());
 }
 

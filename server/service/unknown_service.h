@@ -5,6 +5,8 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 
+#include "server/service/peer_guard.h"
+
 namespace timecache {
 
 // Answers UNIMPLEMENTED with details (UNKNOWN_METHOD, and the method's path in
@@ -12,9 +14,15 @@ namespace timecache {
 // gRPC's own answer has neither message nor details. Reads nothing of them.
 // Thread-safe.
 class UnknownService final : public grpc::CallbackGenericService {
+ public:
+  // Told of calls. Not owned.
+  explicit UnknownService(PeerGuard* guard) : guard_(guard) {}
+
  private:
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override;
+
+  PeerGuard* const guard_;
 };
 
 }  // namespace timecache

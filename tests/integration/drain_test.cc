@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/service/event_codec.h"
+#include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 
@@ -27,6 +28,18 @@ constexpr absl::Duration kQuick = absl::Seconds(10);
 TEST(Health, ServesFromTheStart) {
   TestServer server;
   EXPECT_EQ(HealthOf(server.channel()), kServing);
+}
+
+TEST(Health, KnowsTheServerAndNoService) {
+  TestServer server;
+  // HealthCheckRequest{service: "a"}.
+  const std::string other =
+      "\x0a\x01"
+      "a";
+  EXPECT_EQ(CallRaw(server.channel(), "/grpc.health.v1.Health/Watch", other),
+            "\x08\x03");
+  EXPECT_EQ(CallRaw(server.channel(), "/grpc.health.v1.Health/Check", other),
+            "");
 }
 
 TEST(Reflection, ListsTheServices) {
@@ -155,17 +168,27 @@ TEST(Drain, AServerThatWasNeverDrainedEndsByItself) {
   EXPECT_LT(absl::Now() - start, kQuick);
 }
 
-// gRPC's own health service ends no watch before the server cancels it: who
-// watches is told at once, and holds the drain for the grace period at most.
-TEST(Drain, HealthWatchersAreToldAndHoldItNoLongerThanTheGracePeriod) {
+TEST(Drain, HealthWatchersAreToldAndDoNotHoldIt) {
   TestServer server;
   RawStream health(server.channel(), "/grpc.health.v1.Health/Watch", "");
   EXPECT_EQ(health.Next(), std::string("\x08\x01"));
   const absl::Time start = absl::Now();
-  server.server().Drain(300'000);
+  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
   EXPECT_LT(absl::Now() - start, kQuick);
   EXPECT_EQ(health.Next(), std::string("\x08\x02"));
   EXPECT_EQ(health.Next(), std::nullopt);
+}
+
+// It neither answers PINGs nor closes its connection when it is asked to go.
+TEST(Drain, AClientThatIsSilentDoesNotHoldIt) {
+  TestServer server;
+  const RawConnection silent(server.server().addresses().at(0));
+  silent.Send(std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") +
+              std::string("\0\0\0\4\0\0\0\0\0", 9));
+  EXPECT_TRUE(silent.IsServed());
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+  EXPECT_LT(absl::Now() - start, kQuick);
 }
 
 TEST(Start, APortThatIsTakenIsNamed) {

@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -43,13 +44,15 @@ std::string PathOf(const Method& method) {
   return absl::StrCat("/", method.service, "/", method.name);
 }
 
-// All but those of the tests' own clock, whose requests gRPC reads.
-std::vector<Method> MethodsOfUsers() {
-  std::vector<Method> methods;
+// All that the server has: kMethods, and health, whose calls are not counted.
+std::vector<std::pair<std::string, MethodType>> AllMethods() {
+  std::vector<std::pair<std::string, MethodType>> all;
   for (const Method& method : kMethods) {
-    if (method.service != methods::kTime) methods.push_back(method);
+    all.emplace_back(PathOf(method), method.type);
   }
-  return methods;
+  all.emplace_back("/grpc.health.v1.Health/Check", MethodType::kUnary);
+  all.emplace_back("/grpc.health.v1.Health/Watch", MethodType::kServerStream);
+  return all;
 }
 
 class ErrorDetailsTest : public ::testing::Test {
@@ -72,29 +75,28 @@ class ErrorDetailsTest : public ::testing::Test {
 };
 
 TEST_F(ErrorDetailsTest, BytesThatAreNoRequestAreInvalidForEveryMethod) {
-  for (const Method& method : MethodsOfUsers()) {
-    SCOPED_TRACE(PathOf(method));
-    ExpectError(Do(PathOf(method), "\xff\xff\xff"),
-                StatusCode::INVALID_ARGUMENT, "MALFORMED_REQUEST",
-                "the request is not a ");
+  for (const auto& [path, type] : AllMethods()) {
+    SCOPED_TRACE(path);
+    ExpectError(Do(path, "\xff\xff\xff"), StatusCode::INVALID_ARGUMENT,
+                "MALFORMED_REQUEST", "the request is not a ");
   }
 }
 
 TEST_F(ErrorDetailsTest, ACallWithoutARequestIsInvalidForEveryMethod) {
-  for (const Method& method : MethodsOfUsers()) {
+  for (const auto& [path, type] : AllMethods()) {
     // A stream of none is well.
-    if (method.type == MethodType::kBidiStream) continue;
-    SCOPED_TRACE(PathOf(method));
-    ExpectError(Do(PathOf(method), std::nullopt), StatusCode::INVALID_ARGUMENT,
+    if (type == MethodType::kBidiStream) continue;
+    SCOPED_TRACE(path);
+    ExpectError(Do(path, std::nullopt), StatusCode::INVALID_ARGUMENT,
                 "MALFORMED_REQUEST");
   }
 }
 
 TEST_F(ErrorDetailsTest, ATooLargeRequestIsInvalidForEveryMethod) {
   const std::string request = UnknownField(kMaxRequestBytes);
-  for (const Method& method : MethodsOfUsers()) {
-    SCOPED_TRACE(PathOf(method));
-    const grpc::Status status = Do(PathOf(method), request);
+  for (const auto& [path, type] : AllMethods()) {
+    SCOPED_TRACE(path);
+    const grpc::Status status = Do(path, request);
     const ErrorParts parts = PartsOf(status);
     EXPECT_EQ(parts.code, StatusCode::INVALID_ARGUMENT) << parts.message;
     EXPECT_EQ(parts.domain, "timecached");
@@ -173,6 +175,7 @@ TEST(ErrorReasons, AllAreInTheManual) {
   for (const char* name : {"timecache.proto", "namespace.proto"}) {
     manual += TextOf(source / "proto/timecache/v1" / name);
   }
+  manual += TextOf(source / "proto/grpc/health/v1/health.proto");
   ASSERT_THAT(manual, Not(IsEmpty()));
   // A name in capitals with an underscore, after what makes it a reason.
   const std::regex reason(

@@ -59,6 +59,54 @@ TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
   while (!RawConnection(address).IsServed()) ASSERT_LT(absl::Now(), end);
 }
 
+TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
+  TestServer server(With([](ServerLimits* limits) {
+    limits->max_new_connections_per_second = 2;
+  }));
+  const std::string address = server.server().addresses().at(0);
+  std::vector<std::unique_ptr<RawConnection>> open;
+  for (int i = 0; i < 4; ++i) {
+    open.push_back(std::make_unique<RawConnection>(address));
+  }
+  for (const auto& connection : open) EXPECT_TRUE(connection->IsServed());
+  EXPECT_GE(server.server().pacer().delayed(), 2u);
+  EXPECT_EQ(server.server().pacer().refused(), 0u);
+  // What stands is not slower.
+  server.Put("key", "value");
+}
+
+TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
+  TestServer server(With([](ServerLimits* limits) {
+    limits->max_new_connections_per_second = 1;
+  }));
+  const std::string address = server.server().addresses().at(0);
+  const RawConnection first(address);
+  EXPECT_TRUE(first.IsServed());
+  for (int i = 0; i < 10; ++i) const RawConnection gone(address);
+  const RawConnection last(address);
+  EXPECT_TRUE(last.IsServed());
+  EXPECT_GE(server.server().pacer().gone(), 8u);
+}
+
+TEST(ConnectionPace, AUnixSocketHasNone) {
+  const std::string path =
+      absl::StrCat("unix:/tmp/timecached_pace_", getpid(), ".socket");
+  TestServerOptions options = With(
+      [](ServerLimits* limits) { limits->max_new_connections_per_second = 1; });
+  options.change = [path, change = options.change](ServerOptions* to) {
+    change(to);
+    to->addresses.push_back(path);
+  };
+  TestServer server(options);
+  for (int i = 0; i < 20; ++i) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    Connected(grpc::CreateCustomChannel(
+        path, grpc::InsecureChannelCredentials(), arguments));
+  }
+  EXPECT_EQ(server.server().pacer().delayed(), 0u);
+}
+
 TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
   TestServer server(
       With([](ServerLimits* limits) { limits->max_calls_per_connection = 2; }));

@@ -45,7 +45,9 @@ class LossLogTest : public ::testing::Test {
   uint64_t refused_ = 0;
   std::vector<std::string> lines_;
   LossLog log_{
-      &registry_, &clock_, [this] { return refused_; },
+      &registry_,
+      &clock_,
+      {{"connections_refused", [this] { return refused_; }}},
       [this](LogLevel level, std::string_view event, LogFields fields) {
         lines_.push_back(FormatLogLine(LogFormat::kText, absl::Time(), level,
                                        event, fields));

@@ -40,6 +40,7 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "  keepalive_timeout: 20s\n"
             "  min_ping_interval: 10s\n"
             "  max_call_duration: 1m\n"
+            "  max_new_connections_per_second: 100\n"
             "namespaces:\n"
             "  - name: default\n"
             "log:\n"

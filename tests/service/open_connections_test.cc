@@ -63,5 +63,50 @@ TEST(OpenConnectionsTest, ClosedOnesMakeRoom) {
   close(third);
 }
 
+class OpenConnectionsOfPeersTest : public ::testing::Test {
+ protected:
+  OpenConnectionsOfPeersTest() {
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
+    EXPECT_TRUE(connections_.Add(ends_[0], peer_));
+  }
+  ~OpenConnectionsOfPeersTest() override {
+    for (const int fd : ends_) close(fd);
+  }
+
+  const PeerEndpoint peer_ = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:1");
+  const PeerEndpoint other_ = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:2");
+  OpenConnections connections_{10};
+  // Ours, and the peer's.
+  int ends_[2];
+};
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatItsPeerHasClosedIsGone) {
+  EXPECT_FALSE(connections_.IsGone(peer_));
+  shutdown(ends_[1], SHUT_WR);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+  EXPECT_FALSE(connections_.IsGone(other_));
+}
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatWasClosedHereIsGone) {
+  close(ends_[0]);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+  close(ends_[1]);
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+  // Another connection has its number: then it is forgotten.
+  EXPECT_TRUE(connections_.Add(ends_[0], other_));
+  EXPECT_FALSE(connections_.IsGone(peer_));
+  EXPECT_FALSE(connections_.IsGone(other_));
+}
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatIsCutEnds) {
+  char byte;
+  connections_.Cut(other_);
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), -1);
+  connections_.Cut(peer_);
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+}
+
 }  // namespace
 }  // namespace timecache
