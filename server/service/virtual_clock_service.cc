@@ -1,10 +1,13 @@
 #include "server/service/virtual_clock_service.h"
 
+#include <memory>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/engine/error.h"
-#include "server/service/call.h"
 #include "server/service/convert.h"
+#include "server/service/unary_call.h"
 
 namespace timecache {
 namespace {
@@ -46,19 +49,61 @@ absl::StatusOr<int64_t> Target(const testing::v1::AdvanceRequest& request,
 
 }  // namespace
 
-grpc::Status VirtualClockService::Advance(
-    grpc::ServerContext* context, const testing::v1::AdvanceRequest* request,
-    testing::v1::AdvanceResponse* response) {
-  Call call(gate_, methods::kAdvance, context);
-  absl::Status status = call.Authorize(v1::VERB_ADMIN, kWholeServer);
-  if (status.ok()) status = AdvanceTo(*request, response);
-  return call.End(status);
+VirtualClockService::VirtualClockService(const CallGate* gate,
+                                         ManualClock* clock, Reaper* reaper,
+                                         WatchHub* hub)
+    : gate_(*gate), clock_(clock), reaper_(reaper), hub_(hub), thread_([this] {
+        Run();
+      }) {}
+
+VirtualClockService::~VirtualClockService() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void VirtualClockService::Run() {
+  const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return stopping_ || !advances_.empty();
+  };
+  for (;;) {
+    std::function<void()> advance;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(&has_work));
+      if (advances_.empty()) return;
+      advance = std::move(advances_.front());
+      advances_.pop();
+    }
+    advance();
+  }
+}
+
+grpc::ServerUnaryReactor* VirtualClockService::Advance(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  using Unary =
+      UnaryCall<testing::v1::AdvanceRequest, testing::v1::AdvanceResponse>;
+  const auto unary = std::make_shared<Unary>(gate_, methods::kAdvance, context,
+                                             request, response);
+  absl::Status status = unary->Read();
+  if (status.ok()) {
+    status = unary->call().Authorize(v1::VERB_ADMIN, kWholeServer);
+  }
+  if (!status.ok()) return unary->Finish(status);
+  grpc::ServerUnaryReactor* const reactor = unary->reactor();
+  absl::MutexLock lock(&mu_);
+  advances_.push([this, unary] {
+    unary->Finish(AdvanceTo(unary->request(), &unary->response()));
+  });
+  return reactor;
 }
 
 absl::Status VirtualClockService::AdvanceTo(
     const testing::v1::AdvanceRequest& request,
     testing::v1::AdvanceResponse* response) {
-  absl::MutexLock lock(&mu_);
   const absl::StatusOr<int64_t> target_us = Target(request, clock_->NowUs());
   if (!target_us.ok()) return target_us.status();
   clock_->AdvanceTo(*target_us);
@@ -68,13 +113,17 @@ absl::Status VirtualClockService::AdvanceTo(
   return absl::OkStatus();
 }
 
-grpc::Status VirtualClockService::Now(
-    grpc::ServerContext* context, const testing::v1::NowRequest* /*request*/,
-    testing::v1::NowResponse* response) {
-  Call call(gate_, methods::kNow, context);
-  const absl::Status status = call.Authorize(v1::VERB_ADMIN, kWholeServer);
-  if (status.ok()) SetTime(clock_->NowUs(), response->mutable_now());
-  return call.End(status);
+grpc::ServerUnaryReactor* VirtualClockService::Now(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  UnaryCall<testing::v1::NowRequest, testing::v1::NowResponse> unary(
+      gate_, methods::kNow, context, request, response);
+  absl::Status status = unary.Read();
+  if (status.ok()) {
+    status = unary.call().Authorize(v1::VERB_ADMIN, kWholeServer);
+  }
+  if (status.ok()) SetTime(clock_->NowUs(), unary.response().mutable_now());
+  return unary.Finish(status);
 }
 
 }  // namespace timecache
