@@ -3,9 +3,12 @@
 import dataclasses
 import time
 
+from abuse import wire
 from abuse.processes import Honest, Server, expect, wait_until
 from abuse.wire import Wire
 
+# A quiet p99 below this counts as this: a busy machine is no attack.
+MIN_QUIET_P99_MS = 5
 # After an attack a server may have this much more than before.
 MAX_MORE_FDS = 16
 MAX_MORE_MIB = 256
@@ -22,6 +25,8 @@ class Attack:
     config: str = ""
     wrapper: tuple = ()
     max_more_mib: int = MAX_MORE_MIB
+    # The honest client's p99 may be so many times that of the quiet before; 0: any.
+    max_p99_ratio: float = 0
     # The honest client may have failed calls meanwhile.
     may_disturb: bool = False
     # It starts its own servers.
@@ -48,7 +53,7 @@ class World:
         return full if self.full else small
 
     def connect(self, **options):
-        return Wire(self.server.address, **options)
+        return Wire(self.server.address, **{"source": wire.next_source(), **options})
 
 
 def _wait_for_memory(server, most_mib, said):
@@ -80,10 +85,14 @@ def run(found, binary, full):
         failures = after_attack["failures"]
         expect(found.may_disturb or not failures,
                f"the honest client failed {len(failures)} times ({failures[:2]}): {said}")
+        most_p99 = found.max_p99_ratio * max(quiet["p99_ms"], MIN_QUIET_P99_MS)
+        expect(not most_p99 or after_attack["p99_ms"] <= most_p99,
+               f"the honest client's p99 is {after_attack['p99_ms']:.0f} ms, and was "
+               f"{quiet['p99_ms']:.1f} ms: {said}")
         line = (f"{found.name}: {said}. honest: {after_attack['calls']} puts+gets, "
                 f"{len(failures)} failed, p50 {after_attack['p50_ms']:.1f} "
                 f"p99 {after_attack['p99_ms']:.1f} max {after_attack['max_ms']:.0f} ms "
-                f"(quiet p50 {quiet['p50_ms']:.1f}), {after_attack['events']} events. "
+                f"(quiet p50 {quiet['p50_ms']:.1f} p99 {quiet['p99_ms']:.1f}), {after_attack['events']} events. "
                 f"server: RSS {before['rss_mib']} -> {after['rss_mib']} MiB "
                 f"(peak {after['peak_mib']}), fds {before['fds']} -> {after['fds']}, "
                 f"threads {before['threads']} -> {after['threads']}, "

@@ -9,19 +9,12 @@ from abuse.attack import attack
 from abuse.processes import expect
 from abuse.wire import Closed
 
-# A port of one address has about 28,000 peers: several addresses have enough.
-CONNECTIONS_PER_SOURCE = 5_000
-
-
-def _source(number):
-    return f"127.0.0.{2 + number // CONNECTIONS_PER_SOURCE}"
-
 
 @attack(max_more_mib=1024)
 def idle_connections(world):
     count = world.scale(500, 10_000)
     before = world.server.usage()
-    connections = [world.connect(source=_source(i)) for i in range(count)]
+    connections = [world.connect() for _ in range(count)]
     for connection in connections:
         connection.read_frame()
     during = world.server.usage()
@@ -96,9 +89,9 @@ def connections_reset(world):
     """Opened and reset by the peer, without a word, as fast as may be."""
     count = world.scale(1_000, 20_000)
     host, port = world.server.address.rsplit(":", 1)
-    for i in range(count):
+    for _ in range(count):
         with socket.socket() as one:
-            one.bind((_source(i), 0))
+            one.bind((wire.next_source(), 0))
             one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                            b"\x01\x00\x00\x00\x00\x00\x00\x00")
             one.connect((host, int(port)))

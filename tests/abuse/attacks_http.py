@@ -2,6 +2,8 @@
 
 import collections
 import socket
+import threading
+import time
 
 from abuse.attack import attack
 from abuse.processes import expect, wait_until
@@ -94,3 +96,43 @@ def http_requests(world):
         expect(world.server.alive(), f"the server died of: {name}")
     _probe(world)
     return f"{len(requests)} wrong HTTP requests: {dict(said)}"
+
+
+NAMESPACES = "namespaces: [{name: abuse, options: {ttl: 5s, num_buckets: 101}}, %s]\n"
+SCRAPED = HTTP + "listeners: [{address: '127.0.0.1:0'}]\nlog: {level: info, format: json}\n" + \
+    NAMESPACES % ", ".join(f"{{name: n{i}}}" for i in range(1_000))
+
+
+@attack(config=SCRAPED, max_p99_ratio=10)
+def http_scrapes(world):
+    """/metrics of 1,000 namespaces, by four clients as fast as they can."""
+    stopped = threading.Event()
+    said = collections.Counter()
+
+    def scrape():
+        while not stopped.is_set():
+            try:
+                with _connect(world) as connection:
+                    connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                    said[_answer(connection).split(" ")[1]] += 1
+                    while connection.recv(1 << 16):
+                        pass
+            except OSError as error:
+                said[type(error).__name__] += 1
+
+    expect("200" in _ask(world, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
+           "a scrape is answered")
+    before, began = world.server.usage()["cpu_s"], time.monotonic()
+    threads = [threading.Thread(target=scrape, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(world.scale(2, 10))
+    _probe(world)
+    stopped.set()
+    for thread in threads:
+        thread.join()
+    took = time.monotonic() - began
+    expect(set(said) == {"200"}, f"scrapes were refused: {dict(said)}")
+    used = (world.server.usage()["cpu_s"] - before) / took
+    return f"scrapes of 1,000 namespaces by four: {dict(said)} in {took:.1f} s, " \
+           f"{used:.2f} of a core"

@@ -1,5 +1,6 @@
 """HTTP/2 frames by hand, as no well-behaved library would send them."""
 
+import itertools
 import socket
 import ssl
 import struct
@@ -79,6 +80,15 @@ def call_frames(stream, method, body, **headers):
         out += frame(DATA, 0, stream, data[:16384])
         data = data[16384:]
     return out + frame(DATA, END_STREAM, stream, data)
+
+
+_sources = itertools.cycle(f"127.0.0.{host}" for host in range(2, 250))
+
+
+def next_source():
+    """Another address of this machine's each time: the server paces each by itself. The
+    honest client has 127.0.0.1."""
+    return next(_sources)
 
 
 class Closed(Exception):
