@@ -29,6 +29,8 @@ class Attack:
     max_p99_ratio: float = 0
     # The honest client may have failed calls meanwhile.
     may_disturb: bool = False
+    # What the honest client shows.
+    token: str = None
     # It starts its own servers.
     alone: bool = False
 
@@ -71,7 +73,7 @@ def run(found, binary, full):
     server = Server(binary, found.config, found.wrapper)
     honest = None
     try:
-        honest = Honest(server.address)
+        honest = Honest(server.address, token=found.token)
         quiet = honest.check()
         before = server.usage()
         said = found.run(World(binary, full, server))

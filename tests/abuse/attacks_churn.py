@@ -1,7 +1,9 @@
 """Connections that bring calls and are closed at once, without credentials."""
 
+import hashlib
 import socket
 import struct
+import tempfile
 import threading
 import time
 
@@ -22,6 +24,14 @@ def _payload(goaway=False, count=CALLS):
                      for i in range(count))
     away = wire.frame(wire.GOAWAY, 0, 0, GOAWAY_BYTES)
     return wire.PREFACE + wire.settings() + (away if goaway else b"") + calls
+
+
+TOKEN = "honest-token"
+ACCESS = tempfile.NamedTemporaryFile("w", prefix="timecached-abuse-", suffix=".yaml")
+ACCESS.write("principals: [{name: honest, token_sha256: [%s]}]\n"
+             "rules: [{principals: [honest], namespaces: [abuse], verbs: [read, write, watch]}]"
+             "\n" % hashlib.sha256(TOKEN.encode()).hexdigest())
+ACCESS.flush()
 
 
 class Fresh:
@@ -119,3 +129,27 @@ def calls_after_goaway(world):
 def calls_then_reset_from_many(world):
     """From 248 addresses, each of which stays below its pace for long."""
     return _churn(world, _payload(), _reset, read=True, source=wire.next_source)
+
+
+@attack(max_p99_ratio=10, token=TOKEN, config=f"access: {{file: {ACCESS.name}}}\n")
+def calls_without_credentials(world):
+    """100 at a time, on a connection that stays, and on another where it was cut."""
+    answered = cut = 0
+    until = time.monotonic() + world.scale(1.5, 10)
+    calls = [b"".join(wire.call_frames(1 + 2 * (at + i), "Get", messages.get(b"nothing"))
+                      for i in range(CALLS)) for at in range(0, 20_000, CALLS)]
+    while time.monotonic() < until:
+        connection = world.connect(source=ATTACKER)
+        connection.socket.settimeout(1)
+        try:
+            for some in calls:
+                connection.send(some)
+                ends = 0
+                while ends < CALLS and time.monotonic() < until:
+                    kind, flags, stream, _ = connection.read_frame(patience=1)
+                    ends += stream > 0 and (kind == wire.RST or bool(flags & wire.END_STREAM))
+                answered += ends
+        except (OSError, wire.Closed):
+            cut += 1
+        connection.close()
+    return f"{answered} calls without credentials answered; cut {cut} times"

@@ -29,8 +29,9 @@ class CallFailed(Exception):
 class Channel:
     """One connection, one call at a time."""
 
-    def __init__(self, address, tls=None):
+    def __init__(self, address, tls=None, token=None):
         host, port = address.rsplit(":", 1)
+        self.extra = [("authorization", f"Bearer {token}")] if token else []
         self.socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
@@ -52,7 +53,7 @@ class Channel:
         stream = self.http.get_next_available_stream_id()
         self.http.send_headers(stream, wire.request_headers(
             method if method.startswith("/") else wire.SERVICE + method,
-            replace={":scheme": self.scheme}))
+            self.extra, {":scheme": self.scheme}))
         if body is not None:
             self.send(stream, body, end=True)
         self._flush()
@@ -116,8 +117,8 @@ class Channel:
 class Honest:
     """Two threads: calls, and the watch."""
 
-    def __init__(self, address, tls=None):
-        self.address, self.tls = address, tls
+    def __init__(self, address, tls=None, token=None):
+        self.address, self.tls, self.token = address, tls, token
         self.lock = threading.Lock()
         self.latencies_ms, self.failures, self.problems = [], [], []
         self.events = 0
@@ -131,7 +132,7 @@ class Honest:
         while True:
             channel = None
             try:
-                channel = Channel(self.address, self.tls)
+                channel = Channel(self.address, self.tls, self.token)
                 what(channel)
             except Exception as error:  # pylint: disable=broad-except
                 with self.lock:
@@ -196,7 +197,7 @@ class Honest:
 
 
 def main():
-    honest = Honest(sys.argv[1], json.loads(sys.argv[2]) if len(sys.argv) > 2 else None)
+    honest = Honest(sys.argv[1], **json.loads(sys.argv[2]))
     for _ in sys.stdin:
         print(json.dumps(honest.check()), flush=True)
 

@@ -156,10 +156,10 @@ class Server:
 class Honest:
     """honest.py in a process of its own, so that the attack does not slow it."""
 
-    def __init__(self, address, tls=None):
+    def __init__(self, address, tls=None, token=None):
         self.process = subprocess.Popen(
             [sys.executable, "-B", "-m", "abuse.honest", address,
-             *([json.dumps(tls)] if tls else [])],
+             json.dumps({"tls": tls, "token": token})],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.path.dirname(HERE)},
             preexec_fn=end_with_parent)
