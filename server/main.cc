@@ -101,12 +101,17 @@ void AddStateMetrics(const Server& server, const Reload& reload,
 
 // What the log says of connections.
 std::vector<LossLog::Counter> CountersOf(const Server& server) {
+  const auto last_delayed = [&server] {
+    return server.pacer().last_delayed().ToString();
+  };
   return {
       // Beyond limits.max_connections.
       {"connections_refused", [&] { return server.refused_connections(); }},
       // Of addresses beyond limits.max_new_connections_per_second.
-      {"connections_delayed", [&] { return server.pacer().delayed(); }},
-      {"connections_too_fast", [&] { return server.pacer().refused(); }},
+      {"connections_delayed", [&] { return server.pacer().delayed(); },
+       last_delayed},
+      {"connections_too_fast", [&] { return server.pacer().refused(); },
+       last_delayed},
       // For calls without credentials.
       {"connections_cut", [&] { return server.guard().cut(); }},
       {"health_watches_refused",

@@ -1,5 +1,6 @@
 #include "server/ops/loss_log.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace timecache {
@@ -65,7 +66,15 @@ void LossLog::Add(const char* event, const std::string& name,
 
 void LossLog::WriteLine(const FoldedLines::Kind& kind, uint64_t count) {
   if (kind.name.empty()) {
-    write_(LogLevel::kWarning, kind.event, {{"count", count}});
+    const auto counter = std::find_if(
+        counters_.begin(), counters_.end(),
+        [&kind](const Counter& each) { return kind.event == each.event; });
+    if (counter == counters_.end() || counter->last_address == nullptr) {
+      write_(LogLevel::kWarning, kind.event, {{"count", count}});
+    } else {
+      write_(LogLevel::kWarning, kind.event,
+             {{"last_address", counter->last_address()}, {"count", count}});
+    }
     return;
   }
   write_(LogLevel::kWarning, kind.event,

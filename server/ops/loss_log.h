@@ -38,10 +38,12 @@ class LossLog {
  public:
   using Write = std::function<void(LogLevel, std::string_view, LogFields)>;
 
-  // How often something has happened, by the name of its line.
+  // How often something has happened, by the name of its line, and the address
+  // that it happened to last, if there is one.
   struct Counter {
     const char* event;
     std::function<uint64_t()> value;
+    std::function<std::string()> last_address = nullptr;
     uint64_t before = 0;
   };
 

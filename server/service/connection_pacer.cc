@@ -39,6 +39,7 @@ ConnectionPacer::Verdict ConnectionPacer::Offer(const PeerAddress& from,
     Use(token_, now, &address);
     return Verdict::kNow;
   }
+  last_delayed_ = from;
   if (address.waiting.size() >= kMaxWaiting &&
       now >= address.looked_at + kLookInterval) {
     address.looked_at = now;
@@ -141,6 +142,11 @@ ConnectionPacer::Address& ConnectionPacer::AddressOf(const PeerAddress& from,
   }
   // Without an address: that of all for which there is no room.
   return addresses_[addresses_.size() < kMaxAddresses ? from : PeerAddress()];
+}
+
+PeerAddress ConnectionPacer::last_delayed() const {
+  absl::MutexLock lock(&mu_);
+  return last_delayed_;
 }
 
 uint64_t ConnectionPacer::delayed() const {

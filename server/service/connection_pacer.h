@@ -91,6 +91,8 @@ class ConnectionPacer {
   uint64_t delayed() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t gone() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
+  // That of the last connection which was not taken at once.
+  PeerAddress last_delayed() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Address {
@@ -128,6 +130,7 @@ class ConnectionPacer {
   std::vector<PacedConnection> dropped_ ABSL_GUARDED_BY(mu_);
   // Full buckets are forgotten when there are so many addresses.
   size_t sweep_at_ ABSL_GUARDED_BY(mu_) = 64;
+  PeerAddress last_delayed_ ABSL_GUARDED_BY(mu_);
   uint64_t delayed_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t gone_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;

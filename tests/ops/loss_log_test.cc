@@ -43,11 +43,14 @@ class LossLogTest : public ::testing::Test {
   Reaper reaper_{&clock_};
   Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
   uint64_t refused_ = 0;
+  uint64_t delayed_ = 0;
   std::vector<std::string> lines_;
   LossLog log_{
       &registry_,
       &clock_,
-      {{"connections_refused", [this] { return refused_; }}},
+      {{"connections_refused", [this] { return refused_; }},
+       {"connections_delayed", [this] { return delayed_; },
+        [] { return std::string("192.0.2.1"); }}},
       [this](LogLevel level, std::string_view event, LogFields fields) {
         lines_.push_back(FormatLogLine(LogFormat::kText, absl::Time(), level,
                                        event, fields));
@@ -100,6 +103,13 @@ TEST_F(LossLogTest, SaysWhatBecomesOfDeadLetters) {
   EXPECT_THAT(Look(), ElementsAre(AllOf(HasSubstr("dead_letters "),
                                         HasSubstr("namespace=orders group=g"),
                                         HasSubstr("count=1"))));
+}
+
+TEST_F(LossLogTest, SaysWhichAddressWasDelayedLast) {
+  delayed_ = 3;
+  EXPECT_THAT(Look(), ElementsAre(AllOf(HasSubstr("connections_delayed"),
+                                        HasSubstr("last_address=192.0.2.1"),
+                                        HasSubstr("count=3"))));
 }
 
 TEST_F(LossLogTest, SaysHowManyConnectionsWereRefusedOnceAnInterval) {

@@ -61,6 +61,7 @@ class ConnectionPacerTest : public ::testing::Test {
 TEST_F(ConnectionPacerTest, ABurstIsTakenAndTheNextWaitsForItsToken) {
   EXPECT_EQ(OfferUntilOneWaits(attacker_, 1), kBurst);
   EXPECT_EQ(pacer_.delayed(), 1u);
+  EXPECT_EQ(pacer_.last_delayed(), attacker_);
   EXPECT_EQ(pacer_.NextDue(), now_ + kToken);
   EXPECT_THAT(Taken(), IsEmpty());
   now_ += kToken;
