@@ -64,6 +64,11 @@ class EventFormat {
   // Reads what Write wrote; views into it.
   virtual ExpiredEvent Read(absl::string_view frame,
                             const char* from) const = 0;
+  // The key alone, for less.
+  virtual absl::string_view ReadKey(absl::string_view frame,
+                                    const char* from) const {
+    return Read(frame, from).key;
+  }
   // One event by itself, as it was given to a consumer group: what a dead
   // letter's value is.
   virtual std::string WriteDelivery(absl::string_view frame,
@@ -104,6 +109,10 @@ class EventBatch {
   ExpiredEvent event(int i) const {
     return format_->Read(frame_,
                          data_.get() + offsets_[static_cast<size_t>(i)]);
+  }
+  absl::string_view key(int i) const {
+    return format_->ReadKey(frame_,
+                            data_.get() + offsets_[static_cast<size_t>(i)]);
   }
 
   // All events, one after the other, as the format writes them; or one.

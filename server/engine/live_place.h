@@ -24,11 +24,10 @@ struct LivePlace {
   int64_t read_us = 0;
 };
 
-// How far a generation goes: where a place stands that is through.
-struct LiveMark {
+// A generation that records were put into, and where it ended before them.
+struct LiveChange {
   int64_t death_us = 0;
-  SegmentPlace last;
-  SegmentPlace open;
+  LivePlace place;
 };
 
 }  // namespace timecache

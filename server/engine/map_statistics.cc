@@ -20,6 +20,7 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
     statistics.operations.Add(shard->operations());
     shard->AppendDeaths(now_us, &deaths);
   }
+  statistics.memory_bytes += expiring_.memory_bytes();
   std::sort(deaths.begin(), deaths.end());
   statistics.live_buckets =
       std::unique(deaths.begin(), deaths.end()) - deaths.begin();
@@ -35,7 +36,7 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   statistics.watch_pending = log.pending;
   statistics.watch_lag = log.max_pending;
   statistics.oldest_unread_us = log.oldest_unread_us;
-  statistics.watchers = log.cursors + upcoming_.cursors();
+  statistics.watchers = log.cursors + expiring_.cursors();
   statistics.watermark_us = log_.watermark_us();
   statistics.bucket_width_us = BucketWidthUs(options());
   const Sweeper::Statistics swept = sweeper_.GetStatistics();
@@ -46,6 +47,10 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   statistics.evicted = died(Cause::kEvicted);
   statistics.rotated = died(Cause::kRotated);
   statistics.lateness = swept.lateness;
+  {
+    absl::MutexLock lock(&deliveries_mu_);
+    statistics.delivery_lateness = delivery_lateness_;
+  }
   statistics.bound_violations = swept.bound_violations;
   statistics.rate_limited = rate_limit_.refused();
   for (size_t i = 0; i < kLimitHits; ++i) {

@@ -95,11 +95,13 @@ struct Generation {
   // How far evictions have come that take entries one by one: what is before it
   // in the chain is dead, but for what the open segment took since.
   SegmentPlace evicted;
+  // The number of its last entry in the shard's list of changes; 0: none.
+  uint64_t change = 0;
   // Itself, and its place in the shard's order.
   MemoryCharge charge{kBytes};
 
   static constexpr int64_t kDead = INT64_MIN;
-  static constexpr int64_t kBytes = 160;
+  static constexpr int64_t kBytes = 168;
 };
 
 // Owns a shard's segments and gives them numbers. A segment keeps its address

@@ -288,6 +288,7 @@ void Shard::Store(const Record& record, uint32_t tag, const Found& old,
     }
   }
   Generation* generation = GenerationFor(death_us, outcome);
+  NoteChange(generation);
   const RecordRef ref = Append(record, generation);
   ++generation->entries;
   generation->bytes += PayloadBytes(record);

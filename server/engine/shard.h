@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_SHARD_H_
 #define TIMECACHED_SERVER_ENGINE_SHARD_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -168,26 +169,40 @@ class Shard {
   // Live generations that are listed, and records that are read, under the
   // lock; and most bytes of the latter's keys and values, but for a single
   // larger one.
-  static constexpr size_t kMaxLiveMarks = 64;
+  static constexpr size_t kMaxLiveDeaths = 64;
   static constexpr int kReadRecords = 64;
   static constexpr int64_t kReadBytes = 64 << 10;
 
-  // Lists generations that die after `after_us` and `now_us`, in order, with
-  // how far they go, until the first one past `until_us`, which is listed, too,
-  // or until `marks` is full. Returns their number.
+  // Lists the deaths of generations that die after `after_us` and `now_us`, in
+  // order, until the first one past `until_us`, which is listed, too, or until
+  // `deaths` is full. Returns their number.
   size_t ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
-                  absl::Span<LiveMark> marks) ABSL_LOCKS_EXCLUDED(mu_);
+                  absl::Span<int64_t> deaths) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes a live record, or returns false: then the step ends before it. Runs
   // under the lock, so it must only copy.
   using LiveVisitor = absl::FunctionRef<bool(const Record& record)>;
   // One step of a walk over the live records of the generation that dies then;
-  // none, if that is not after `now_us`. Returns whether it is through: then
-  // `*place` is behind all that was ever put there. What is put there later,
-  // the next step will find. A record may be visited twice if compaction moves
-  // it during the walk, or later if it was put or renewed in the microsecond in
-  // which the walk ended.
+  // none, if that is not after `now_us`. Returns whether it is through. A
+  // record may be visited twice if compaction moves it during the walk.
   bool ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
                 LiveVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Remembers which generations that die at or before `*until_us` take new
+  // records, `max_changes` of them at most. `until_us` is not owned and may be
+  // raised at any time: what is put after a later lock of the shard heeds it.
+  // Null: remembers nothing, and forgets.
+  void TrackChanges(const std::atomic<int64_t>* until_us, size_t max_changes)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes a live record of a generation with that death.
+  using ChangeVisitor =
+      absl::FunctionRef<void(int64_t death_us, const Record& record)>;
+  // A walk over the records that were put or renewed since the last walk, each
+  // once but for what compaction moves; not those that were overwritten where
+  // they are. Begins with 0 in `*until_change`. Each step sets `*missed` if
+  // there were too many generations: then it has not visited all. Returns
+  // whether the walk is through.
+  bool ReadChanges(int64_t now_us, uint64_t* until_change, bool* missed,
+                   ChangeVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t width_us() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- Sweep, of detached generations only. One thread at a time.
@@ -272,6 +287,10 @@ class Shard {
   SegmentPlace EndOf(SegmentId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   SegmentPlace* NextUnread(const Generation& generation, LivePlace* place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool ReadSome(const Generation& generation, LivePlace* place,
+                LiveVisitor visit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteChange(Generation* generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropChanges(size_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   Usage* const usage_;
@@ -305,6 +324,14 @@ class Shard {
   size_t last_size_ ABSL_GUARDED_BY(mu_) = 0;
   // Segments that are mostly dead; numbers that are no longer so are skipped.
   std::deque<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
+  // See TrackChanges.
+  const std::atomic<int64_t>* track_until_us_ ABSL_GUARDED_BY(mu_) = nullptr;
+  size_t max_changes_ ABSL_GUARDED_BY(mu_) = 0;
+  // In order, from number first_change_ on. Generations know theirs.
+  std::deque<LiveChange> changes_ ABSL_GUARDED_BY(mu_);
+  uint64_t first_change_ ABSL_GUARDED_BY(mu_) = 1;
+  bool missed_changes_ ABSL_GUARDED_BY(mu_) = false;
+  MemoryCharge changes_charge_ ABSL_GUARDED_BY(mu_);
   // Live records that the next mutation moves out of them.
   absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
 };

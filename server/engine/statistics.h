@@ -118,6 +118,9 @@ struct MapStatistics {
   int64_t watermark_us = 0;
   int64_t bucket_width_us = 0;
   DurationHistogram lateness;
+  // From death, or from when a watcher could take more if that was later, until
+  // its event was handed to that watcher's stream: each watcher's for itself.
+  DurationHistogram delivery_lateness;
   uint64_t bound_violations = 0;
   OperationCounts operations;
   // Puts that a limit refused, by LimitHit.

@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/engine/consumer_groups.h"
+#include "server/engine/expiring_feed.h"
 #include "server/engine/expiry_log.h"
 #include "server/engine/operation.h"
 #include "server/engine/options.h"
@@ -27,7 +28,6 @@
 #include "server/engine/shard.h"
 #include "server/engine/statistics.h"
 #include "server/engine/sweeper.h"
-#include "server/engine/upcoming.h"
 #include "server/engine/usage.h"
 #include "server/engine/version_source.h"
 
@@ -127,7 +127,7 @@ class TimeCacheMap {
   // or kMaxScanSteps parts of the map were walked without; it sets `*place` for
   // the next call and returns whether there is more. The views given to `visit`
   // live until it returns; it runs under a part's lock, so it must only copy.
-  static constexpr int kMaxScanSteps = 64;
+  static constexpr int kMaxScanSteps = 8;
   struct ScanPlace {
     int shard = 0;
     uint32_t tag = 0;
@@ -193,12 +193,8 @@ class TimeCacheMap {
       const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
-  // A cursor on what has at most `lead_us` left to live.
-  // See Upcoming::Subscribe.
-  std::unique_ptr<Upcoming::Cursor> SubscribeUpcoming(
-      int64_t lead_us, std::function<void()> wake) {
-    return upcoming_.Subscribe(lead_us, std::move(wake));
-  }
+  // What is going to die.
+  ExpiringFeed& expiring() { return expiring_; }
 
   // Whose members share this map's events.
   ConsumerGroups& groups() { return groups_; }
@@ -207,7 +203,15 @@ class TimeCacheMap {
   void Close() {
     groups_.Close();
     log_.Close();
-    upcoming_.Close();
+    expiring_.Close();
+  }
+
+  // Events were handed to a watcher so long after their death, or since it
+  // could take them.
+  void CountDelivery(int64_t lateness_us, uint64_t events)
+      ABSL_LOCKS_EXCLUDED(deliveries_mu_) {
+    absl::MutexLock lock(&deliveries_mu_);
+    delivery_lateness_.Add(lateness_us, events);
   }
 
   int64_t watermark_us() const { return log_.watermark_us(); }
@@ -264,7 +268,7 @@ class TimeCacheMap {
   Sweeper sweeper_;
   // After the log, which it follows.
   ConsumerGroups groups_{this};
-  Upcoming upcoming_;
+  ExpiringFeed expiring_;
   // Puts that a limit refused, by LimitHit.
   std::array<std::atomic<uint64_t>, kLimitHits> refused_ = {};
   // The earliest due time that `schedule_` knows of.
@@ -277,6 +281,10 @@ class TimeCacheMap {
   // The watermark may have been promised up to this time, which no later call's
   // is before: what is killed by hand from now on dies after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
+
+  // Taken with none of the others.
+  absl::Mutex deliveries_mu_;
+  DurationHistogram delivery_lateness_ ABSL_GUARDED_BY(deliveries_mu_);
 
   // The time of the last RefreshWatermark.
   std::atomic<int64_t> refreshed_us_{INT64_MIN};

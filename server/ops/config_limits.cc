@@ -53,6 +53,8 @@ constexpr NumberField kNumbers[] = {
      100'000},
     {TIMECACHED_FIELD(max_watchers), &Limits::set_max_watchers, 10'000, 1,
      1'000'000},
+    {TIMECACHED_FIELD(max_expiring_watchers),
+     &Limits::set_max_expiring_watchers, 256, 1, 1'000'000},
     {TIMECACHED_FIELD(max_connections), &Limits::set_max_connections, 10'000, 1,
      1'000'000},
     {TIMECACHED_FIELD(max_new_connections_per_second),

@@ -50,6 +50,7 @@ void Merge(const MapStatistics& from, MapStatistics* to) {
   to->watermark_us = std::min(to->watermark_us, from.watermark_us);
   to->bucket_width_us = std::min(to->bucket_width_us, from.bucket_width_us);
   to->lateness.Merge(from.lateness);
+  to->delivery_lateness.Merge(from.delivery_lateness);
   to->bound_violations += from.bound_violations;
   to->operations.Add(from.operations);
   for (size_t i = 0; i < kLimitHits; ++i) to->refused[i] += from.refused[i];
@@ -127,7 +128,8 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      kGauge,
      Number<&MapStatistics::bytes>},
     {{"timecache_memory_bytes",
-      "Memory of segments, index and tables; the log is apart."},
+      "Memory of segments, index and tables, and of events shared by watches "
+      "with a lead time; the log is apart."},
      kGauge,
      Number<&MapStatistics::memory_bytes>},
     {{"timecache_live_buckets", "Buckets with a live entry."},
@@ -305,6 +307,11 @@ constexpr MetricInfo kRefused = {"timecache_refused_total",
 constexpr MetricInfo kLateness = {
     "timecache_lateness_seconds",
     "Time from an entry's death to the publication of its event."};
+constexpr MetricInfo kDeliveryLateness = {
+    "timecache_delivery_lateness_seconds",
+    "Time from an entry's death, or from when a watcher could take more if "
+    "that "
+    "was later, until its event was handed to that watcher's stream."};
 constexpr MetricInfo kSweeps = {
     "timecache_sweep_seconds",
     "Time that the reaper took for all that a namespace had due, in turns with "
@@ -363,6 +370,8 @@ std::vector<prometheus::MetricFamily> NamespaceFamilies(
   prometheus::MetricFamily refused = NewFamily(kRefused, kCounter);
   prometheus::MetricFamily lateness =
       NewFamily(kLateness, MetricType::Histogram);
+  prometheus::MetricFamily delivery_lateness =
+      NewFamily(kDeliveryLateness, MetricType::Histogram);
   for (const NamespaceRow& row : rows) {
     const MapStatistics& statistics = row.statistics;
     const auto died = [&](const char* cause, uint64_t count) {
@@ -380,8 +389,10 @@ std::vector<prometheus::MetricFamily> NamespaceFamilies(
                 static_cast<double>(statistics.refused[hit]), &refused);
     }
     AddHistogram(LabelsOf(row), statistics.lateness, &lateness);
+    AddHistogram(LabelsOf(row), statistics.delivery_lateness,
+                 &delivery_lateness);
   }
-  for (auto* family : {&expired, &refused, &lateness})
+  for (auto* family : {&expired, &refused, &lateness, &delivery_lateness})
     families.push_back(std::move(*family));
   return families;
 }

@@ -63,6 +63,7 @@ ServerOptions ToServerOptions(const v1::ServerConfig& config,
     options.addresses.push_back(listener.address());
   }
   options.max_watchers = config.limits().max_watchers();
+  options.max_expiring_watchers = config.limits().max_expiring_watchers();
   options.limits = ServerLimits::From(config.limits());
   options.virtual_clock = virtual_clock;
   options.observer = LogNamespace;
@@ -99,6 +100,10 @@ void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
   reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
     server->SetMaxWatchers(now.limits().max_watchers());
   });
+  reload->Apply(
+      "limits.max_expiring_watchers", [=](const v1::ServerConfig& now) {
+        server->SetMaxExpiringWatchers(now.limits().max_expiring_watchers());
+      });
 }
 
 }  // namespace timecache

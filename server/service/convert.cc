@@ -292,11 +292,11 @@ void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
   statistics->set_events_reclaimed(from.events_reclaimed);
   statistics->set_watchers(static_cast<uint64_t>(from.watchers));
   SetTime(from.watermark_us, statistics->mutable_watermark());
-  SetDuration(from.lateness.QuantileUs(0.5),
-              statistics->mutable_lateness_p50());
-  SetDuration(from.lateness.QuantileUs(0.99),
-              statistics->mutable_lateness_p99());
-  SetDuration(from.lateness.max_us(), statistics->mutable_lateness_max());
+  DurationHistogram lateness = from.lateness;
+  lateness.Merge(from.delivery_lateness);
+  SetDuration(lateness.QuantileUs(0.5), statistics->mutable_lateness_p50());
+  SetDuration(lateness.QuantileUs(0.99), statistics->mutable_lateness_p99());
+  SetDuration(lateness.max_us(), statistics->mutable_lateness_max());
   statistics->set_bound_violations(from.bound_violations);
   statistics->set_rate_limited(from.rate_limited);
   statistics->set_puts(from.operations.puts);

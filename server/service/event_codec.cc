@@ -226,6 +226,15 @@ class WireEventFormat final : public EventFormat {
     return event;
   }
 
+  // Write puts it behind the frame's first part.
+  absl::string_view ReadKey(absl::string_view frame,
+                            const char* from) const override {
+    uint64_t size;
+    const char* at = GetVarint(from + 1, &size);
+    at = GetVarint(at + static_cast<uint8_t>(frame[0]) + 1, &size);
+    return {at, size};
+  }
+
   // A timecache.v1.ExpiredEvent.
   std::string WriteDelivery(absl::string_view frame,
                             const timecache::ExpiredEvent& event,
@@ -274,8 +283,8 @@ std::shared_ptr<const EventBatch> Filter(
   auto filtered =
       std::make_shared<EventBatch>(map, batch->death(), WireFormat());
   for (int i = 0; i < batch->size(); ++i) {
+    if (!absl::StartsWith(batch->key(i), key_prefix)) continue;
     timecache::ExpiredEvent event = batch->event(i);
-    if (!absl::StartsWith(event.key, key_prefix)) continue;
     if (keys_only) event.value = {};
     filtered->Add(event);
   }

@@ -1,11 +1,11 @@
 #include "server/service/log_source.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/service/event_codec.h"
 #include "server/service/resume_token.h"
 
 namespace timecache {
@@ -52,8 +52,11 @@ WatchSource::Reading LogSource::Read(int64_t /*now_us*/,
     return {.more = false, .end = LossError(map_->name(), chunk.lost)};
   }
   for (const auto& batch : chunk.batches) {
-    message->Add(
-        Filter(batch, map_->name(), request_->key_prefix, request_->keys_only));
+    const auto passed = request_->filter->Apply(batch, map_->name());
+    message->Add(passed);
+    if (passed->size() == 0) continue;
+    unwritten_.emplace_back(batch->death_us(),
+                            static_cast<uint64_t>(passed->size()));
   }
   message->lost += chunk.lost;
   message->watermark_us = chunk.watermark_us;
@@ -62,6 +65,13 @@ WatchSource::Reading LogSource::Read(int64_t /*now_us*/,
   reading.more = chunk.more;
   if (chunk.closed) reading.end = NamespaceDeleted(map_->name());
   return reading;
+}
+
+void LogSource::OnWritten(int64_t now_us, int64_t since_us) {
+  for (const auto& [death_us, events] : unwritten_) {
+    map_->CountDelivery(now_us - std::max(death_us, since_us), events);
+  }
+  unwritten_.clear();
 }
 
 void LogSource::RefreshWatermark(int64_t now_us, int64_t max_age_us) {

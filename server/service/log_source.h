@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/expiry_log.h"
@@ -27,6 +29,7 @@ class LogSource final : public WatchSource {
       int64_t now_us, std::function<void()> wake);
 
   Reading Read(int64_t now_us, WatchMessage* message) override;
+  void OnWritten(int64_t now_us, int64_t since_us) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
 
  private:
@@ -37,6 +40,8 @@ class LogSource final : public WatchSource {
   const std::shared_ptr<TimeCacheMap> map_;
   // After the map, which owns the log: destroyed before it.
   const std::unique_ptr<ExpiryLog::Cursor> cursor_;
+  // Events that were read and are not being written yet, by death.
+  std::vector<std::pair<int64_t, uint64_t>> unwritten_;
 };
 
 }  // namespace timecache

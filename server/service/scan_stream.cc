@@ -15,15 +15,19 @@ namespace timecache {
 
 ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
-                              Store* store, OpenStreams* streams,
+                              Store* store, OpenStreams* streams, Turns* turns,
                               absl::Duration max_duration,
                               const grpc::ByteBuffer& request) {
   std::shared_ptr<ScanStream> stream(
-      new ScanStream(gate, context, store, streams, max_duration));
+      new ScanStream(gate, context, store, streams, turns, max_duration));
   stream->self_ = stream;
   stream->status_ = stream->Open(request);
-  if (stream->status_.ok()) stream->SetTimer();
-  stream->Continue();
+  if (stream->status_.ok()) {
+    stream->SetTimer();
+    stream->Continue();
+  } else {
+    stream->TakeTurn();
+  }
   return stream.get();
 }
 
@@ -112,36 +116,36 @@ void ScanStream::OnWriteDone(bool ok) {
   Continue();
 }
 
-// Goes on until a page is being written, the scan is over, or a step completes
-// later.
 void ScanStream::Continue() {
-  while (status_.ok()) {
-    if (call_.stale()) {
-      status_ = CheckAccess();
-      continue;
-    }
-    status_ = CheckDuration();
-    if (!status_.ok()) break;
-    if (!found_.empty()) {
-      TakePage();
-      if (!BeginWrite()) continue;
-      page_bytes_ = ToBytes(page_);
-      StartWrite(&page_bytes_);
-      return;
-    }
-    if (!more_) break;
-    if (context_->IsCancelled()) {
-      status_ = absl::CancelledError("the reader is gone");
-    } else if (!Step()) {
-      return;
-    }
-  }
-  Finish(call_.End(status_));
+  // It may be over by the time that this returns.
+  const std::shared_ptr<ScanStream> self = self_;
+  turns_->Add(request_.namespace_(), self);
 }
 
-// Returns whether the step has completed; if not, its completion calls
-// Continue.
-bool ScanStream::Step() {
+// Begins a write, ends the scan, or takes a step. Returns whether to come
+// again: not where OnWriteDone or the step's completion calls Continue.
+bool ScanStream::TakeTurn() {
+  if (status_.ok() && call_.stale()) status_ = CheckAccess();
+  if (status_.ok()) status_ = CheckDuration();
+  if (status_.ok() && !found_.empty()) {
+    TakePage();
+    if (!BeginWrite()) return true;
+    page_bytes_ = ToBytes(page_);
+    StartWrite(&page_bytes_);
+    return false;
+  }
+  if (status_.ok() && more_ && context_->IsCancelled()) {
+    status_ = absl::CancelledError("the reader is gone");
+  }
+  if (!status_.ok() || !more_) {
+    Finish(call_.End(status_));
+    return false;
+  }
+  Step();
+  return step_.exchange(kReturned) == kCompleted;
+}
+
+void ScanStream::Step() {
   step_ = kBegun;
   store_->Scan(
       request_.namespace_(), request_.key_prefix(), kMaxPageEntries,
@@ -154,7 +158,6 @@ bool ScanStream::Step() {
         status_ = std::move(status);
         if (step_.exchange(kCompleted) == kReturned) Continue();
       });
-  return step_.exchange(kReturned) == kCompleted;
 }
 
 void ScanStream::Found(absl::string_view key, absl::string_view value,

@@ -22,18 +22,20 @@
 #include "server/service/call.h"
 #include "server/service/message_limit.h"
 #include "server/service/open_streams.h"
+#include "server/service/turns.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
 
-// Walks the store a step at a time and writes pages, one in flight: a slow
-// reader is waited for, as long as a call may take, and holds no more than one
-// step's entries. Then the scan ends with DEADLINE_EXCEEDED
-// (MAX_CALL_DURATION); where a page is on its way that the reader does not
-// take, no status would reach him either, and the call is cancelled. Lives
-// until OnDone.
+// Walks the store a step at a time, in turns with other scans, and writes
+// pages, one in flight: a slow reader is waited for, as long as a call may
+// take, and holds no more than one step's entries. Then the scan ends with
+// DEADLINE_EXCEEDED (MAX_CALL_DURATION); where a page is on its way that the
+// reader does not take, no status would reach him either, and the call is
+// cancelled. Lives until OnDone.
 class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                         public Drainable {
+                         public Drainable,
+                         public Turns::Task {
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
@@ -44,8 +46,11 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // must outlive it.
   static ScanStream* Start(const CallGate& gate,
                            grpc::CallbackServerContext* context, Store* store,
-                           OpenStreams* streams, absl::Duration max_duration,
+                           OpenStreams* streams, Turns* turns,
+                           absl::Duration max_duration,
                            const grpc::ByteBuffer& request);
+
+  bool TakeTurn() override ABSL_LOCKS_EXCLUDED(mu_);
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
@@ -56,11 +61,13 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
  private:
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
-             Store* store, OpenStreams* streams, absl::Duration max_duration)
+             Store* store, OpenStreams* streams, Turns* turns,
+             absl::Duration max_duration)
       : call_(gate, methods::kScan, context),
         context_(context),
         store_(store),
         streams_(streams),
+        turns_(turns),
         max_duration_(max_duration) {}
 
   absl::Status Open(const grpc::ByteBuffer& request);
@@ -70,7 +77,7 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   absl::Status CheckDuration() const ABSL_LOCKS_EXCLUDED(mu_);
   bool BeginWrite() ABSL_LOCKS_EXCLUDED(mu_);
   void Continue();
-  bool Step();
+  void Step();
   void TakePage();
   void Found(absl::string_view key, absl::string_view value, uint64_t version,
              int64_t put_us, int64_t deadline_us);
@@ -79,6 +86,7 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   grpc::CallbackServerContext* const context_;
   Store* const store_;
   OpenStreams* const streams_;
+  Turns* const turns_;
   const absl::Duration max_duration_;
   v1::ScanRequest request_;
   size_t max_message_bytes_ = kDefaultMaxMessageBytes;

@@ -43,6 +43,8 @@ struct ServerOptions {
   // Where health alone is served, in plain text. Empty: nowhere.
   std::string health_address;
   int64_t max_watchers = 10'000;
+  // With a lead_time, of one namespace.
+  int64_t max_expiring_watchers = 256;
   ServerLimits limits;
   // Set: VirtualClock is served on it. Not owned; the same that everything else
   // uses.
@@ -111,6 +113,9 @@ class Server {
 
   // From any thread, while it serves. What is above stays, and no more comes.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
+  void SetMaxExpiringWatchers(int64_t max_watchers) {
+    hub_.SetMaxExpiring(max_watchers);
+  }
 
   // Health says NOT_SERVING and GetServer draining from now on; all else goes
   // on.
@@ -140,6 +145,7 @@ class Server {
   WatchHub hub_;
   OpenStreams streams_;
   HealthService health_service_;
+  Turns turns_;
   TimeCacheService time_cache_service_;
   NamespaceService namespace_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;

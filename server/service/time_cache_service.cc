@@ -184,8 +184,8 @@ TimeCacheService::Pipeline(grpc::CallbackServerContext* context) {
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return ScanStream::Start(gate_, context, store_, streams_, max_call_duration_,
-                           *request);
+  return ScanStream::Start(gate_, context, store_, streams_, turns_,
+                           max_call_duration_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(

@@ -8,6 +8,7 @@
 #include "server/engine/store.h"
 #include "server/service/call_gate.h"
 #include "server/service/open_streams.h"
+#include "server/service/turns.h"
 #include "server/service/watch_hub.h"
 #include "timecache/v1/timecache.grpc.pb.h"
 
@@ -34,13 +35,14 @@ class TimeCacheService final : public methods::All {
  public:
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, const Registry* registry,
-                   WatchHub* hub, OpenStreams* streams,
+                   WatchHub* hub, OpenStreams* streams, Turns* turns,
                    absl::Duration max_call_duration)
       : gate_(*gate),
         store_(store),
         registry_(registry),
         hub_(hub),
         streams_(streams),
+        turns_(turns),
         max_call_duration_(max_call_duration) {}
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
@@ -82,6 +84,7 @@ class TimeCacheService final : public methods::All {
   const Registry* const registry_;
   WatchHub* const hub_;
   OpenStreams* const streams_;
+  Turns* const turns_;
   const absl::Duration max_call_duration_;
 };
 

@@ -4,11 +4,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/service/turns.h"
 
 namespace timecache {
 
-WatchHub::WatchHub(const Clock* clock, int64_t max_watchers)
-    : clock_(clock), max_watchers_(max_watchers), thread_([this] { Run(); }) {}
+namespace {
+
+double PerSecond(const WatchHub::Needs& needs) {
+  return static_cast<double>(needs.heartbeats) * kMicrosPerSecond /
+         static_cast<double>(needs.heartbeat_us);
+}
+
+}  // namespace
+
+WatchHub::WatchHub(const Clock* clock, int64_t max_watchers,
+                   int64_t max_expiring)
+    : clock_(clock),
+      max_expiring_(max_expiring),
+      max_watchers_(max_watchers),
+      thread_([this] { Run(); }) {}
 
 WatchHub::~WatchHub() {
   {
@@ -19,7 +33,7 @@ WatchHub::~WatchHub() {
   thread_.join();
 }
 
-absl::Status WatchHub::Add(std::shared_ptr<Watcher> watcher) {
+absl::Status WatchHub::Add(std::shared_ptr<Watcher> watcher, Needs needs) {
   absl::MutexLock lock(&mu_);
   if (draining_) {
     return ErrorWithReason(absl::StatusCode::kUnavailable, "DRAINING",
@@ -31,8 +45,11 @@ absl::Status WatchHub::Add(std::shared_ptr<Watcher> watcher) {
         absl::StrCat("the server is at its limits.max_watchers of ",
                      max_watchers_));
   }
+  heartbeats_ += PerSecond(needs);
   Watcher* const key = watcher.get();
-  watchers_.emplace(key, std::make_pair(std::move(watcher), State()));
+  State state;
+  state.needs = std::move(needs);
+  watchers_.emplace(key, std::make_pair(std::move(watcher), std::move(state)));
   return absl::OkStatus();
 }
 
@@ -41,9 +58,19 @@ void WatchHub::Remove(const std::shared_ptr<Watcher>& watcher) {
   const auto it = watchers_.find(watcher.get());
   if (it == watchers_.end()) return;
   timers_.erase({it->second.second.timer_us, watcher.get()});
+  heartbeats_ -= PerSecond(it->second.second.needs);
   // A place in the queue that is left behind finds nobody.
   watchers_.erase(it);
   removed_.Signal();
+}
+
+int64_t WatchHub::HeartbeatUs(const Needs& needs) const {
+  absl::MutexLock lock(&mu_);
+  if (heartbeats_ <= kMaxHeartbeatsPerSecond) return needs.heartbeat_us;
+  const auto watchers = static_cast<int64_t>(watchers_.size());
+  return std::max(
+      needs.heartbeat_us,
+      needs.heartbeats * watchers * kMicrosPerSecond / kMaxHeartbeatsPerSecond);
 }
 
 void WatchHub::Notify(const std::shared_ptr<Watcher>& watcher) {
@@ -108,7 +135,7 @@ void WatchHub::Queue(Watcher* watcher, Watcher::Wake why) {
   state.why = state.queued ? std::max(state.why, why) : why;
   if (state.queued) return;
   state.queued = true;
-  queue_.push_back(watcher);
+  queue_.Push(state.needs.flow, watcher);
   if (queue_.size() == 1) wake_.Signal();
 }
 
@@ -126,23 +153,26 @@ void WatchHub::QueueDue(int64_t now_us) {
 }
 
 void WatchHub::Run() {
+  Pacer pacer;
   absl::MutexLock lock(&mu_);
   while (!stopping_) {
     QueueDue(clock_->NowUs());
     if (queue_.empty()) {
+      pacer.Rest();
       clock_->WaitUntil(timers_.empty() ? kNeverUs : timers_.begin()->first,
                         &mu_, &wake_);
       continue;
     }
-    const auto it = watchers_.find(queue_.front());
-    queue_.pop_front();
+    const auto it = watchers_.find(queue_.Pop());
     if (it == watchers_.end()) continue;
     it->second.second.queued = false;
     const Watcher::Wake why = it->second.second.why;
     // Kept alive while it runs, even if it removes itself.
     std::shared_ptr<Watcher> watcher = it->second.first;
     mu_.Unlock();
-    watcher->OnWake(why);
+    bool more = false;
+    pacer.Run([&] { more = watcher->OnWake(why); });
+    if (more) Notify(watcher);
     watcher.reset();
     mu_.Lock();
   }

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry_log.h"
+#include "server/service/event_filters.h"
 #include "server/service/message_limit.h"
 #include "timecache/v1/timecache.pb.h"
 
@@ -28,6 +30,8 @@ struct WatchRequest {
   ExpiryLog::Start start = ExpiryLog::Start::kNow;
   std::string key_prefix;
   bool keys_only = false;
+  // The two as the server applies them; set once the watch is to be opened.
+  std::shared_ptr<const EventFilter> filter;
   int64_t heartbeat_us = kMicrosPerSecond;
   // By namespace.
   std::map<std::string, ExpiryLog::Point> resume_points;

@@ -43,6 +43,10 @@ class WatchSource {
   // events, `lost`; and sets `watermark_us` and `resume_token`.
   virtual Reading Read(int64_t now_us, WatchMessage* message) = 0;
 
+  // What the last Reads found is being written; it could have been since
+  // `since_us`.
+  virtual void OnWritten(int64_t /*now_us*/, int64_t /*since_us*/) {}
+
   // Brings the watermark up to `now_us`, or leaves one that is less than
   // `max_age_us` old, as far as that is possible: a heartbeat is due.
   virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;

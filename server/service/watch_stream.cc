@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/service/expiring_source.h"
 #include "server/service/group_source.h"
-#include "server/service/lead_source.h"
 #include "server/service/log_source.h"
 #include "server/service/request.h"
 #include "server/service/watch_message.h"
@@ -33,7 +33,7 @@ WatchStream* WatchStream::Start(const CallGate& gate,
     stream->open_ = true;
     if (stream->draining_) stream->DrainSources();
     stream->CheckAccess();
-    stream->Pump();
+    stream->PumpOrQueue();
   } else {
     stream->End(status);
   }
@@ -57,17 +57,23 @@ absl::Status WatchStream::Open(const Registry& registry,
     if (!map.ok()) return map.status();
     maps.push_back(*std::move(map));
   }
+  request_.filter =
+      hub_->filters()->Find(request_.key_prefix, request_.keys_only);
+  needs_ = {request_.namespaces.front(),
+            static_cast<int64_t>(request_.namespaces.size()),
+            request_.heartbeat_us};
   absl::MutexLock lock(&mu_);
+  writable_us_ = hub_->clock()->NowUs();
   // First, so that one watcher too many leaves no group behind. Until open_ is
   // set nothing wakes the stream: it may still fail to open.
-  status = hub_->Add(self_);
+  status = hub_->Add(self_, needs_);
   if (!status.ok()) return status;
   for (auto& map : maps) {
     std::string name = map->name();
     auto source = OpenSource(std::move(map), hub_->clock()->NowUs());
     if (!source.ok()) return source.status();
     // The first message is due now: it says that the watch stands.
-    sources_.push_back({std::move(name), *std::move(source), INT64_MIN});
+    sources_.push_back({std::move(name), *std::move(source), INT64_MIN, 0});
   }
   return absl::OkStatus();
 }
@@ -82,7 +88,8 @@ absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
                              std::move(wake));
   }
   if (request_.lead_us > 0) {
-    return LeadSource::Open(std::move(map), &request_, std::move(wake));
+    return ExpiringSource::Open(std::move(map), &request_, hub_->max_expiring(),
+                                std::move(wake));
   }
   return LogSource::Open(std::move(map), &request_, now_us, std::move(wake));
 }
@@ -121,17 +128,17 @@ void WatchStream::CheckAccess() {
   }
 }
 
-void WatchStream::OnWake(Wake why) {
+bool WatchStream::OnWake(Wake why) {
   absl::MutexLock lock(&mu_);
   if (why == Wake::kDrain) draining_ = true;
-  if (ended_ || !open_) return;
+  if (ended_ || !open_) return false;
   CheckAccess();
-  if (ended_) return;
+  if (ended_) return false;
   if (why == Wake::kDrain) DrainSources();
   if (why != Wake::kReady) {
     for (Source& source : sources_) source.heartbeat_us = INT64_MIN;
   }
-  Pump();
+  return Pump();
 }
 
 void WatchStream::DrainSources() {
@@ -141,6 +148,7 @@ void WatchStream::DrainSources() {
 void WatchStream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mu_);
   writing_ = false;
+  writable_us_ = hub_->clock()->NowUs();
   if (ended_) return;
   if (!ok || cancelled_) {
     End(!withdrawn_.ok() ? withdrawn_
@@ -152,7 +160,7 @@ void WatchStream::OnWriteDone(bool ok) {
     End(withdrawn_);
     return;
   }
-  Pump();
+  PumpOrQueue();
 }
 
 void WatchStream::OnCancel() {
@@ -178,30 +186,48 @@ void WatchStream::OnDone() {
   self_.reset();
 }
 
+// Whether a message costs little to compose, as it refers to bytes that are
+// there or copies some: then gRPC's thread does it, without waiting for a turn.
+bool WatchStream::IsLight() const {
+  return request_.lead_us == 0 && request_.key_prefix.empty() &&
+         !request_.keys_only;
+}
+
+void WatchStream::PumpOrQueue() {
+  if (!IsLight() || Pump()) hub_->Notify(self_);
+}
+
 // Writes the next message, if there is one and none is in flight: sources take
-// turns.
-void WatchStream::Pump() {
-  if (writing_ || ended_) return;
+// turns. Returns whether there is more to do before there can be one.
+bool WatchStream::Pump() {
+  if (writing_ || ended_) return false;
   const int64_t now_us = hub_->clock()->NowUs();
   for (size_t i = 0; i < sources_.size() && !ended_; ++i) {
     Source& source = sources_[turn_];
     turn_ = (turn_ + 1) % sources_.size();
-    if (Compose(&source, now_us)) {
-      writing_ = true;
-      StartWrite(&message_);
-      return;
+    switch (Compose(&source, now_us)) {
+      case Composed::kNothing:
+        break;
+      case Composed::kMore:
+        return true;
+      case Composed::kMessage:
+        writing_ = true;
+        StartWrite(&message_);
+        source.source->OnWritten(hub_->clock()->NowUs(), writable_us_);
+        return false;
     }
   }
-  if (ended_) return;
+  if (ended_) return false;
   if (draining_) {
     End(absl::OkStatus());
   } else {
     SetTimer(now_us);
   }
+  return false;
 }
 
-// Fills message_ with what the source has; false if there is nothing to say.
-bool WatchStream::Compose(Source* source, int64_t now_us) {
+// Fills message_ with what the source has, if there is something to say.
+WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
   if (heartbeat) {
     // The last watermark is exact. For others that of another stream will do;
@@ -211,30 +237,29 @@ bool WatchStream::Compose(Source* source, int64_t now_us) {
     source->source->RefreshWatermark(now_us, max_age_us);
   }
   WatchMessage message(request_.max_message_bytes);
-  for (int reads = 0; reads < kMaxEmptyReads; ++reads) {
-    const WatchSource::Reading reading = source->source->Read(now_us, &message);
-    const bool told = !message.empty() || message.lost > 0;
-    if (!reading.end.ok() && !told) {
-      End(reading.end);
-      return false;
-    }
-    if (!reading.more) {
-      if (!told && !heartbeat) return false;
-      // Only now: a heartbeat is due until the watermark behind all events is
-      // told, also where the last of them are filtered out.
-      source->heartbeat_us =
-          draining_ ? kNeverUs : now_us + request_.heartbeat_us;
-      break;
-    }
-    if (told) break;
+  const WatchSource::Reading reading = source->source->Read(now_us, &message);
+  const bool told = !message.empty() || message.lost > 0;
+  if (!reading.end.ok() && !told) {
+    End(reading.end);
+    return Composed::kNothing;
   }
+  if (!reading.more) {
+    if (!told && !heartbeat) return Composed::kNothing;
+    // Only now: a heartbeat is due until the watermark behind all events is
+    // told, also where the last of them are filtered out.
+    source->heartbeat_us =
+        draining_ ? kNeverUs : now_us + hub_->HeartbeatUs(needs_);
+  } else if (!told && ++source->empty_reads < kMaxEmptyReads) {
+    return Composed::kMore;
+  }
+  source->empty_reads = 0;
   // What a group loses, it loses once for all of its members.
   if (message.lost > 0 && request_.group.empty()) {
     call_.CountLost(source->map, message.lost);
   }
   // A filter that lets nothing pass still tells how far it has come.
   message_ = message.Take(source->map);
-  return true;
+  return Composed::kMessage;
 }
 
 void WatchStream::SetTimer(int64_t now_us) {

@@ -32,7 +32,8 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                           public Watcher,
                           public std::enable_shared_from_this<WatchStream> {
  public:
-  // Messages whose events were all filtered out, until others have their turn.
+  // Reads whose events were all filtered out, each in a turn of its own, until
+  // the watcher is told how far it has come.
   static constexpr int kMaxEmptyReads = 16;
   // How old the watermark of a heartbeat may be. Streams on one namespace share
   // what it costs to bring it up to date.
@@ -49,7 +50,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                             const Registry& registry,
                             const grpc::ByteBuffer& request);
 
-  void OnWake(Wake why) override;
+  bool OnWake(Wake why) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
@@ -60,6 +61,13 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     std::unique_ptr<WatchSource> source;
     // A message is due by then, with or without events.
     int64_t heartbeat_us = 0;
+    int empty_reads = 0;
+  };
+  enum class Composed : uint8_t {
+    kNothing,
+    kMessage,
+    // Nothing yet, and there is more to read.
+    kMore,
   };
 
   WatchStream(const CallGate& gate, grpc::CallbackServerContext* context,
@@ -74,8 +82,10 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   absl::Status Authorize();
   void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Compose(Source* source, int64_t now_us)
+  bool IsLight() const;
+  bool Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PumpOrQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Composed Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -86,6 +96,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   Call call_;
   // Constant once the stream is open.
   WatchRequest request_;
+  WatchHub::Needs needs_;
   // Itself, until OnDone.
   std::shared_ptr<WatchStream> self_;
 
@@ -96,6 +107,8 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  // Since when it has not been writing.
+  int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   // All sources are there, and messages may be written.

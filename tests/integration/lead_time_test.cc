@@ -216,5 +216,25 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   EXPECT_TRUE(server.Drain(60 * kMicrosPerSecond).in_time);
 }
 
+TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
+  TestServerOptions options;
+  options.change = [](ServerOptions* to) { to->max_expiring_watchers = 2; };
+  TestServer server(options);
+  server.Create("other");
+  const auto watch = [&server](const std::string& name) {
+    return std::make_unique<WatchReader>(
+        server.data(),
+        Proto<v1::WatchExpiredRequest>(absl::StrCat(
+            "namespaces: '", name, "' lead_time { seconds: 5 }")));
+  };
+  const auto first = watch("default");
+  const auto second = watch("default");
+  ASSERT_TRUE(first->Next() && second->Next());
+  ExpectError(watch("default")->Drain(), grpc::StatusCode::RESOURCE_EXHAUSTED,
+              "MAX_EXPIRING_WATCHERS", "max_expiring_watchers of 2");
+  EXPECT_TRUE(watch("other")->Next());
+  EXPECT_TRUE(WatchReader(server.data(), "default").Next());
+}
+
 }  // namespace
 }  // namespace timecache::test

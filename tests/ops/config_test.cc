@@ -46,6 +46,7 @@ TEST(ConfigTest, DefaultIsOneListenerAndOneNamespace) {
   EXPECT_FALSE(config.namespaces(0).has_options());
   EXPECT_EQ(config.limits().max_namespaces(), 1024);
   EXPECT_EQ(config.limits().max_watchers(), 10'000);
+  EXPECT_EQ(config.limits().max_expiring_watchers(), 256);
   EXPECT_EQ(config.limits().max_entries(), 0);
   EXPECT_EQ(config.log().level(), v1::LOG_LEVEL_INFO);
   EXPECT_EQ(config.log().format(), v1::LOG_FORMAT_TEXT);

@@ -24,11 +24,12 @@ constexpr absl::Duration kPatience = absl::Seconds(30);
 // Notes its wake-ups; can be held inside of one.
 class FakeWatcher : public Watcher {
  public:
-  void OnWake(Wake why) override {
+  bool OnWake(Wake why) override {
     absl::MutexLock lock(&mu_);
     wakes_.push_back(why);
     mu_.Await(absl::Condition(
         +[](bool* held) { return !*held; }, &held_));
+    return false;
   }
 
   void Hold(bool held) {
@@ -133,6 +134,72 @@ TEST_F(WatchHubTest, ATimerTakesThePlaceOfTheOneBefore) {
   clock_.AdvanceTo(5'000);
   Settle();
   EXPECT_THAT(watcher->Take(1), ElementsAre(Wake::kReady));
+}
+
+TEST_F(WatchHubTest, ManyWatchersOfOneNamespaceDelayAnotherByOneTurn) {
+  ManualClock clock(1'000);
+  WatchHub hub(&clock, 1'000);
+  absl::Mutex mu;
+  std::vector<std::string> order;
+  class Noting : public Watcher {
+   public:
+    Noting(absl::Mutex* mu, std::vector<std::string>* order, std::string name,
+           int turns)
+        : mu_(mu), order_(order), name_(std::move(name)), turns_(turns) {}
+    bool OnWake(Wake) override {
+      absl::MutexLock lock(mu_);
+      order_->push_back(name_);
+      return --turns_ > 0;
+    }
+
+   private:
+    absl::Mutex* const mu_;
+    std::vector<std::string>* const order_;
+    const std::string name_;
+    int turns_;
+  };
+  const auto gate = std::make_shared<FakeWatcher>();
+  ASSERT_TRUE(hub.Add(gate, {.flow = "gate"}).ok());
+  gate->Hold(true);
+  hub.Notify(gate);
+  gate->Take(1);
+  std::vector<std::shared_ptr<Watcher>> watchers;
+  for (int i = 0; i < 100; ++i) {
+    watchers.push_back(std::make_shared<Noting>(&mu, &order, "busy", 2));
+    ASSERT_TRUE(hub.Add(watchers.back(), {.flow = "busy"}).ok());
+    hub.Notify(watchers.back());
+  }
+  watchers.push_back(std::make_shared<Noting>(&mu, &order, "quiet", 2));
+  ASSERT_TRUE(hub.Add(watchers.back(), {.flow = "quiet"}).ok());
+  hub.Notify(watchers.back());
+  gate->Hold(false);
+  absl::MutexLock lock(&mu);
+  const auto all = [&order] { return order.size() == 202; };
+  EXPECT_TRUE(mu.AwaitWithTimeout(absl::Condition(&all), kPatience));
+  EXPECT_EQ(order[1], "quiet");
+  EXPECT_EQ(order[3], "quiet");
+}
+
+TEST_F(WatchHubTest, HeartbeatsBeyondTheirMostAreSharedEqually) {
+  ManualClock clock(1'000);
+  WatchHub hub(&clock, 1'000);
+  const WatchHub::Needs modest = {"a", 1, kMicrosPerSecond};
+  const WatchHub::Needs greedy = {"b", 64, 10'000};
+  std::vector<std::shared_ptr<FakeWatcher>> watchers;
+  const auto add = [&](const WatchHub::Needs& needs) {
+    watchers.push_back(std::make_shared<FakeWatcher>());
+    EXPECT_TRUE(hub.Add(watchers.back(), needs).ok());
+  };
+  add(modest);
+  add(greedy);
+  // 6,400 and one a second.
+  EXPECT_EQ(hub.HeartbeatUs(greedy), 10'000);
+  for (int i = 0; i < 98; ++i) add(greedy);
+  // 100 watchers: 100 a second for each of them at most.
+  EXPECT_EQ(hub.HeartbeatUs(modest), kMicrosPerSecond);
+  EXPECT_EQ(hub.HeartbeatUs(greedy), 640'000);
+  for (int i = 2; i < 100; ++i) hub.Remove(watchers[static_cast<size_t>(i)]);
+  EXPECT_EQ(hub.HeartbeatUs(greedy), 10'000);
 }
 
 TEST_F(WatchHubTest, OneTooManyIsRefusedUntilAnotherGoes) {

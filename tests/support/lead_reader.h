@@ -10,21 +10,31 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/upcoming.h"
+#include "server/engine/expiring_cursor.h"
 #include "tests/support/map_harness.h"
 
 namespace timecache {
 
+// Each entry that was there as one of the readers of a map read: by version and
+// deadline, its key and value.
+using LeadHistory =
+    std::map<std::pair<uint64_t, int64_t>, std::pair<std::string, std::string>>;
+
 // A cursor on the harness's map. Every event that it reads must be of the entry
-// that is there, alive, with the lead time or less left.
+// that is there, alive, with the lead time or less left; one that it shares
+// with others, of one that was there as the first of them read it. Those have
+// the same `history`, which is not owned.
 class LeadReader {
  public:
-  LeadReader(MapHarness* harness, int64_t lead_us)
+  LeadReader(MapHarness* harness, int64_t lead_us,
+             LeadHistory* history = nullptr)
       : harness_(harness),
         lead_us_(lead_us),
-        cursor_(harness->map().SubscribeUpcoming(lead_us, [] {})) {}
+        history_(history == nullptr ? &own_history_ : history),
+        cursor_(*harness->map().expiring().Subscribe({.lead_us = lead_us},
+                                                     [] {})) {}
 
-  Upcoming::Cursor& cursor() { return *cursor_; }
+  ExpiringCursor& cursor() { return *cursor_; }
 
   // One Read, unless no round is due.
   std::vector<Told> Read(int64_t max_bytes = 1 << 20);
@@ -38,7 +48,7 @@ class LeadReader {
   }
 
   bool more() const { return chunk_.more; }
-  const Upcoming::Chunk& chunk() const { return chunk_; }
+  const ExpiringCursor::Chunk& chunk() const { return chunk_; }
 
   // How often each version was told with each of its deadlines.
   using ToldTimes = std::map<std::pair<uint64_t, int64_t>, int>;
@@ -48,10 +58,14 @@ class LeadReader {
   void ExpectAllTold() const;
 
  private:
+  void Check(const ExpiredEvent& event, bool shared, const Scanned& live);
+
   MapHarness* const harness_;
   const int64_t lead_us_;
-  const std::unique_ptr<Upcoming::Cursor> cursor_;
-  Upcoming::Chunk chunk_;
+  LeadHistory own_history_;
+  LeadHistory* const history_;
+  const std::unique_ptr<ExpiringCursor> cursor_;
+  ExpiringCursor::Chunk chunk_;
   ToldTimes told_;
   // By key, the last death that it was told for.
   std::map<std::string, int64_t> deaths_;

@@ -1,6 +1,8 @@
 // What is going to die: when it is told, what is told again and what not.
 
-#include "server/engine/upcoming.h"
+#include "server/engine/expiring_cursor.h"
+
+#include <malloc.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
 #include "tests/support/lead_reader.h"
 #include "tests/support/map_harness.h"
 
@@ -37,7 +41,8 @@ Result Touch(MapHarness* harness, const std::string& key) {
   return harness->Apply(Operation::Touch(key));
 }
 
-TEST(UpcomingTest, AnEntryIsToldExactlyWhenItsBucketComesWithinTheLeadTime) {
+TEST(ExpiringCursorTest,
+     AnEntryIsToldExactlyWhenItsBucketComesWithinTheLeadTime) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.Pass(kSecond / 2);
@@ -59,7 +64,7 @@ TEST(UpcomingTest, AnEntryIsToldExactlyWhenItsBucketComesWithinTheLeadTime) {
   EXPECT_EQ(told[0].cause, Cause::kExpiring);
 }
 
-TEST(UpcomingTest, ItIsToldOnceForEachDeath) {
+TEST(ExpiringCursorTest, ItIsToldOnceForEachDeath) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.Put("a", "one");
@@ -72,7 +77,7 @@ TEST(UpcomingTest, ItIsToldOnceForEachDeath) {
   EXPECT_THAT(reader.Look(), IsEmpty());
 }
 
-TEST(UpcomingTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
+TEST(ExpiringCursorTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.Put("a", "one");
@@ -91,7 +96,7 @@ TEST(UpcomingTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
 
 // Their version says nothing of when they came into the bucket, whose other
 // entries have been told already.
-TEST(UpcomingTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
+TEST(ExpiringCursorTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
   MapHarness harness(OneShard());
   LeadReader reader(&harness, kLeadUs);
   harness.PutFor("a", "v", 5 * kSecond);
@@ -112,7 +117,7 @@ TEST(UpcomingTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
   EXPECT_EQ(told[0].put_us, kStartUs + kSecond);
 }
 
-TEST(UpcomingTest, WhatIsRemovedOrPutAnewIsNotTold) {
+TEST(ExpiringCursorTest, WhatIsRemovedOrPutAnewIsNotTold) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.Put("removed", "v");
@@ -127,7 +132,8 @@ TEST(UpcomingTest, WhatIsRemovedOrPutAnewIsNotTold) {
   EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("anew"));
 }
 
-TEST(UpcomingTest, AnOverwriteInTheSameBucketIsToldAgainOnlyInAnotherSize) {
+TEST(ExpiringCursorTest,
+     AnOverwriteInTheSameBucketIsToldAgainOnlyInAnotherSize) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.PutFor("a", "one", 2 * kSecond);
@@ -140,7 +146,7 @@ TEST(UpcomingTest, AnOverwriteInTheSameBucketIsToldAgainOnlyInAnotherSize) {
   EXPECT_EQ(told[0].version, version);
 }
 
-TEST(UpcomingTest, WhatComesWithLessThanTheLeadTimeLeftIsToldSoon) {
+TEST(ExpiringCursorTest, WhatComesWithLessThanTheLeadTimeLeftIsToldSoon) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   EXPECT_THAT(reader.Drain(), IsEmpty());
@@ -152,7 +158,7 @@ TEST(UpcomingTest, WhatComesWithLessThanTheLeadTimeLeftIsToldSoon) {
   EXPECT_THAT(KeysOf(reader.Drain()), ElementsAre("a"));
 }
 
-TEST(UpcomingTest, SoonIsABucketWidthOrASecond) {
+TEST(ExpiringCursorTest, SoonIsABucketWidthOrASecond) {
   MapHarness narrow(WithBuckets(10 * kSecond, 101));
   LeadReader narrow_reader(&narrow, kLeadUs);
   narrow_reader.Drain();
@@ -163,7 +169,8 @@ TEST(UpcomingTest, SoonIsABucketWidthOrASecond) {
   EXPECT_EQ(wide_reader.cursor().NextDueUs(), kStartUs + kSecond);
 }
 
-TEST(UpcomingTest, ABucketThatComesWithinTheLeadTimeEarlierThanSoonIsNotLate) {
+TEST(ExpiringCursorTest,
+     ABucketThatComesWithinTheLeadTimeEarlierThanSoonIsNotLate) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.Put("a", "v");
@@ -172,7 +179,7 @@ TEST(UpcomingTest, ABucketThatComesWithinTheLeadTimeEarlierThanSoonIsNotLate) {
   EXPECT_EQ(reader.cursor().NextDueUs(), kStartUs + 7 * kSecond);
 }
 
-TEST(UpcomingTest, TheDeadAreNotTold) {
+TEST(ExpiringCursorTest, TheDeadAreNotTold) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   harness.Put("a", "v");
@@ -183,7 +190,7 @@ TEST(UpcomingTest, TheDeadAreNotTold) {
   EXPECT_THAT(reader.Look(), IsEmpty());
 }
 
-TEST(UpcomingTest, TheFewestBuckets) {
+TEST(ExpiringCursorTest, TheFewestBuckets) {
   MapHarness harness(WithBuckets(10 * kSecond, 2));
   LeadReader reader(&harness, kLeadUs);
   harness.Pass(kSecond);
@@ -194,7 +201,7 @@ TEST(UpcomingTest, TheFewestBuckets) {
   EXPECT_THAT(KeysOf(reader.Drain()), ElementsAre("a"));
 }
 
-TEST(UpcomingTest, ALeadTimeLongerThanTheTtlTellsEveryPut) {
+TEST(ExpiringCursorTest, ALeadTimeLongerThanTheTtlTellsEveryPut) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, 3600 * kSecond);
   for (int i = 0; i < 50; ++i) {
@@ -204,7 +211,7 @@ TEST(UpcomingTest, ALeadTimeLongerThanTheTtlTellsEveryPut) {
   }
 }
 
-TEST(UpcomingTest, EachCursorHasItsOwnLeadTime) {
+TEST(ExpiringCursorTest, EachCursorHasItsOwnLeadTime) {
   MapHarness harness(Tens());
   LeadReader early(&harness, 6 * kSecond);
   LeadReader late(&harness, 2 * kSecond);
@@ -218,7 +225,8 @@ TEST(UpcomingTest, EachCursorHasItsOwnLeadTime) {
   EXPECT_EQ(harness.Statistics().watchers, 3);
 }
 
-TEST(UpcomingTest, ARoundIsInOrderOfDeathAndABucketOfAllShardsIsOneBatch) {
+TEST(ExpiringCursorTest,
+     ARoundIsInOrderOfDeathAndABucketOfAllShardsIsOneBatch) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, 20 * kSecond);
   for (int second = 0; second < 5; ++second) {
@@ -235,7 +243,7 @@ TEST(UpcomingTest, ARoundIsInOrderOfDeathAndABucketOfAllShardsIsOneBatch) {
   }
 }
 
-TEST(UpcomingTest, AReadIsBoundedAndTheWatermarkWaitsForTheLast) {
+TEST(ExpiringCursorTest, AReadIsBoundedAndTheWatermarkWaitsForTheLast) {
   constexpr int kEntries = 2 * kMaxEventBatchEvents + 1;
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
@@ -256,7 +264,7 @@ TEST(UpcomingTest, AReadIsBoundedAndTheWatermarkWaitsForTheLast) {
   EXPECT_THAT(reader.told(), SizeIs(kEntries));
 }
 
-TEST(UpcomingTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
+TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
   MapOptions options = OneShard();
   options.max_value_bytes = 4 << 20;
   MapHarness harness(options);
@@ -282,7 +290,7 @@ TEST(UpcomingTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
 }
 
 // They stand behind the segment that small ones go on to be put into.
-TEST(UpcomingTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
+TEST(ExpiringCursorTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
   MapHarness harness(OneShard());
   LeadReader reader(&harness, 20 * kSecond);
   for (int i = 0; i < 40; ++i) {
@@ -301,7 +309,7 @@ TEST(UpcomingTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
   }
 }
 
-TEST(UpcomingTest, ABucketThatWasEmptiedAndFilledAgainIsToldAgain) {
+TEST(ExpiringCursorTest, ABucketThatWasEmptiedAndFilledAgainIsToldAgain) {
   MapHarness harness(OneShard());
   LeadReader reader(&harness, 20 * kSecond);
   for (int i = 0; i < 100; ++i) {
@@ -318,7 +326,7 @@ TEST(UpcomingTest, ABucketThatWasEmptiedAndFilledAgainIsToldAgain) {
   }
 }
 
-TEST(UpcomingTest, WhatIsKilledByHandIsNotToldAndTheOthersAre) {
+TEST(ExpiringCursorTest, WhatIsKilledByHandIsNotToldAndTheOthersAre) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, 5 * kSecond);
   harness.Put("first", "v");
@@ -334,7 +342,8 @@ TEST(UpcomingTest, WhatIsKilledByHandIsNotToldAndTheOthersAre) {
 }
 
 // Its segments are still there, and wait for the sweep.
-TEST(UpcomingTest, ABucketThatComesAgainAfterItWasKilledIsReadFromItsBegin) {
+TEST(ExpiringCursorTest,
+     ABucketThatComesAgainAfterItWasKilledIsReadFromItsBegin) {
   MapHarness harness(OneShard());
   LeadReader reader(&harness, 20 * kSecond);
   harness.Put("a", "v");
@@ -343,14 +352,14 @@ TEST(UpcomingTest, ABucketThatComesAgainAfterItWasKilledIsReadFromItsBegin) {
   EXPECT_EQ(harness.map().Rotate(harness.now_us()), 2);
   harness.Put("c", "v");
   reader.cursor().Refresh();
-  const Upcoming::Chunk chunk =
+  const ExpiringCursor::Chunk chunk =
       reader.cursor().Read(harness.now_us(), int64_t{1} << 20);
   ASSERT_THAT(chunk.batches, SizeIs(1));
   ASSERT_EQ(chunk.batches[0]->size(), 1);
   EXPECT_EQ(chunk.batches[0]->event(0).key, "c");
 }
 
-TEST(UpcomingTest, EvictionsBetweenTheReadsOfARoundLoseNothingElse) {
+TEST(ExpiringCursorTest, EvictionsBetweenTheReadsOfARoundLoseNothingElse) {
   MapOptions options = Tens();
   options.max_entries = 100;
   options.limit_policy = LimitPolicy::kEvictOldest;
@@ -366,7 +375,7 @@ TEST(UpcomingTest, EvictionsBetweenTheReadsOfARoundLoseNothingElse) {
   reader.ExpectAllTold();
 }
 
-TEST(UpcomingTest, ANewWidthHoldsFromTheNextRoundOn) {
+TEST(ExpiringCursorTest, ANewWidthHoldsFromTheNextRoundOn) {
   MapHarness harness(Tens());
   LeadReader reader(&harness, kLeadUs);
   reader.Drain();
@@ -376,21 +385,214 @@ TEST(UpcomingTest, ANewWidthHoldsFromTheNextRoundOn) {
   EXPECT_EQ(reader.cursor().NextDueUs(), harness.now_us() + kSecond / 10);
 }
 
-TEST(UpcomingTest, TheEndOfTheMapWakesAndIsTold) {
+TEST(ExpiringCursorTest, TheEndOfTheMapWakesAndIsTold) {
   MapHarness harness(Tens());
   int wakes = 0;
-  const auto cursor =
-      harness.map().SubscribeUpcoming(kLeadUs, [&wakes] { ++wakes; });
+  const auto cursor = *harness.map().expiring().Subscribe(
+      {.lead_us = kLeadUs}, [&wakes] { ++wakes; });
   EXPECT_FALSE(cursor->Read(harness.now_us(), 1 << 20).closed);
   harness.map().Close();
   EXPECT_EQ(wakes, 1);
-  const Upcoming::Chunk chunk = cursor->Read(harness.now_us(), 1 << 20);
+  const ExpiringCursor::Chunk chunk = cursor->Read(harness.now_us(), 1 << 20);
   EXPECT_TRUE(chunk.closed);
   EXPECT_FALSE(chunk.more);
-  EXPECT_TRUE(harness.map()
-                  .SubscribeUpcoming(kLeadUs, [] {})
-                  ->Read(harness.now_us(), 1 << 20)
-                  .closed);
+  const auto late =
+      *harness.map().expiring().Subscribe({.lead_us = kLeadUs}, [] {});
+  EXPECT_TRUE(late->Read(harness.now_us(), 1 << 20).closed);
+}
+
+// --- What cursors share, and what they hold.
+
+// As many buckets as entries.
+void FillManyBuckets(MapHarness* harness, int entries) {
+  for (int i = 0; i < entries; ++i) {
+    harness->PutFor(absl::StrCat("key", i), "v", (100 + i) * kSecond);
+  }
+}
+
+TEST(ExpiringFeedTest, WhatCursorsHoldDoesNotGrowWithTheBuckets) {
+  constexpr int kEntries = 20'000;
+  constexpr int kCursors = 10;
+  MapHarness harness(Tens());
+  FillManyBuckets(&harness, kEntries);
+  const auto heap_bytes = [] {
+    return static_cast<int64_t>(mallinfo2().uordblks);
+  };
+  std::vector<std::unique_ptr<ExpiringCursor>> cursors;
+  const int64_t before = heap_bytes();
+  for (int i = 0; i < kCursors; ++i) {
+    cursors.push_back(*harness.map().expiring().Subscribe(
+        {.lead_us = 30'000 * kSecond, .key_prefix = "none"}, [] {}));
+    while (cursors.back()->Read(harness.now_us(), 1 << 20).more) {
+    }
+    EXPECT_EQ(cursors.back()->Read(harness.now_us(), 1 << 20).watermark_us,
+              harness.now_us());
+  }
+  EXPECT_LT(heap_bytes() - before, kCursors * 16'384);
+}
+
+TEST(ExpiringFeedTest, WhatIsNewIsReadOnceForAllCursors) {
+  MapHarness harness(Tens());
+  LeadHistory history;
+  LeadReader first(&harness, 20 * kSecond, &history);
+  LeadReader second(&harness, 30 * kSecond, &history);
+  LeadReader third(&harness, 5 * kSecond, &history);
+  for (LeadReader* reader : {&first, &second, &third}) reader->Look();
+  for (int i = 0; i < 1'000; ++i) harness.Put(absl::StrCat("key", i), "v");
+  harness.Pass(kSecond);
+  EXPECT_THAT(first.Look(), SizeIs(1'000));
+  EXPECT_EQ(first.chunk().shared, first.chunk().batches.size());
+  const auto batch = first.chunk().batches[0];
+  EXPECT_THAT(second.Look(), SizeIs(1'000));
+  EXPECT_EQ(second.chunk().batches[0], batch);
+  EXPECT_THAT(third.Look(), IsEmpty());
+  EXPECT_EQ(harness.map().expiring().GetStatistics().records, 1'000u);
+}
+
+TEST(ExpiringFeedTest, WhatDiesBehindAllFrontsIsNotGathered) {
+  MapHarness harness(Tens());
+  LeadReader reader(&harness, kLeadUs);
+  reader.Look();
+  for (int i = 0; i < 1'000; ++i) harness.Put(absl::StrCat("key", i), "v");
+  harness.Pass(kSecond);
+  EXPECT_THAT(reader.Look(), IsEmpty());
+  EXPECT_EQ(harness.map().expiring().GetStatistics().records, 0u);
+  harness.Pass(7 * kSecond);
+  EXPECT_THAT(reader.Look(), SizeIs(1'000));
+}
+
+TEST(ExpiringFeedTest, WhatIsKeptIsCountedAndBounded) {
+  MapHarness harness(OneShard());
+  LeadHistory history;
+  LeadReader busy(&harness, 20 * kSecond, &history);
+  LeadReader stuck(&harness, 20 * kSecond, &history);
+  busy.Look();
+  stuck.Look();
+  const int64_t used = MemoryBudget::Process().used_bytes();
+  const int64_t entries = harness.Statistics().memory_bytes;
+  for (int i = 0; i < 40; ++i) {
+    harness.Put(absl::StrCat("key", i), std::string(1 << 20, 'v'));
+    harness.Pass(kSecond / 100);
+    EXPECT_THAT(busy.Look(), SizeIs(1));
+    harness.Apply(Operation::Remove(absl::StrCat("key", i)));
+  }
+  EXPECT_GT(MemoryBudget::Process().used_bytes() - used, 4 << 20);
+  EXPECT_GT(harness.Statistics().memory_bytes - entries, 4 << 20);
+  EXPECT_LT(MemoryBudget::Process().used_bytes() - used,
+            ExpiringFeed::kMaxBytes + (4 << 20));
+}
+
+TEST(ExpiringFeedTest, ACursorThatComesTooLateIsToldAllAndNothingTwice) {
+  MapHarness harness(Tens());
+  LeadHistory history;
+  LeadReader busy(&harness, 20 * kSecond, &history);
+  LeadReader late(&harness, 20 * kSecond, &history);
+  for (int i = 0; i < 10; ++i) {
+    harness.Put(absl::StrCat("before", i), "v");
+  }
+  harness.Pass(1);
+  EXPECT_THAT(busy.Look(), SizeIs(10));
+  EXPECT_THAT(late.Look(), SizeIs(10));
+  for (int i = 0; i < 10; ++i) {
+    harness.Pass(kSecond / 2);
+    harness.PutFor(absl::StrCat("during", i), "v", 15 * kSecond);
+    EXPECT_THAT(busy.Look(), SizeIs(1));
+  }
+  harness.Pass(ExpiringFeed::kMaxAgeUs - kSecond);
+  const std::vector<Told> told = late.Look();
+  EXPECT_THAT(told, SizeIs(10));
+  EXPECT_EQ(late.chunk().shared, 0u);
+  late.ExpectAllTold();
+  for (const auto& [version, times] : late.told()) EXPECT_EQ(times, 1);
+  // And is in time again.
+  harness.PutFor("after", "v", 15 * kSecond);
+  EXPECT_THAT(KeysOf(late.Look()), ElementsAre("after"));
+  EXPECT_EQ(late.chunk().shared, 1u);
+}
+
+// Reads to the end of a round that begins now.
+size_t CountEvents(ExpiringCursor* cursor, int64_t now_us) {
+  cursor->Refresh();
+  size_t events = 0;
+  bool more = true;
+  while (more) {
+    const ExpiringCursor::Chunk chunk = cursor->Read(now_us, 1 << 20);
+    for (const auto& batch : chunk.batches) {
+      events += static_cast<size_t>(batch->size());
+    }
+    more = chunk.more;
+  }
+  return events;
+}
+
+TEST(ExpiringFeedTest, MoreChangesThanAreListedOrKeptAreFoundByAWalk) {
+  constexpr auto kBuckets = static_cast<int>(ExpiringFeed::kMaxChanges) + 10;
+  MapOptions options = OneShard();
+  options.max_ttl_us = int64_t{1'000'000} * kSecond;
+  MapHarness harness(options);
+  const auto cursor = *harness.map().expiring().Subscribe(
+      {.lead_us = int64_t{900'000} * kSecond}, [] {});
+  harness.Put("first", "v");
+  harness.Pass(1);
+  EXPECT_EQ(CountEvents(cursor.get(), harness.now_us()), 1u);
+  FillManyBuckets(&harness, kBuckets);
+  harness.Pass(1);
+  EXPECT_EQ(CountEvents(cursor.get(), harness.now_us()), size_t{kBuckets});
+  for (int i = 0; i < 12; ++i) {
+    harness.Put(absl::StrCat("large", i), std::string(1 << 20, 'l'));
+  }
+  harness.Pass(1);
+  EXPECT_EQ(CountEvents(cursor.get(), harness.now_us()), 12u);
+  harness.Put("last", "v");
+  EXPECT_EQ(CountEvents(cursor.get(), harness.now_us()), 1u);
+}
+
+TEST(ExpiringFeedTest, OneCursorMoreThanAllowedIsRefused) {
+  MapHarness harness(Tens());
+  const ExpiringFeed::Options options = {.lead_us = kLeadUs, .max_cursors = 1};
+  auto first = harness.map().expiring().Subscribe(options, [] {});
+  ASSERT_TRUE(first.ok());
+  const auto second = harness.map().expiring().Subscribe(options, [] {});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(second.status()), "MAX_EXPIRING_WATCHERS");
+  first->reset();
+  EXPECT_TRUE(harness.map().expiring().Subscribe(options, [] {}).ok());
+}
+
+TEST(ExpiringFeedTest, APutNotesNothingOnceTheLastCursorIsGone) {
+  MapHarness harness(Tens());
+  const auto subscribe = [&harness] {
+    return *harness.map().expiring().Subscribe({.lead_us = 20 * kSecond},
+                                               [] {});
+  };
+  const int64_t used = MemoryBudget::Process().used_bytes();
+  {
+    const auto cursor = subscribe();
+    cursor->Read(harness.now_us(), 1 << 20);
+    for (int i = 0; i < 1'000; ++i) harness.Put(absl::StrCat("key", i), "v");
+  }
+  for (int i = 0; i < 1'000; ++i) {
+    harness.Apply(Operation::Remove(absl::StrCat("key", i)));
+  }
+  harness.Put("again", "v");
+  EXPECT_LT(MemoryBudget::Process().used_bytes() - used, 256 << 10);
+  const auto cursor = subscribe();
+  const ExpiringCursor::Chunk chunk = cursor->Read(harness.now_us(), 1 << 20);
+  EXPECT_THAT(chunk.batches, SizeIs(1));
+  EXPECT_EQ(chunk.shared, 0u);
+}
+
+TEST(ExpiringFeedTest, AFilterHoldsForWhatTheCursorReadsItself) {
+  MapHarness harness(Tens());
+  harness.Put("a1", "one");
+  harness.Put("b1", "two");
+  const auto cursor = *harness.map().expiring().Subscribe(
+      {.lead_us = 20 * kSecond, .key_prefix = "b", .keys_only = true}, [] {});
+  const ExpiringCursor::Chunk chunk = cursor->Read(harness.now_us(), 1 << 20);
+  ASSERT_THAT(chunk.batches, SizeIs(1));
+  ASSERT_EQ(chunk.batches[0]->size(), 1);
+  EXPECT_EQ(chunk.batches[0]->event(0).key, "b1");
+  EXPECT_EQ(chunk.batches[0]->event(0).value, "");
 }
 
 }  // namespace

@@ -69,32 +69,38 @@ MapOptions Options(int num_buckets, int num_shards) {
   return options;
 }
 
-class UpcomingModelTest : public ::testing::TestWithParam<int> {};
+class ExpiringModelTest : public ::testing::TestWithParam<int> {};
 
 // Rounds that nothing comes between tell each version at most once with each
 // of its deadlines.
-TEST_P(UpcomingModelTest, WholeRoundsTellAllAndEachDeadlineOnce) {
+TEST_P(ExpiringModelTest, WholeRoundsTellAllAndEachDeadlineOnce) {
   for (uint32_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     MapHarness harness(Options(GetParam(), seed % 2 == 0 ? 1 : 4));
     RandomChanges changes(&harness, seed);
-    LeadReader near(&harness, kSecond);
-    LeadReader far(&harness, 6 * kSecond);
-    LeadReader all(&harness, 3600 * kSecond);
+    LeadHistory history;
+    LeadReader near(&harness, kSecond, &history);
+    LeadReader far(&harness, 6 * kSecond, &history);
+    LeadReader all(&harness, 3600 * kSecond, &history);
+    // Comes so seldom that the feed does not wait for it.
+    LeadReader rare(&harness, 3600 * kSecond, &history);
     for (int round = 0; round < 300; ++round) {
       for (int64_t i = changes.Below(60); i > 0; --i) changes.Change();
       changes.PassTime();
       // What is put in the microsecond of a round may come twice.
       harness.Pass(1);
-      for (LeadReader* reader : {&near, &far, &all}) {
-        if (changes.Below(3) == 0) continue;
+      for (LeadReader* reader : {&near, &far, &all, &rare}) {
+        if (changes.Below(reader == &rare ? 15 : 3) != 1 &&
+            (reader == &rare || changes.Below(2) == 0)) {
+          continue;
+        }
         reader->Look();
         ASSERT_NO_FATAL_FAILURE(reader->ExpectAllTold()) << "round " << round;
       }
     }
     EXPECT_GT(near.told().size(), 20u);
     EXPECT_GT(all.told().size(), 1'000u);
-    for (const LeadReader* reader : {&near, &far, &all}) {
+    for (const LeadReader* reader : {&near, &far, &all, &rare}) {
       for (const auto& [told, times] : reader->told()) {
         ASSERT_EQ(times, 1) << "version " << told.first;
       }
@@ -103,7 +109,7 @@ TEST_P(UpcomingModelTest, WholeRoundsTellAllAndEachDeadlineOnce) {
 }
 
 // Rounds under way while the map changes: the next one tells the rest.
-TEST_P(UpcomingModelTest, RoundsInSmallStepsAmongChangesMissNothing) {
+TEST_P(ExpiringModelTest, RoundsInSmallStepsAmongChangesMissNothing) {
   for (uint32_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     MapHarness harness(Options(GetParam(), seed % 2 == 0 ? 1 : 4));
@@ -128,12 +134,12 @@ TEST_P(UpcomingModelTest, RoundsInSmallStepsAmongChangesMissNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Buckets, UpcomingModelTest,
+INSTANTIATE_TEST_SUITE_P(Buckets, ExpiringModelTest,
                          ::testing::Values(2, 11, 101));
 
 // Removals make the segment that is being read sparse: it is compacted under
 // the reader, and freed.
-TEST(UpcomingCompactionTest, WhatIsMovedUnderTheWalkIsNotMissed) {
+TEST(ExpiringCompactionTest, WhatIsMovedUnderTheWalkIsNotMissed) {
   constexpr int kEntries = 8'000;
   MapHarness harness(Options(11, 1));
   LeadReader reader(&harness, 20 * kSecond);
@@ -157,11 +163,12 @@ TEST(UpcomingCompactionTest, WhatIsMovedUnderTheWalkIsNotMissed) {
   reader.ExpectAllTold();
 }
 
-TEST(UpcomingConcurrencyTest, WhatManyThreadsPutIsAllTold) {
+TEST(ExpiringConcurrencyTest, WhatManyThreadsPutIsAllTold) {
   constexpr int kWriters = 3;
   constexpr int kEntries = 20'000;
   TimeCacheMap map("map", Options(11, 4), nullptr, kStartUs);
-  const auto cursor = map.SubscribeUpcoming(3600 * kSecond, [] {});
+  const auto cursor =
+      *map.expiring().Subscribe({.lead_us = 3600 * kSecond}, [] {});
   std::atomic<int> writing{kWriters};
   std::vector<std::thread> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
@@ -184,7 +191,7 @@ TEST(UpcomingConcurrencyTest, WhatManyThreadsPutIsAllTold) {
     cursor->Refresh();
     bool more = true;
     while (more) {
-      const Upcoming::Chunk chunk = cursor->Read(kStartUs, 1 << 20);
+      const ExpiringCursor::Chunk chunk = cursor->Read(kStartUs, 1 << 20);
       for (const auto& batch : chunk.batches) {
         for (int i = 0; i < batch->size(); ++i) {
           seen.insert(std::string(batch->event(i).key));
