@@ -20,6 +20,8 @@ from abuse import messages, wire
 STEP_SECONDS = 0.02
 TTL_SECONDS = 0.5
 PATIENCE_SECONDS = 60
+# The field of ExpiredEvent.
+DEATH_TIME = 7
 
 
 class CallFailed(Exception):
@@ -121,6 +123,7 @@ class Honest:
         self.address, self.tls, self.token = address, tls, token
         self.lock = threading.Lock()
         self.latencies_ms, self.failures, self.problems = [], [], []
+        self.late_ms = []
         self.events = 0
         self.watched = queue.SimpleQueue()
         self.calls = 0
@@ -168,9 +171,12 @@ class Honest:
         for answer in channel.messages(channel.start("WatchExpired", messages.watch())):
             for number, value in messages.parse(answer):
                 if number == 2:
-                    key = dict(messages.parse(value))[2]
+                    event = dict(messages.parse(value))
+                    key = event[2]
                     if key.startswith(b"honest"):
                         self.events += 1
+                        died = messages.seconds(event[DEATH_TIME])
+                        self.late_ms.append((time.time() - died) * 1000)
                         self.watched.put(int(key[6:]))
 
     def check(self):
@@ -185,13 +191,15 @@ class Honest:
                 pass
         with self.lock:
             times = sorted(self.latencies_ms) or [0]
+            late = sorted(self.late_ms) or [0]
             answer = {
                 "alive": alive, "calls": len(self.latencies_ms), "events": self.events,
                 "failures": self.failures, "problems": self.problems,
                 "p50_ms": times[len(times) // 2], "p99_ms": times[len(times) * 99 // 100],
                 "max_ms": times[-1],
+                "late_p99_ms": late[len(late) * 99 // 100], "late_max_ms": late[-1],
             }
-            self.latencies_ms, self.failures = [], []
+            self.latencies_ms, self.failures, self.late_ms = [], [], []
             self.events = 0
         return answer
 

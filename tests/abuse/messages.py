@@ -54,6 +54,12 @@ def parse(data):
     return fields
 
 
+def seconds(timestamp):
+    """Of a google.protobuf.Timestamp."""
+    fields = dict(parse(timestamp))
+    return fields.get(1, 0) + fields.get(2, 0) / 1e9
+
+
 def put(key, value, ttl=None, namespace=wire.NAMESPACE):
     return (field(1, namespace) + field(2, key) + field(3, value) +
             (b"" if ttl is None else field(4, duration(ttl))))
@@ -63,15 +69,21 @@ def get(key):
     return field(1, wire.NAMESPACE) + field(2, key)
 
 
-def scan():
-    return field(1, wire.NAMESPACE)
+def scan(prefix=b""):
+    return field(1, wire.NAMESPACE) + (field(2, prefix) if prefix else b"")
 
 
-def watch(heartbeat=0.2):
-    return field(1, wire.NAMESPACE) + field(5, duration(heartbeat))
+def watch(heartbeat=0.2, namespaces=(wire.NAMESPACE,), earliest=False, prefix=b"",
+          keys_only=False, lead_time=None):
+    return (b"".join(field(1, name) for name in namespaces) +
+            (field(2, 2) if earliest else b"") + (field(3, prefix) if prefix else b"") +
+            (field(4, 1) if keys_only else b"") + field(5, duration(heartbeat)) +
+            (b"" if lead_time is None else field(8, duration(lead_time))))
 
 
-def execute(puts):
-    """A batch of (key, value)."""
-    return field(1, wire.NAMESPACE) + b"".join(
-        field(2, field(1, field(2, key) + field(3, value))) for key, value in puts)
+def execute(puts, namespace=wire.NAMESPACE):
+    """A batch of (key, value) or (key, value, ttl)."""
+    return field(1, namespace) + b"".join(
+        field(2, field(1, field(2, put[0]) + field(3, put[1]) +
+                       (field(4, duration(put[2])) if len(put) > 2 else b"")))
+        for put in puts)
