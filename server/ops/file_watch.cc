@@ -1,6 +1,8 @@
 #include "server/ops/file_watch.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -56,7 +58,7 @@ uint64_t HashOf(const absl::StatusOr<std::string>& content) {
 
 struct FileWatch::File {
   std::string path;
-  // Of the last read. None: read it whatever stat says.
+  // Of the last read that went well. None: read it whatever stat says.
   std::optional<Trace> trace = std::nullopt;
   uint64_t hash = 0;
 };
@@ -67,9 +69,13 @@ struct FileWatch::Set {
   Callback changed;
   absl::Time next_look = absl::InfinitePast();
   bool told = false;
+  // When the callback is told again of what cannot be read.
+  absl::Time next_reminder = absl::InfiniteFuture();
 };
 
-FileWatch::FileWatch() = default;
+FileWatch::FileWatch(std::function<absl::Time()> now)
+    : now_(std::move(now)),
+      spare_fd_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 FileWatch::~FileWatch() {
   std::thread thread;
@@ -80,6 +86,19 @@ FileWatch::~FileWatch() {
     thread = std::move(thread_);
   }
   if (thread.joinable()) thread.join();
+  absl::MutexLock lock(&mu_);
+  if (spare_fd_ >= 0) close(spare_fd_);
+}
+
+absl::StatusOr<std::string> FileWatch::Read(const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile(path, kMaxFileBytes);
+  // As it is without descriptors: clients may hold them all.
+  if (absl::IsResourceExhausted(content.status()) && spare_fd_ >= 0) {
+    close(std::exchange(spare_fd_, -1));
+    content = ReadFile(path, kMaxFileBytes);
+  }
+  if (spare_fd_ < 0) spare_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return content;
 }
 
 absl::Status FileWatch::Add(std::vector<std::string> paths,
@@ -134,22 +153,29 @@ void FileWatch::Look(bool read_all, Set* set) {
   }
   if (!read) return;
 
-  const int64_t now_s = absl::ToUnixSeconds(absl::Now());
+  const absl::Time now = now_();
+  const int64_t now_s = absl::ToUnixSeconds(now);
   Contents contents;
-  bool changed = !set->told;
+  bool changed = !set->told || now >= set->next_reminder;
+  bool failed = false;
   for (size_t i = 0; i < set->files.size(); ++i) {
     File& file = set->files[i];
-    contents.push_back(ReadFile(file.path, kMaxFileBytes));
+    contents.push_back(Read(file.path));
+    const bool ok = contents.back().ok();
+    failed = failed || !ok;
     const uint64_t hash = HashOf(contents.back());
     changed = changed || hash != file.hash;
     file.hash = hash;
     // The trace is older than the content: a change in between shows next time.
     const bool doubtful =
         traces[i].changed.tv_sec + kTimestampDoubtSeconds > now_s;
-    file.trace = doubtful ? std::nullopt : std::optional<Trace>(traces[i]);
+    file.trace =
+        ok && !doubtful ? std::optional<Trace>(traces[i]) : std::nullopt;
   }
+  if (!failed) set->next_reminder = absl::InfiniteFuture();
   if (!changed) return;
   set->told = true;
+  if (failed) set->next_reminder = now + kFailureReminder;
   set->changed(contents);
 }
 

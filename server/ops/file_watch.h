@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/common/steady_cond_var.h"
 
@@ -22,18 +23,23 @@ namespace timecache {
 // it (as Kubernetes updates its volumes) are all the same.
 //
 // Files that belong together are one set, with one callback. A set is read
-// again when one of its files has changed, vanished or come back, and not
-// otherwise: a change that was seen half (one file of two, half of a file) is
-// followed by another callback with the rest.
+// again when one of its files has changed, vanished or come back: a change that
+// was seen half (one file of two, half of a file) is followed by another
+// callback with the rest. A file that cannot be read is tried again at each
+// look, whatever stat says, and the set's callback is told of it at once and
+// then every kFailureReminder: what is in force meanwhile may have been
+// withdrawn.
 //
 // Thread-safe. One thread in all, which starts with the first set. A look costs
 // a stat per file, and reading it when that tells of a change. Keeps hashes,
-// not contents.
+// not contents; and a file descriptor, so that it can read where the process
+// has no other left.
 class FileWatch {
  public:
   // Of all sets, and of a file.
   static constexpr size_t kMaxFiles = 128;
   static constexpr size_t kMaxFileBytes = 4 << 20;
+  static constexpr absl::Duration kFailureReminder = absl::Minutes(1);
 
   // What is in each file of the set, in the order of Add, or why it cannot be
   // read (see read_file.h).
@@ -42,7 +48,9 @@ class FileWatch {
   // must not call the FileWatch.
   using Callback = std::function<void(const Contents&)>;
 
-  FileWatch();
+  // `now` says when a file was last changed shortly before it was read, and
+  // when a reminder is due; the interval goes by the system's clocks.
+  explicit FileWatch(std::function<absl::Time()> now = absl::Now);
   // Waits for a callback that is under way.
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
@@ -64,12 +72,19 @@ class FileWatch {
 
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Calls back if there is a change. `read_all`: whatever stat says.
-  static void Look(bool read_all, Set* set);
+  void Look(bool read_all, Set* set) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::string> Read(const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const std::function<absl::Time()> now_;
 
   absl::Mutex mu_;
   SteadyCondVar wake_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   size_t files_ ABSL_GUARDED_BY(mu_) = 0;
+  // Open for nothing but to be closed where there is no other descriptor; -1
+  // until there is one again.
+  int spare_fd_ ABSL_GUARDED_BY(mu_) = -1;
   std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);
   std::thread thread_ ABSL_GUARDED_BY(mu_);
 };

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "server/ops/log.h"
 #include "server/ops/tls_material.h"
+#include "server/ops/tls_resumption.h"
 #include "server/service/convert.h"
 
 namespace timecache {
@@ -180,6 +181,7 @@ class TlsListener::Credentials final : public grpc::ServerCredentials {
 
 absl::StatusOr<std::unique_ptr<TlsListener>> TlsListener::Create(
     const v1::Listener& config, FileWatch* watch) {
+  DisableTlsResumption();
   auto keeper = std::make_shared<Keeper>(config);
   absl::Status status = watch->Add(
       TlsFiles(config.tls()), ToDuration(config.tls().reload_interval()),

@@ -28,7 +28,8 @@ struct TlsState {
 
 // TLS of one listener: gRPC credentials that follow their files. Each new
 // connection gets what the files held when they last made sense; open ones keep
-// what they began with. TLS 1.2 and up.
+// what they began with. TLS 1.2 and up; no session is resumed, so that each
+// connection has its client's certificate checked (tls_resumption.h).
 //
 // Logs tls_loaded, tls_reloaded, tls_refused (the old stays in force), and
 // tls_expiring daily from kExpiryNotice before the end.

@@ -1,5 +1,6 @@
 """The machine: out of descriptors, of memory, of a place to log; and its clock."""
 
+import hashlib
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from abuse.attack import attack
 from abuse.attacks_streams import ask, send_all
 from abuse.honest import CallFailed, Channel
 from abuse.processes import Honest, Server, expect, wait_until
-from abuse.wire import Closed
+from abuse.wire import Closed, Wire
 
 FAKETIME = f"/usr/lib/{os.uname().machine}-linux-gnu/faketime/libfaketimeMT.so.1"
 HOUR_SECONDS = 3600
@@ -42,6 +43,61 @@ def few_descriptors(world):
         connection.wait_for_settings()
     return f"200 connections and 64 descriptors: {served} served, {share:.0%} of a CPU " \
            f"meanwhile, accepts afterwards"
+
+
+def _rules(path, allowed):
+    """An access file by which `caller`, whose token is "secret", may write or nothing."""
+    sha256 = hashlib.sha256(b"secret").hexdigest()
+    with open(path + ".new", "w", encoding="ascii") as file:
+        file.write(f"principals: [{{name: caller, token_sha256: [\"{sha256}\"]}}, "
+                   f"{{name: other, token_sha256: [\"{'0' * 64}\"]}}]\n"
+                   f"rules: [{{principals: [{'caller' if allowed else 'other'}], "
+                   "namespaces: [abuse], verbs: [write]}]\n")
+    os.rename(path + ".new", path)
+
+
+def _put_with_token(channel):
+    """None, or why not."""
+    stream = channel.http.get_next_available_stream_id()
+    channel.http.send_headers(stream, wire.request_headers(
+        wire.SERVICE + "Put", extra=[("authorization", "Bearer secret")]))
+    channel.send(stream, messages.put(b"k", b"v"), end=True)
+    try:
+        for _ in channel.messages(stream):
+            pass
+        return None
+    except CallFailed as error:
+        return str(error)
+
+
+@attack(alone=True)
+def revoked_without_descriptors(world):
+    """A right is withdrawn while strangers hold all descriptors that the server may have."""
+    seconds = world.scale(8, 20)
+    with tempfile.TemporaryDirectory(prefix="timecached-abuse-") as directory:
+        rules = os.path.join(directory, "access.yaml")
+        _rules(rules, allowed=True)
+        server = Server(world.binary, config=f"access: {{file: {rules}}}\n",
+                        wrapper=("prlimit", "--nofile=64"))
+        try:
+            channel = Channel(server.address)
+            expect(_put_with_token(channel) is None, "the caller may write at first")
+            # A file that has just changed is looked at again in any case.
+            time.sleep(4)
+            held = [Wire(server.address) for _ in range(120)]
+            time.sleep(0.5)
+            _rules(rules, allowed=False)
+            began = time.monotonic()
+            wait_until(lambda: _put_with_token(channel), "the right is gone", seconds)
+            took = time.monotonic() - began
+            for connection in held:
+                connection.close()
+            expect(_put_with_token(channel), "the right is gone for good")
+            channel.close()
+            server.expect_alive()
+        finally:
+            server.stop()
+    return f"a right withdrawn with no descriptor left: gone after {took:.1f} s"
 
 
 def _fill(world, megabytes):

@@ -127,3 +127,42 @@ def tls_strangers(world):
             except OSError:
                 pass
         return f"{', '.join(cases)}, TLS 1.0 and 1.1: refused. {target.check()}"
+
+
+def _first_call(target, context, session=None):
+    """A call over a connection of its own: (what came of it, the session, resumed)."""
+    with context.wrap_socket(target.connect(), server_hostname="localhost",
+                             session=session) as sock:
+        sock.sendall(wire.PREFACE + wire.settings() +
+                     wire.call_frames(1, "Put", messages.put(b"k", b"v")))
+        # Whatever is answered first, the server's SETTINGS: tickets come before it.
+        answered = sock.recv(1 << 14)
+        return bool(answered), sock.session, sock.session_reused
+
+
+@attack(alone=True)
+def tls_resumed_after_expiry(world):
+    """A session from when the client's certificate was good, brought when it no longer is."""
+    seconds = 4
+    with TlsServer(world) as target:
+        said = []
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            short = certificates.make_short(target.directory.name, target.tls, seconds)
+            began = time.monotonic()
+            context = wire.client_context(short)
+            context.minimum_version = context.maximum_version = version
+            answered, session, _ = _first_call(target, context)
+            expect(answered, f"{version.name}: no answer with a good certificate")
+            # While it is good, too, each connection is a full handshake.
+            answered, session, resumed = _first_call(target, context, session)
+            expect(answered and not resumed, f"{version.name}: resumed, {answered}")
+            time.sleep(max(0, began + seconds + 1.5 - time.monotonic()))
+            try:
+                answered, _, resumed = _first_call(target, context, session)
+                expect(not answered, f"{version.name}: served with an expired certificate, "
+                                     f"resumed: {resumed}")
+            except (OSError, Closed):
+                pass
+            said.append(version.name)
+        return f"sessions of a certificate that has expired since, {' and '.join(said)}: " \
+               f"refused. {target.check()}"

@@ -55,6 +55,18 @@ TEST_F(TlsTest, OptionalCertificateIsCheckedIfThereIsOne) {
   WhyNot(Showing("stranger", IssueClient(server_authority_)));
 }
 
+// A resumed session would bring the certificate that was checked when it began.
+TEST_F(TlsTest, NoSessionIsResumed) {
+  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  const ChannelOptions client =
+      Showing("client", IssueClient(client_authority_));
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    EXPECT_FALSE(ResumesSession(address_, version, client.certificate_file,
+                                client.key_file))
+        << version;
+  }
+}
+
 TEST_F(TlsTest, PlainTextAndTlsDoNotUnderstandEachOther) {
   Serve(v1::CLIENT_CERTIFICATE_NONE);
   WhyNot(ChannelOptions());

@@ -1,7 +1,9 @@
 #include "server/ops/file_watch.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,6 +165,96 @@ TEST_F(FileWatchTest, LooksByItselfAtTheInterval) {
     };
     EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&told), kPatience)) << i;
   }
+}
+
+// At most so many open files, until it goes.
+class OpenFilesLimit {
+ public:
+  explicit OpenFilesLimit(rlim_t most) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = most;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  ~OpenFilesLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+// A revocation, say, that came while the process had no descriptor left.
+TEST_F(FileWatchTest, AFileThatCouldNotBeReadIsReadAgainAtTheInterval) {
+  // So that no file looks as if it had been changed just now.
+  FileWatch watch([] { return absl::Now() + absl::Hours(1); });
+  std::vector<std::string> seen;
+  const auto sees = [&](const std::string& want) {
+    const auto told = [&] {
+      mu_.AssertHeld();
+      return !seen.empty() && seen.back() == want;
+    };
+    absl::MutexLock lock(&mu_);
+    return mu_.AwaitWithTimeout(absl::Condition(&told), kPatience);
+  };
+  ASSERT_TRUE(watch
+                  .Add({Write("a", "one")}, kSoon,
+                       [&](const FileWatch::Contents& contents) {
+                         absl::MutexLock lock(&mu_);
+                         seen.push_back(Text(contents));
+                       })
+                  .ok());
+  {
+    // Written before and moved: the limit is this process's, too.
+    Write("new", "two");
+    const OpenFilesLimit none(0);
+    std::filesystem::rename(Path("new"), Path("a"));
+    EXPECT_TRUE(sees("[RESOURCE_EXHAUSTED]"));
+  }
+  EXPECT_TRUE(sees("[two]"));
+}
+
+TEST_F(FileWatchTest, ReadsWhereClientsHoldAllDescriptors) {
+  Watch({Write("a", "one")});
+  TakeSeen();
+  Write("new", "two");
+  std::filesystem::rename(Path("new"), Path("a"));
+  std::vector<int> held;
+  {
+    const OpenFilesLimit few(64);
+    for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0;) held.push_back(fd);
+    for (int i = 0; i < 2; ++i) {
+      watch_.Check();
+      EXPECT_TRUE(absl::IsResourceExhausted(ReadFile(Path("a"), 9).status()));
+    }
+  }
+  for (const int fd : held) close(fd);
+  EXPECT_THAT(TakeSeen(), ElementsAre("[two]"));
+}
+
+TEST_F(FileWatchTest, TellsAgainAndAgainOfWhatCannotBeRead) {
+  absl::Time now = absl::Now();
+  FileWatch watch([&now] { return now; });
+  std::vector<std::string> seen;
+  ASSERT_TRUE(watch
+                  .Add({Write("a", "one")}, kNever,
+                       [&](const FileWatch::Contents& contents) {
+                         seen.push_back(Text(contents));
+                       })
+                  .ok());
+  std::filesystem::remove(Path("a"));
+  watch.Check();
+  now += FileWatch::kFailureReminder - absl::Seconds(1);
+  watch.Check();
+  EXPECT_THAT(seen, ElementsAre("[one]", "[NOT_FOUND]"));
+  now += absl::Seconds(1);
+  watch.Check();
+  watch.Check();
+  EXPECT_THAT(seen, ElementsAre("[one]", "[NOT_FOUND]", "[NOT_FOUND]"));
+  Write("a", "one");
+  watch.Check();
+  now += absl::Hours(1);
+  watch.Check();
+  EXPECT_THAT(seen,
+              ElementsAre("[one]", "[NOT_FOUND]", "[NOT_FOUND]", "[one]"));
 }
 
 TEST_F(FileWatchTest, NoCallbackAfterTheDestructor) {

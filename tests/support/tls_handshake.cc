@@ -31,7 +31,50 @@ int Connect(const std::string& address) {
   return fd;
 }
 
+// A handshake and the server's first bytes, which come after its tickets. Puts
+// the session into `*session`, from which it begins unless that is null.
+bool Greet(SSL_CTX* context, const std::string& address,
+           std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)>* session) {
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context),
+                                                      &SSL_free);
+  // The server under test may be in this process, and have switched it off.
+  SSL_clear_options(ssl.get(), SSL_OP_NO_TICKET);
+  const int fd = Connect(address);
+  SSL_set_fd(ssl.get(), fd);
+  if (*session != nullptr) SSL_set_session(ssl.get(), session->get());
+  EXPECT_EQ(SSL_connect(ssl.get()), 1);
+  char byte = 0;
+  EXPECT_EQ(SSL_read(ssl.get(), &byte, 1), 1);
+  const bool resumed = SSL_session_reused(ssl.get()) == 1;
+  session->reset(SSL_get1_session(ssl.get()));
+  SSL_shutdown(ssl.get());
+  close(fd);
+  return resumed;
+}
+
 }  // namespace
+
+bool ResumesSession(const std::string& address, int version,
+                    const std::string& certificate_file,
+                    const std::string& key_file) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+      SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT);
+  SSL_CTX_set_min_proto_version(context.get(), version);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  constexpr std::array<unsigned char, 3> kAlpn = {2, 'h', '2'};
+  SSL_CTX_set_alpn_protos(context.get(), kAlpn.data(), kAlpn.size());
+  EXPECT_EQ(SSL_CTX_use_certificate_file(
+                context.get(), certificate_file.c_str(), SSL_FILETYPE_PEM),
+            1);
+  EXPECT_EQ(SSL_CTX_use_PrivateKey_file(context.get(), key_file.c_str(),
+                                        SSL_FILETYPE_PEM),
+            1);
+  std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)> session(
+      nullptr, &SSL_SESSION_free);
+  EXPECT_FALSE(Greet(context.get(), address, &session));
+  return Greet(context.get(), address, &session);
+}
 
 std::optional<std::string> ShakeHands(const std::string& address, int newest) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(

@@ -12,4 +12,11 @@ namespace timecache::test {
 // minute.
 std::optional<std::string> ShakeHands(const std::string& address, int newest);
 
+// Whether a second connection in this version resumes the session of a first
+// one, both with the client's certificate and key in these PEM files. Fails the
+// test if there is no handshake.
+bool ResumesSession(const std::string& address, int version,
+                    const std::string& certificate_file,
+                    const std::string& key_file);
+
 }  // namespace timecache::test
