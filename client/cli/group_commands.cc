@@ -94,6 +94,11 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
       [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
       "Memory for unsettled events; beyond it the oldest are lost, and counted "
       "(256MiB)");
+  AddDuration(
+      app, "--unused-ttl",
+      [&options](absl::Duration d) { options.unused_ttl = d; },
+      "How long it may be without a member before it is deleted; 0s: it stays "
+      "(0s)");
 }
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.

@@ -52,7 +52,10 @@ Json StatisticsToJson(const v1::NamespaceStatistics& statistics) {
           {"puts", statistics.puts()},
           {"hits", statistics.hits()},
           {"misses", statistics.misses()},
-          {"rate_limited", statistics.rate_limited()}};
+          {"rate_limited", statistics.rate_limited()},
+          {"backlog_bytes", statistics.backlog_bytes()},
+          {"backlog_limit_bytes", statistics.backlog_limit_bytes()},
+          {"groups_expired", statistics.groups_expired()}};
 }
 
 Json StatisticsToJson(const GroupStatistics& statistics) {
@@ -61,6 +64,7 @@ Json StatisticsToJson(const GroupStatistics& statistics) {
                  {"backlog", statistics.backlog},
                  {"backlog_bytes", statistics.backlog_bytes},
                  {"in_flight", statistics.in_flight},
+                 {"in_flight_bytes", statistics.in_flight_bytes},
                  {"oldest_unsettled", nullptr},
                  {"delivered", statistics.delivered},
                  {"redelivered", statistics.redelivered},
@@ -70,8 +74,13 @@ Json StatisticsToJson(const GroupStatistics& statistics) {
                  {"timed_out", statistics.timed_out},
                  {"dead_lettered", statistics.dead_lettered},
                  {"dead_letter_failures", statistics.dead_letter_failures},
+                 {"dead_letters_denied", statistics.dead_letters_denied},
                  {"dead_letters_dropped", statistics.dead_letters_dropped},
-                 {"lost", statistics.lost}};
+                 {"lost", statistics.lost},
+                 {"unused_since", nullptr}};
+  if (statistics.unused_since) {
+    object["unused_since"] = ExactTimeText(*statistics.unused_since);
+  }
   if (statistics.oldest_unsettled) {
     object["oldest_unsettled"] = ExactTimeText(*statistics.oldest_unsettled);
   }
@@ -159,24 +168,25 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
 
 Json ToJson(const v1::Namespace& ns) {
   const v1::NamespaceOptions& options = ns.options();
-  return {
-      {"name", ns.name()},
-      {"options",
-       {{"ttl_ms", Milliseconds(options.ttl())},
-        {"num_buckets", options.num_buckets()},
-        {"max_ttl_ms", Milliseconds(options.max_ttl())},
-        {"sliding", options.sliding()},
-        {"max_entries", options.max_entries()},
-        {"max_bytes", options.max_bytes()},
-        {"limit_policy", PolicyName(options.limit_policy())},
-        {"max_value_bytes", options.max_value_bytes()},
-        {"event_retention_ms", Milliseconds(options.event_retention())},
-        {"event_retention_bytes", options.event_retention_bytes()},
-        {"num_shards", options.num_shards()},
-        {"dead_letter_namespace", options.dead_letter_namespace()},
-        {"max_operations_per_second", options.max_operations_per_second()}}},
-      {"bucket_width_ms", Milliseconds(ns.bucket_width())},
-      {"statistics", StatisticsToJson(ns.statistics())}};
+  return {{"name", ns.name()},
+          {"options",
+           {{"ttl_ms", Milliseconds(options.ttl())},
+            {"num_buckets", options.num_buckets()},
+            {"max_ttl_ms", Milliseconds(options.max_ttl())},
+            {"sliding", options.sliding()},
+            {"max_entries", options.max_entries()},
+            {"max_bytes", options.max_bytes()},
+            {"limit_policy", PolicyName(options.limit_policy())},
+            {"max_value_bytes", options.max_value_bytes()},
+            {"event_retention_ms", Milliseconds(options.event_retention())},
+            {"event_retention_bytes", options.event_retention_bytes()},
+            {"num_shards", options.num_shards()},
+            {"dead_letter_namespace", options.dead_letter_namespace()},
+            {"max_operations_per_second", options.max_operations_per_second()},
+            {"max_backlog_bytes", options.max_backlog_bytes()},
+            {"unused_group_ttl_ms", Milliseconds(options.unused_group_ttl())}}},
+          {"bucket_width_ms", Milliseconds(ns.bucket_width())},
+          {"statistics", StatisticsToJson(ns.statistics())}};
 }
 
 std::string Describe(const v1::Namespace& ns) {
@@ -217,6 +227,14 @@ std::string Describe(const v1::Namespace& ns) {
                              " evicted, ", s.rotated(), " rotated")},
        {"events retained", absl::StrCat(s.events_retained(), ", ",
                                         SizeText(s.events_retained_bytes()))},
+       {"groups' backlog",
+        absl::StrCat(SizeText(s.backlog_bytes()), ", at most ",
+                     SizeText(s.backlog_limit_bytes()))},
+       {"unused groups",
+        absl::StrCat(o.unused_group_ttl().seconds() == 0
+                         ? "stay"
+                         : "go after " + duration(o.unused_group_ttl()),
+                     "; ", s.groups_expired(), " gone")},
        {"watchers", absl::StrCat(s.watchers())},
        {"watermark", TimeText(FromProto(s.watermark()))},
        {"lateness", absl::StrCat("median ", duration(s.lateness_p50()),
@@ -233,8 +251,11 @@ Json ToJson(const Group& group) {
            {{"ack_timeout_ms",
              Milliseconds(options.ack_timeout.value_or(absl::ZeroDuration()))},
             {"max_attempts", options.max_attempts.value_or(0)},
-            {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)}}},
-          {"statistics", StatisticsToJson(group.statistics)}};
+            {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)},
+            {"unused_ttl_ms",
+             Milliseconds(options.unused_ttl.value_or(absl::ZeroDuration()))}}},
+          {"statistics", StatisticsToJson(group.statistics)},
+          {"created_by", group.created_by}};
 }
 
 std::string Describe(const Group& group) {
@@ -243,12 +264,19 @@ std::string Describe(const Group& group) {
   return Columns(
       {{"name", group.name},
        {"namespace", group.ns},
+       {"created by", group.created_by},
        {"ack timeout",
         DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
        {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
        {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
-       {"members", absl::StrCat(s.members, ", of these ",
-                                s.unresponsive_members, " unresponsive")},
+       {"unused ttl",
+        o.unused_ttl.value_or(absl::ZeroDuration()) == absl::ZeroDuration()
+            ? "none"
+            : DurationText(*o.unused_ttl)},
+       {"members", s.unused_since
+                       ? "none since " + TimeText(*s.unused_since)
+                       : absl::StrCat(s.members, ", of these ",
+                                      s.unresponsive_members, " unresponsive")},
        {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
                                   " in flight, ", SizeText(s.backlog_bytes))},
        {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
@@ -259,7 +287,8 @@ std::string Describe(const Group& group) {
         absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
        {"dead letters",
         absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
-                     " failures, ", s.dead_letters_dropped, " dropped")},
+                     " failures, of these ", s.dead_letters_denied, " denied, ",
+                     s.dead_letters_dropped, " dropped")},
        {"lost", absl::StrCat(s.lost)}});
 }
 

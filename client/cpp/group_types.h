@@ -20,8 +20,13 @@ struct GroupOptions {
   // dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
   std::optional<uint32_t> max_attempts = {};
   // Memory for unsettled events; beyond it the oldest that no member holds are
-  // dropped and counted as lost. 1 MiB to 64 GiB. Default 256 MiB.
+  // dropped and counted as lost. Members hold at most half of it at a time. 1
+  // MiB to 64 GiB. Default 256 MiB.
   std::optional<uint64_t> max_backlog_bytes = {};
+  // How long the group may be without a member before it is deleted; zero: it
+  // stays. Zero, or 1 s to 10 years. Default zero; of a group that is made by
+  // its first member, the namespace's unused_group_ttl.
+  std::optional<absl::Duration> unused_ttl = {};
 };
 
 // What a consumer group holds and has done since it was made.
@@ -46,6 +51,12 @@ struct GroupStatistics {
   uint64_t lost = 0;                  // Events that were dropped unsettled.
   // Of these, those whose dead letter was too large to be put.
   uint64_t dead_letters_dropped = 0;
+  uint64_t in_flight_bytes = 0;  // Memory of events that members hold.
+  // Of dead_letter_failures, those because the principal that made the group
+  // may not write there.
+  uint64_t dead_letters_denied = 0;
+  // Since when the group has no member. Unset: it has one.
+  std::optional<absl::Time> unused_since = {};
 };
 
 struct Group {
@@ -53,6 +64,7 @@ struct Group {
   std::string ns;  // The namespace whose events it shares out.
   GroupOptions options;
   GroupStatistics statistics;
+  std::string created_by;  // The principal that made it.
 };
 
 }  // namespace timecache::inline client

@@ -18,13 +18,17 @@ v1::GroupOptions MakeOptions(const GroupOptions& options) {
   if (options.max_backlog_bytes) {
     proto.set_max_backlog_bytes(*options.max_backlog_bytes);
   }
+  if (options.unused_ttl) {
+    *proto.mutable_unused_ttl() = ToProto(*options.unused_ttl);
+  }
   return proto;
 }
 
 GroupOptions ReadOptions(const v1::GroupOptions& proto) {
   return {.ack_timeout = FromProto(proto.ack_timeout()),
           .max_attempts = proto.max_attempts(),
-          .max_backlog_bytes = proto.max_backlog_bytes()};
+          .max_backlog_bytes = proto.max_backlog_bytes(),
+          .unused_ttl = FromProto(proto.unused_ttl())};
 }
 
 GroupStatistics ReadStatistics(const v1::GroupStatistics& proto) {
@@ -43,9 +47,14 @@ GroupStatistics ReadStatistics(const v1::GroupStatistics& proto) {
       .dead_lettered = proto.dead_lettered(),
       .dead_letter_failures = proto.dead_letter_failures(),
       .lost = proto.lost(),
-      .dead_letters_dropped = proto.dead_letters_dropped()};
+      .dead_letters_dropped = proto.dead_letters_dropped(),
+      .in_flight_bytes = proto.in_flight_bytes(),
+      .dead_letters_denied = proto.dead_letters_denied()};
   if (proto.has_oldest_unsettled()) {
     statistics.oldest_unsettled = FromProto(proto.oldest_unsettled());
+  }
+  if (proto.has_unused_since()) {
+    statistics.unused_since = FromProto(proto.unused_since());
   }
   return statistics;
 }
@@ -54,7 +63,8 @@ Group ReadGroup(const v1::Group& proto) {
   return {.name = proto.name(),
           .ns = proto.namespace_(),
           .options = ReadOptions(proto.options()),
-          .statistics = ReadStatistics(proto.statistics())};
+          .statistics = ReadStatistics(proto.statistics()),
+          .created_by = proto.created_by()};
 }
 
 template <typename Request>

@@ -6,12 +6,14 @@
 namespace timecache {
 
 ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
-                             const ExpiryLog* log,
+                             const Owner& owner,
                              std::function<void(int64_t due_us)> schedule)
     : name_(std::move(name)),
-      log_(log),
+      created_by_(owner.created_by),
+      log_(owner.log),
+      account_(owner.account),
       schedule_(std::move(schedule)),
-      ledger_(options, &turns_) {}
+      ledger_(options, &turns_, owner.account) {}
 
 ConsumerGroup::~ConsumerGroup() = default;
 
@@ -25,6 +27,7 @@ GroupStatistics ConsumerGroup::GetStatistics() const {
   GroupStatistics statistics = ledger_.GetStatistics();
   statistics.members = static_cast<int64_t>(turns_.members());
   statistics.unresponsive_members = static_cast<int64_t>(turns_.unresponsive());
+  statistics.unused_since_us = unused_since_us_;
   return statistics;
 }
 
@@ -46,9 +49,41 @@ void ConsumerGroup::SetDeadLetters(bool possible) {
 
 void ConsumerGroup::Close() {
   absl::MutexLock lock(&mu_);
+  CloseLocked();
+}
+
+void ConsumerGroup::CloseLocked() {
   if (std::exchange(closed_, true)) return;
   turns_.WakeAll();
   ledger_.Clear();
+}
+
+bool ConsumerGroup::Use(int64_t now_us) {
+  absl::MutexLock lock(&mu_);
+  if (unused_since_us_ != kNeverUs) {
+    unused_since_us_ = std::max(unused_since_us_, now_us);
+  }
+  return !closed_;
+}
+
+bool ConsumerGroup::UnusedForTooLong(int64_t now_us) const {
+  absl::MutexLock lock(&mu_);
+  return UnusedForTooLongLocked(now_us);
+}
+
+bool ConsumerGroup::UnusedForTooLongLocked(int64_t now_us) const {
+  const int64_t ttl_us = ledger_.options().unused_ttl_us;
+  return !closed_ && ttl_us > 0 && turns_.members() == 0 &&
+         unused_since_us_ != kNeverUs && now_us - unused_since_us_ >= ttl_us;
+}
+
+std::optional<ConsumerGroup::Expired> ConsumerGroup::CloseIfUnused(
+    int64_t now_us) {
+  absl::MutexLock lock(&mu_);
+  if (!UnusedForTooLongLocked(now_us)) return std::nullopt;
+  const Expired expired = {ledger_.Unsettled(), ledger_.next_event()};
+  CloseLocked();
+  return expired;
 }
 
 // --- Members.
@@ -59,6 +94,7 @@ std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
       std::unique_ptr<Member>(new Member(this, max_in_flight, std::move(wake)));
   absl::MutexLock lock(&mu_);
   turns_.Join(member.get());
+  unused_since_us_ = kNeverUs;
   return member;
 }
 
@@ -135,7 +171,16 @@ int64_t ConsumerGroup::WakeOthers() {
   // Any member may be told of a loss.
   if (ledger_.HasLost()) ++supply.unfailed;
   turns_.Wake(supply, ledger_.now_us());
-  return std::min(ledger_.DueUs(), turns_.due_us());
+  return DueUs();
+}
+
+int64_t ConsumerGroup::DueUs() const {
+  int64_t due_us = std::min(ledger_.DueUs(), turns_.due_us());
+  if (turns_.members() > 0) return due_us;
+  // Advance is to say what time it is.
+  if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
+  const int64_t ttl_us = ledger_.options().unused_ttl_us;
+  return ttl_us == 0 ? due_us : std::min(due_us, unused_since_us_ + ttl_us);
 }
 
 void ConsumerGroup::Schedule(int64_t due_us) const {
@@ -152,27 +197,29 @@ void ConsumerGroup::OnAppend(uint64_t first_event,
   WakeOthers();
 }
 
-EventHolder::Holding ConsumerGroup::Backlog() const {
+EventHolder::Holding ConsumerGroup::Backlog(EventHolder::Kind kind) const {
   absl::MutexLock lock(&mu_);
   if (closed_) return {};
-  return {ledger_.DroppableBytes(), ledger_.OldestPublishedUs()};
+  return {ledger_.DroppableBytes(kind), ledger_.OldestPublishedUs()};
 }
 
 // Called from the reclaimer, which must not call the map's driver: who was
 // woken and stays silent is passed over when something else is due.
-bool ConsumerGroup::DropBacklog(int64_t bytes) {
+bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
   absl::MutexLock lock(&mu_);
-  if (closed_ || !ledger_.Drop(bytes)) return false;
+  if (closed_ || !ledger_.Drop(kind, bytes)) return false;
   WakeOthers();
   return true;
 }
 
-void ConsumerGroup::Start(uint64_t first_event, int64_t now_us) {
+void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
+                          int64_t now_us) {
   int64_t due_us;
   {
     absl::MutexLock lock(&mu_);
     ledger_.Tell(now_us);
-    ledger_.Start(first_event);
+    ledger_.Start(first_event, inherited);
+    unused_since_us_ = now_us;
     ledger_.Trim();
     due_us = WakeOthers();
   }
@@ -233,13 +280,16 @@ void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
 
 int64_t ConsumerGroup::NextDueUs() const {
   absl::MutexLock lock(&mu_);
-  return closed_ ? kNeverUs : std::min(ledger_.DueUs(), turns_.due_us());
+  return closed_ ? kNeverUs : DueUs();
 }
 
 bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
                             std::vector<Delivery>* doomed) {
   absl::MutexLock lock(&mu_);
   if (closed_) return false;
+  if (turns_.members() == 0 && unused_since_us_ == kNeverUs) {
+    unused_since_us_ = now_us;
+  }
   bool more = ledger_.PassTime(now_us);
   ledger_.Trim();
   while (room->events > 0 && room->bytes > 0) {

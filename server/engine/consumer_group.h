@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/engine/backlog_account.h"
 #include "server/engine/expiry_log.h"
 #include "server/engine/group_ledger.h"
 #include "server/engine/group_member.h"
@@ -39,20 +41,32 @@ namespace timecache {
 // Thread-safe. Reads no clock and owns no thread: every call says what time it
 // is, and somebody calls Advance. OnAppend is O(1); giving out and settling an
 // event cost O(log of what is unsettled). Memory: what the log shares with it,
-// held to max_backlog_bytes by Advance, and to less where the process's memory
-// runs out, but for what members hold and for the newest batch, which stays
-// however large it is; and some 200 B, by estimate,
-// for each event that has been given out, or passed over, and is unsettled.
+// and some 200 B, by estimate, for each event that has been given out, or
+// passed over, and is unsettled. Advance holds it to max_backlog_bytes,
+// ConsumerGroups to the map's budget, but for the newest batch, which stays
+// however large it is, and for what members hold: half of that at most, or one
+// event. Where the process's memory runs out these go, too
+// (EventHolder::Kind::kHeld).
 class ConsumerGroup final : public ExpiryLog::Follower {
  public:
+  // Who makes it, and what it counts in.
+  struct Owner {
+    // Not owned, must outlive the group.
+    const ExpiryLog* log = nullptr;
+    BacklogAccount* account = nullptr;
+    // The principal.
+    std::string created_by = {};
+  };
+
   // `schedule(due_us)` is called when something becomes due: never under the
-  // group's lock. `log` is not owned and must outlive the group.
+  // group's lock.
   ConsumerGroup(std::string name, const GroupOptions& options,
-                const ExpiryLog* log,
+                const Owner& owner,
                 std::function<void(int64_t due_us)> schedule);
   ~ConsumerGroup() override;
 
   const std::string& name() const { return name_; }
+  const std::string& created_by() const { return created_by_; }
   GroupOptions options() const ABSL_LOCKS_EXCLUDED(mu_);
   GroupStatistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -74,10 +88,27 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  EventHolder::Holding Backlog() const override ABSL_LOCKS_EXCLUDED(mu_);
-  bool DropBacklog(int64_t bytes) override ABSL_LOCKS_EXCLUDED(mu_);
-  // After Follow: lower numbers are not heeded.
-  void Start(uint64_t first_event, int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  EventHolder::Holding Backlog(EventHolder::Kind kind) const override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t KeptTogether() const override { return account_->bytes(); }
+  bool DropBacklog(EventHolder::Kind kind, int64_t bytes) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // After Follow: lower numbers are not heeded. `inherited` as in GroupLedger.
+  void Start(uint64_t first_event, uint64_t inherited, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // It is about to be joined: it counts as used at `now_us`. False if it has
+  // been closed.
+  bool Use(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether it has had no member for unused_ttl.
+  bool UnusedForTooLong(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Closes it if so: what is lost with it.
+  struct Expired {
+    // Not settled, or lost and not said to any member.
+    uint64_t unsettled = 0;
+    // The number of the event that would have come next.
+    uint64_t next_event = 0;
+  };
+  std::optional<Expired> CloseIfUnused(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
   void SetOptions(const GroupOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
   // Whether there is a place for dead letters.
   void SetDeadLetters(bool possible) ABSL_LOCKS_EXCLUDED(mu_);
@@ -122,9 +153,15 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Schedule(int64_t due_us) const ABSL_LOCKS_EXCLUDED(mu_);
+  bool UnusedForTooLongLocked(int64_t now_us) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
+  const std::string created_by_;
   const ExpiryLog* const log_;
+  const BacklogAccount* const account_;
   const std::function<void(int64_t)> schedule_;
 
   // Taken after the log's, and before what `wake` takes.
@@ -132,6 +169,9 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   GroupTurns turns_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // Since when there is no member. kNeverUs: there is one, or the last one has
+  // left since the last Advance, which says what time it is.
+  int64_t unused_since_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 

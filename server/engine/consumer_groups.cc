@@ -28,6 +28,7 @@ absl::Status NotFound(absl::string_view name, absl::string_view map) {
 
 DeadLetterOutcome OutcomeOf(const absl::Status& status) {
   if (status.ok()) return DeadLetterOutcome::kPut;
+  if (absl::IsPermissionDenied(status)) return DeadLetterOutcome::kDenied;
   return absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)
              ? DeadLetterOutcome::kNeverFits
              : DeadLetterOutcome::kTryAgain;
@@ -39,7 +40,7 @@ DeadLetterOutcome OutcomeOf(const absl::Status& status) {
 
 absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
     absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
-    int64_t now_us) {
+    int64_t now_us, absl::string_view created_by) {
   if (absl::Status status = ValidateGroupName(name); !status.ok())
     return status;
   if (absl::Status status = Validate(options); !status.ok()) return status;
@@ -49,23 +50,30 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
                            absl::StrCat("namespace ", map_->name(),
                                         " has a consumer group ", name));
   }
-  return Make(name, options, start, now_us);
+  return Make(name, options, start, now_us, created_by);
 }
 
 absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::FindOrCreate(
-    absl::string_view name, ExpiryLog::Start start, int64_t now_us) {
+    absl::string_view name, ExpiryLog::Start start, int64_t now_us,
+    absl::string_view created_by) {
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
-  if (!absl::IsNotFound(group.status())) return group;
+  if (group.ok() && (*group)->Use(now_us)) return group;
   absl::MutexLock lock(&change_mu_);
-  // Somebody else may have made it meanwhile.
+  // Meanwhile another call may have made it, or DeleteUnused deleted it.
   group = Find(name);
+  if (group.ok()) (*group)->Use(now_us);
   if (!absl::IsNotFound(group.status())) return group;
-  return Make(name, GroupOptions(), start, now_us);
+  GroupOptions options;
+  {
+    absl::MutexLock groups_lock(&mu_);
+    options.unused_ttl_us = unused_group_ttl_us_;
+  }
+  return Make(name, options, start, now_us, created_by);
 }
 
 absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
     absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
-    int64_t now_us) {
+    int64_t now_us, absl::string_view created_by) {
   if (closed_) {
     return ErrorWithReason(
         absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
@@ -80,14 +88,35 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
   if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
     return status;
   auto group = std::make_shared<ConsumerGroup>(
-      std::string(name), options, &map_->log_,
+      std::string(name), options,
+      ConsumerGroup::Owner{&map_->log_, &account_, std::string(created_by)},
       [map = map_](int64_t due_us) { map->Announce(due_us); });
-  group->Start(map_->Follow(group.get(), start, now_us), now_us);
+  uint64_t first_event = map_->Follow(group.get(), start, now_us);
+  uint64_t inherited = 0;
+  if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
+    // What it had seen is not given out again.
+    first_event = std::max(first_event, before->next_event);
+    inherited = before->unsettled + (first_event - before->next_event);
+  }
+  group->Start(first_event, inherited, now_us);
   // Only now: a member must not be told how far it is complete before that is
   // known.
   absl::MutexLock lock(&mu_);
   group->SetDeadLetters(!dead_letter_map_.empty());
   groups_.emplace(name, group);
+  account_.AddGroups(1);
+  return group;
+}
+
+std::optional<ConsumerGroups::ExpiredGroup> ConsumerGroups::TakeExpired(
+    absl::string_view name) {
+  absl::MutexLock lock(&mu_);
+  const auto it = std::find_if(
+      expired_groups_.begin(), expired_groups_.end(),
+      [name](const ExpiredGroup& group) { return group.name == name; });
+  if (it == expired_groups_.end()) return std::nullopt;
+  ExpiredGroup group = std::move(*it);
+  expired_groups_.erase(it);
   return group;
 }
 
@@ -131,6 +160,7 @@ absl::Status ConsumerGroups::Delete(absl::string_view name) {
   {
     absl::MutexLock groups_lock(&mu_);
     groups_.erase(name);
+    account_.AddGroups(-1);
   }
   map_->log_.Unfollow(group->get());
   (*group)->Close();
@@ -219,7 +249,63 @@ bool ConsumerGroups::Advance(int64_t now_us) {
       PutDeadLetter(group.get(), delivery, to_map, now_us);
     }
   }
+  TrimToBudget(groups);
+  DeleteUnused(groups, now_us);
   return more;
+}
+
+// The group that keeps most gives first: one that keeps up loses nothing to
+// others that do not.
+void ConsumerGroups::TrimToBudget(const Groups& groups) {
+  constexpr auto kKind = EventHolder::Kind::kBacklog;
+  std::vector<ConsumerGroup*> holders;
+  while (const int64_t beyond = account_.BytesBeyondLimit()) {
+    if (holders.empty()) {
+      for (const auto& group : groups) holders.push_back(group.get());
+    }
+    const auto largest = std::max_element(
+        holders.begin(), holders.end(), [](ConsumerGroup* a, ConsumerGroup* b) {
+          return a->Backlog(kKind).bytes < b->Backlog(kKind).bytes;
+        });
+    if ((*largest)->DropBacklog(kKind, beyond)) continue;
+    holders.erase(largest);
+    if (holders.empty()) return;
+  }
+}
+
+void ConsumerGroups::DeleteUnused(const Groups& groups, int64_t now_us) {
+  for (const auto& group : groups) {
+    if (!group->UnusedForTooLong(now_us)) continue;
+    // So that FindOrCreate does not return it meanwhile.
+    absl::MutexLock lock(&change_mu_);
+    const auto expired = group->CloseIfUnused(now_us);
+    if (!expired.has_value()) continue;
+    {
+      absl::MutexLock groups_lock(&mu_);
+      const auto it = groups_.find(group->name());
+      TIMECACHED_CHECK(it != groups_.end() && it->second == group);
+      groups_.erase(it);
+      account_.AddGroups(-1);
+      if (expired_groups_.size() == kMaxGroups) expired_groups_.pop_front();
+      expired_groups_.push_back(
+          {group->name(), expired->unsettled, expired->next_event});
+      ++expired_;
+    }
+    map_->log_.Unfollow(group.get());
+  }
+}
+
+uint64_t ConsumerGroups::expired() const {
+  absl::MutexLock lock(&mu_);
+  return expired_;
+}
+
+std::vector<ConsumerGroups::ExpiredGroup> ConsumerGroups::LastExpired(
+    size_t most) const {
+  absl::MutexLock lock(&mu_);
+  const size_t count = std::min(most, expired_groups_.size());
+  return {expired_groups_.end() - static_cast<ptrdiff_t>(count),
+          expired_groups_.end()};
 }
 
 void ConsumerGroups::PutDeadLetter(ConsumerGroup* group,
@@ -228,19 +314,21 @@ void ConsumerGroups::PutDeadLetter(ConsumerGroup* group,
   absl::Status status = absl::UnavailableError("no place for dead letters");
   if (sink_ && !to_map.empty()) {
     status = sink_(
-        to_map,
-        absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
-        delivery.batch->EncodeDelivery(delivery.index, delivery.event_id,
-                                       delivery.attempt));
+        {to_map, group->created_by(),
+         absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
+         delivery.batch->EncodeDelivery(delivery.index, delivery.event_id,
+                                        delivery.attempt)});
   }
   group->EndDeadLetter(delivery.event_id, OutcomeOf(status), now_us);
 }
 
-void ConsumerGroups::SetDeadLetterMap(absl::string_view name) {
+void ConsumerGroups::SetOptions(const MapOptions& options) {
+  account_.SetLimit(BacklogLimitBytes(options));
   absl::MutexLock lock(&mu_);
-  dead_letter_map_ = std::string(name);
-  for (const auto& [group_name, group] : groups_) {
-    group->SetDeadLetters(!name.empty());
+  unused_group_ttl_us_ = options.unused_group_ttl_us;
+  dead_letter_map_ = options.dead_letter_map;
+  for (const auto& [name, group] : groups_) {
+    group->SetDeadLetters(!dead_letter_map_.empty());
   }
 }
 

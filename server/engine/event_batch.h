@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_EVENT_BATCH_H_
 #define TIMECACHED_SERVER_ENGINE_EVENT_BATCH_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -135,6 +136,15 @@ class EventBatch {
   // Memory that the batch takes.
   int64_t bytes() const;
 
+  // For the consumer groups of a map, which share batches. Whether this is the
+  // first of those that keep the batch now, or was the last. Thread-safe.
+  bool AddKeeper() const {
+    return keepers_.fetch_add(1, std::memory_order_relaxed) == 0;
+  }
+  bool RemoveKeeper() const {
+    return keepers_.fetch_sub(1, std::memory_order_relaxed) == 1;
+  }
+
  private:
   struct Free {
     void operator()(char* data) const { std::free(data); }
@@ -156,6 +166,7 @@ class EventBatch {
   size_t capacity_ = 0;
   size_t payload_bytes_ = 0;
   std::vector<uint32_t> offsets_;
+  mutable std::atomic<int> keepers_{0};
   EventMemoryCharge charge_;
 };
 

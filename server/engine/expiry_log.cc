@@ -16,6 +16,11 @@ namespace {
 // Batches that are looked at for one that only the log refers to.
 constexpr size_t kMaxShared = 64;
 
+bool IsOfFollowers(EventHolder::Kind kind) {
+  return kind == EventHolder::Kind::kBacklog ||
+         kind == EventHolder::Kind::kHeld;
+}
+
 uint64_t RandomId() {
   std::random_device random;
   return std::uniform_int_distribution<uint64_t>()(random);
@@ -263,19 +268,22 @@ bool ExpiryLog::CanDrop(Kind kind) const {
       [](const Retained& r) { return r.batch.use_count() == 1; });
 }
 
-ExpiryLog::Follower* ExpiryLog::LargestFollower() const {
+ExpiryLog::Follower* ExpiryLog::LargestFollower(Kind kind) const {
   const auto largest = std::max_element(
-      followers_.begin(), followers_.end(), [](Follower* a, Follower* b) {
-        return a->Backlog().bytes < b->Backlog().bytes;
+      followers_.begin(), followers_.end(), [kind](Follower* a, Follower* b) {
+        return a->Backlog(kind).bytes < b->Backlog(kind).bytes;
       });
   return largest == followers_.end() ? nullptr : *largest;
 }
 
 EventHolder::Holding ExpiryLog::Held(Kind kind) const {
   absl::MutexLock lock(&mu_);
-  if (kind == Kind::kBacklog) {
-    const Follower* const follower = LargestFollower();
-    return follower == nullptr ? Holding() : follower->Backlog();
+  if (IsOfFollowers(kind)) {
+    const Follower* const follower = LargestFollower(kind);
+    if (follower == nullptr) return {};
+    Holding holding = follower->Backlog(kind);
+    if (kind == Kind::kHeld) holding.bytes = follower->KeptTogether();
+    return holding;
   }
   if (!CanDrop(kind)) return {};
   const int64_t kept_bytes =
@@ -286,9 +294,16 @@ EventHolder::Holding ExpiryLog::Held(Kind kind) const {
 bool ExpiryLog::Drop(Kind kind, int64_t bytes) {
   Dropped dropped;
   absl::MutexLock lock(&mu_);
-  if (kind != Kind::kBacklog) return DropRetained(kind, bytes, &dropped);
-  Follower* const follower = LargestFollower();
-  return follower != nullptr && follower->DropBacklog(bytes);
+  if (!IsOfFollowers(kind)) return DropRetained(kind, bytes, &dropped);
+  // The largest first. It may have nothing that can be dropped.
+  std::vector<std::pair<int64_t, Follower*>> followers;
+  for (Follower* const follower : followers_) {
+    followers.emplace_back(follower->Backlog(kind).bytes, follower);
+  }
+  std::sort(followers.rbegin(), followers.rend());
+  return std::any_of(followers.begin(), followers.end(), [&](const auto& each) {
+    return each.second->DropBacklog(kind, bytes);
+  });
 }
 
 bool ExpiryLog::DropRetained(Kind kind, int64_t bytes, Dropped* dropped) {

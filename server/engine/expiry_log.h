@@ -91,9 +91,15 @@ class ExpiryLog final : public EventHolder {
     virtual void OnAppend(uint64_t first_event,
                           const std::shared_ptr<const EventBatch>& batch) = 0;
     // What it keeps, and to drop the oldest of it: as EventHolder, under the
-    // log's lock.
-    virtual EventHolder::Holding Backlog() const { return {}; }
-    virtual bool DropBacklog(int64_t /*bytes*/) { return false; }
+    // log's lock. `kind` is kBacklog or kHeld.
+    virtual EventHolder::Holding Backlog(EventHolder::Kind /*kind*/) const {
+      return {};
+    }
+    // What it and the log's other followers keep, each batch once.
+    virtual int64_t KeptTogether() const { return 0; }
+    virtual bool DropBacklog(EventHolder::Kind /*kind*/, int64_t /*bytes*/) {
+      return false;
+    }
   };
 
   // `first_event` is the number of the first event, at least 1.
@@ -214,7 +220,7 @@ class ExpiryLog final : public EventHolder {
   bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  Follower* LargestFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Follower* LargestFollower(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AwaitMore(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)

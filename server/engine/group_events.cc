@@ -9,8 +9,6 @@ namespace timecache {
 
 namespace {
 
-// What an event takes here, with its places in the orders, by estimate.
-constexpr int64_t kEventBytes = 216;
 // So many are counted at once.
 constexpr int64_t kChargedEvents = 256;
 
@@ -73,9 +71,18 @@ void GroupEvents::Charge() {
       (static_cast<int64_t>(events_.size()) + kChargedEvents - 1) /
       kChargedEvents;
   charge_.Set(pieces * kChargedEvents * kEventBytes);
+  share_.Set(static_cast<int64_t>(events_.size()) * kEventBytes);
 }
 
-void GroupEvents::Clear() { *this = GroupEvents(); }
+void GroupEvents::Clear() {
+  ready_ = ReadyEvents();
+  timers_.clear();
+  doomed_.clear();
+  behind_ = 0;
+  last_of_key_.clear();
+  events_.clear();
+  Charge();
+}
 
 UnsettledEvent* GroupEvents::Find(uint64_t id) const {
   const auto it = events_.find(id);

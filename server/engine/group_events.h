@@ -13,6 +13,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/backlog_account.h"
 #include "server/engine/clock.h"
 #include "server/engine/group_packs.h"
 #include "server/engine/group_ready.h"
@@ -40,6 +41,8 @@ struct UnsettledEvent {
   int attempt = 0;
   State state = State::kBehind;
   int64_t due_us = kNeverUs;
+  // What its group's in-flight bytes count of it, while a member has it.
+  int64_t held_bytes = 0;
   // Who let it time out or NACKed it last, and which attempt that was; 0 if no
   // member did.
   MemberId failed_by = 0;
@@ -81,6 +84,12 @@ class GroupEvents {
  public:
   using State = UnsettledEvent::State;
 
+  // What an event takes here, with its places in the orders, by estimate.
+  static constexpr int64_t kEventBytes = 216;
+
+  // `account` counts what is kept; not owned.
+  explicit GroupEvents(BacklogAccount* account) : share_(account) {}
+
   // Event numbers only grow. The event is ready, or behind another one of its
   // key.
   UnsettledEvent* Open(uint64_t id, GroupPack* pack, int index,
@@ -100,6 +109,7 @@ class GroupEvents {
   UnsettledEvent* FirstDoomed() const { return FirstOf(doomed_); }
 
   size_t size() const { return events_.size(); }
+  int64_t memory_bytes() const { return share_.bytes(); }
   const ReadyEvents& ready() const { return ready_; }
   size_t behind() const { return behind_; }
 
@@ -133,6 +143,7 @@ class GroupEvents {
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;
   EventMemoryCharge charge_;
+  BacklogCharge share_;
 };
 
 }  // namespace timecache

@@ -13,7 +13,7 @@ GroupStatistics GroupLedger::GetStatistics() const {
   GroupStatistics statistics = counts_;
   if (next_event_.has_value()) statistics.events = *next_event_ - start_event_;
   statistics.backlog = packs_.fresh() + events_.size() - counts_.in_flight;
-  statistics.backlog_bytes = packs_.bytes();
+  statistics.backlog_bytes = bytes();
   statistics.oldest_unsettled_us = OldestUs();
   return statistics;
 }
@@ -35,9 +35,10 @@ void GroupLedger::Append(uint64_t first_event,
                 static_cast<int>(heeded - first_event));
 }
 
-void GroupLedger::Start(uint64_t first_event) {
+void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
   next_event_ = first_event;
-  start_event_ = first_event;
+  start_event_ = first_event - inherited;
+  if (inherited > 0) Lose(inherited);
   for (auto& [first, batch] : std::exchange(early_, {})) {
     Append(first, std::move(batch));
   }
@@ -48,6 +49,7 @@ void GroupLedger::Clear() {
   events_.Clear();
   packs_.Clear();
   counts_.in_flight = 0;
+  account_->AddInFlight(-std::exchange(counts_.in_flight_bytes, 0));
 }
 
 bool GroupLedger::PassTime(int64_t now_us) {
@@ -78,13 +80,22 @@ uint64_t GroupLedger::Unopened() const {
   return events_.behind() < kMaxBehind ? packs_.fresh() : 0;
 }
 
+bool GroupLedger::HasRoomInFlight() const {
+  const int64_t held = counts_.in_flight_bytes;
+  return held == 0 ||
+         (held < options_.max_backlog_bytes / BacklogAccount::kInFlightShare &&
+          account_->HasRoomInFlight(held));
+}
+
 GroupTurns::Supply GroupLedger::Available() const {
+  if (!HasRoomInFlight()) return {};
   const ReadyEvents& ready = events_.ready();
   return {ready.unfailed() + Unopened(), ready.failed(),
           ready.only_failed_by()};
 }
 
 uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
+  if (!HasRoomInFlight()) return 0;
   const ReadyEvents& ready = events_.ready();
   uint64_t available = ready.unfailed() + Unopened();
   if (turns_->MayRetry(member)) {
@@ -103,7 +114,7 @@ GroupLedger::Event* GroupLedger::FirstReadyFor(
 
 GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
                                          int* may_open) {
-  for (;;) {
+  while (HasRoomInFlight()) {
     if (Event* const event = FirstReadyFor(member)) {
       if (!IsVain(*event)) return event;
       MakeReady(event);
@@ -115,6 +126,7 @@ GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
     events_.Open(place.id, place.pack, place.index,
                  place.pack->batch->event(place.index).key);
   }
+  return nullptr;
 }
 
 Delivery GroupLedger::Give(Event* event, GroupMember* member) {
@@ -123,6 +135,10 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
   member->held_.Add(event);
   events_.SetDue(event, State::kInFlight, now_us_ + options_.ack_timeout_us);
   ++counts_.in_flight;
+  event->held_bytes =
+      static_cast<int64_t>(event->pack->batch->encoded(event->index).size()) +
+      GroupEvents::kEventBytes;
+  AddInFlight(event->held_bytes);
   ++counts_.delivered;
   if (event->attempt > 1) ++counts_.redelivered;
   return event->ToDelivery();
@@ -141,7 +157,13 @@ void GroupLedger::LetGo(Event* event) {
   if (member == nullptr) return;
   member->held_.Remove(event);
   --counts_.in_flight;
+  AddInFlight(-event->held_bytes);
   turns_->OnRoom(member);
+}
+
+void GroupLedger::AddInFlight(int64_t bytes) {
+  counts_.in_flight_bytes += bytes;
+  account_->AddInFlight(bytes);
 }
 
 // The member that was given this attempt settles it, in time or late.
@@ -308,6 +330,7 @@ GroupLedger::Event* GroupLedger::ClaimDoomed() {
 
 void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
   if (outcome != DeadLetterOutcome::kPut) ++counts_.dead_letter_failures;
+  if (outcome == DeadLetterOutcome::kDenied) ++counts_.dead_letters_denied;
   Event* const event = FindClaimed(event_id);
   // An ACK may have come in between.
   if (event == nullptr) return;
@@ -317,6 +340,7 @@ void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
       ++counts_.dead_lettered;
       return;
     case DeadLetterOutcome::kTryAgain:
+    case DeadLetterOutcome::kDenied:
       events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
       return;
     case DeadLetterOutcome::kNeverFits:
@@ -334,33 +358,48 @@ void GroupLedger::Lose(uint64_t events) {
   untold_lost_ += events;
 }
 
-bool GroupLedger::Drop(int64_t bytes) {
-  const int64_t before = packs_.bytes();
-  TrimTo(std::max<int64_t>(before - bytes, 0));
-  return packs_.bytes() < before;
+uint64_t GroupLedger::Unsettled() const {
+  return packs_.fresh() + events_.size() + untold_lost_;
+}
+
+bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {
+  const int64_t before = this->bytes();
+  const int64_t limit = std::max<int64_t>(before - bytes, 0);
+  if (kind == EventHolder::Kind::kHeld) {
+    GroupPack* pack = packs_.Oldest();
+    while (this->bytes() > limit && pack != nullptr) {
+      GroupPack* const after = packs_.After(pack);
+      DropPack(pack, true);
+      pack = after;
+    }
+  } else {
+    TrimTo(limit);
+  }
+  return this->bytes() < before;
 }
 
 void GroupLedger::TrimTo(int64_t limit_bytes) {
   GroupPack* pack = packs_.Oldest();
-  for (; packs_.bytes() > limit_bytes && pack != nullptr;
+  // All behind the first with fresh events is fresh.
+  for (; bytes() > limit_bytes && pack != nullptr && pack->fresh() == 0;
        pack = packs_.After(pack)) {
     // With less than half of its events, it is worth a copy: each time it gets
     // smaller by half.
-    if (pack->fresh() == 0 && 2 * pack->unsettled <= pack->batch->size()) {
+    if (2 * pack->unsettled <= pack->batch->size()) {
       Shrink(pack);
     }
   }
   pack = packs_.Oldest();
-  while (packs_.bytes() > limit_bytes && pack != nullptr &&
-         !packs_.IsNewest(pack)) {
+  while (bytes() > limit_bytes && pack != nullptr && !packs_.IsNewest(pack)) {
     GroupPack* const after = packs_.After(pack);
-    DropUnheld(pack);
+    DropPack(pack, false);
     pack = after;
   }
 }
 
 // Leaves what is settled out of the pack's batch.
 void GroupLedger::Shrink(GroupPack* pack) {
+  if (pack->unsettled == pack->batch->size()) return;
   std::vector<Event*> events;
   std::vector<int> indexes;
   for (Event* event = events_.FirstFrom(pack->first);
@@ -376,7 +415,7 @@ void GroupLedger::Shrink(GroupPack* pack) {
   }
 }
 
-void GroupLedger::DropUnheld(GroupPack* pack) {
+void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
   const uint64_t first = pack->first;
   const auto unsettled = static_cast<size_t>(pack->unsettled);
   const uint64_t lost = packs_.DropFresh(pack);
@@ -384,7 +423,9 @@ void GroupLedger::DropUnheld(GroupPack* pack) {
   for (Event* event = events_.FirstFrom(first);
        event != nullptr && event->pack == pack;
        event = events_.FirstFrom(event->id + 1)) {
-    if (event->state != State::kInFlight && event->state != State::kClaimed) {
+    const bool held = event->state == State::kInFlight;
+    // What is claimed is being put somewhere.
+    if (event->state != State::kClaimed && (also_held || !held)) {
       dropped.push_back(event);
     }
   }

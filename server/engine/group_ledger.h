@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/engine/backlog_account.h"
 #include "server/engine/expiry_log.h"
 #include "server/engine/group_events.h"
 #include "server/engine/group_packs.h"
@@ -35,10 +36,16 @@ class GroupLedger {
   // Timers that one PassTime lets end.
   static constexpr int kMaxTimers = 1'024;
 
-  // `turns` says who may be given what failed, and is told what members do. Not
-  // owned.
-  GroupLedger(const GroupOptions& options, GroupTurns* turns)
-      : options_(options), turns_(turns) {}
+  // `turns` says who may be given what failed, and is told what members do.
+  // `account` counts what is kept. Neither is owned.
+  GroupLedger(const GroupOptions& options, GroupTurns* turns,
+              BacklogAccount* account)
+      : options_(options),
+        turns_(turns),
+        account_(account),
+        packs_(account),
+        events_(account) {}
+  ~GroupLedger() { Clear(); }
 
   const GroupOptions& options() const { return options_; }
   void SetOptions(const GroupOptions& options) { options_ = options; }
@@ -49,7 +56,9 @@ class GroupLedger {
   // A batch of the log. Numbers that are missing before it are lost; those
   // below Start's are not heeded. What comes before Start is looked at there.
   void Append(uint64_t first_event, std::shared_ptr<const EventBatch> batch);
-  void Start(uint64_t first_event);
+  // `inherited` events before the first one are lost: those that a group of the
+  // same name had not settled when it expired, and what came since.
+  void Start(uint64_t first_event, uint64_t inherited = 0);
   void Clear();
 
   // --- Time.
@@ -63,15 +72,26 @@ class GroupLedger {
   int64_t DueUs() const;
   // Drops what is beyond max_backlog_bytes.
   void Trim() { TrimTo(options_.max_backlog_bytes); }
+  // Memory of all that is unsettled.
+  int64_t bytes() const { return packs_.bytes() + events_.memory_bytes(); }
   // What Drop may free, at most, and when the oldest of it was published.
-  int64_t DroppableBytes() const { return packs_.DroppableBytes(); }
+  int64_t DroppableBytes(EventHolder::Kind kind) const {
+    return kind == EventHolder::Kind::kHeld ? bytes() : packs_.DroppableBytes();
+  }
   int64_t OldestPublishedUs() const { return packs_.OldestPublishedUs(); }
-  // Drops the oldest events that no member holds, until `bytes` less are kept.
-  // Returns whether less is kept.
-  bool Drop(int64_t bytes);
+  // Drops the oldest events until `bytes` less are kept: with kBacklog those
+  // that no member holds, with kHeld any. Returns whether less is kept.
+  bool Drop(EventHolder::Kind kind, int64_t bytes);
+  // What is not settled and has to be said as lost if all of it is dropped, and
+  // the number of the event that would come next.
+  uint64_t Unsettled() const;
+  uint64_t next_event() const { return next_event_.value_or(0); }
 
   // --- Giving out.
 
+  // Whether members hold less than they may, in bytes: then one more event may
+  // be given out, however large it is. In any case while they hold nothing.
+  bool HasRoomInFlight() const;
   // Events that could be given out now; some may turn out to wait for others of
   // their keys. Of these, those that could be given to `member`, which comes.
   GroupTurns::Supply Available() const;
@@ -116,15 +136,17 @@ class GroupLedger {
   void Fail(Event* event);
   void CreditSettlement(const Event& event, int attempt);
   void LetGo(Event* event);
+  void AddInFlight(int64_t bytes);
   void MakeReady(Event* event);
   void Remove(Event* event);
   void Lose(uint64_t events);
   void TrimTo(int64_t limit_bytes);
   void Shrink(GroupPack* pack);
-  void DropUnheld(GroupPack* pack);
+  void DropPack(GroupPack* pack, bool also_held);
 
   GroupOptions options_;
   GroupTurns* const turns_;
+  BacklogAccount* const account_;
   bool dead_letters_ = false;
   int64_t now_us_ = INT64_MIN;
   // The event that is to come next; before Start, not known.

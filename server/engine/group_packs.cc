@@ -10,7 +10,7 @@ void GroupPacks::Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
                         int next) {
   TIMECACHED_CHECK(packs_.empty() || packs_.rbegin()->first < first);
   TIMECACHED_CHECK(next < batch->size());
-  bytes_ += batch->bytes();
+  Keep(*batch);
   fresh_ += static_cast<uint64_t>(batch->size() - next);
   const auto it = packs_.emplace_hint(packs_.end(), first, GroupPack());
   it->second = {std::move(batch), first, next, 0};
@@ -18,10 +18,20 @@ void GroupPacks::Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
 }
 
 void GroupPacks::Clear() {
+  for (const auto& [first, pack] : packs_) Release(*pack.batch);
   packs_.clear();
   first_fresh_ = packs_.end();
   fresh_ = 0;
-  bytes_ = 0;
+}
+
+void GroupPacks::Keep(const EventBatch& batch) {
+  bytes_ += batch.bytes();
+  if (batch.AddKeeper()) account_->Add(batch.bytes());
+}
+
+void GroupPacks::Release(const EventBatch& batch) {
+  bytes_ -= batch.bytes();
+  if (batch.RemoveKeeper()) account_->Add(-batch.bytes());
 }
 
 const GroupPack* GroupPacks::FirstFresh() const {
@@ -46,7 +56,7 @@ void GroupPacks::Settled(GroupPack* pack) {
 
 void GroupPacks::EraseIfDone(GroupPack* pack) {
   if (pack->unsettled > 0 || pack->fresh() > 0) return;
-  bytes_ -= pack->batch->bytes();
+  Release(*pack->batch);
   packs_.erase(pack->first);
 }
 
@@ -87,7 +97,8 @@ bool GroupPacks::Shrink(GroupPack* pack, absl::Span<const int> events) {
   TIMECACHED_CHECK(pack->fresh() == 0);
   std::shared_ptr<const EventBatch> less = pack->batch->Select(events);
   if (less->bytes() >= pack->batch->bytes()) return false;
-  bytes_ += less->bytes() - pack->batch->bytes();
+  Keep(*less);
+  Release(*pack->batch);
   pack->batch = std::move(less);
   pack->next = pack->batch->size();
   return true;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "server/engine/backlog_account.h"
 #include "server/engine/event_batch.h"
 #include "server/engine/group_types.h"
 
@@ -32,6 +33,12 @@ struct GroupPack {
 // costs O(log of their number).
 class GroupPacks {
  public:
+  // `account` counts what is kept; not owned.
+  explicit GroupPacks(BacklogAccount* account) : account_(account) {}
+  ~GroupPacks() { Clear(); }
+  GroupPacks(const GroupPacks&) = delete;
+  GroupPacks& operator=(const GroupPacks&) = delete;
+
   // A batch whose events before `next` are not heeded.
   void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
               int next);
@@ -74,7 +81,10 @@ class GroupPacks {
   using Packs = std::map<uint64_t, GroupPack>;
 
   void EraseIfDone(GroupPack* pack);
+  void Keep(const EventBatch& batch);
+  void Release(const EventBatch& batch);
 
+  BacklogAccount* const account_;
   // By the number of the first event.
   Packs packs_;
   // The first with fresh events.

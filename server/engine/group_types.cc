@@ -11,6 +11,7 @@ absl::Status Validate(const GroupOptions& o) {
            CheckNumber("max_attempts", o.max_attempts, 1, kMaxAttempts),
            CheckNumber("max_backlog_bytes", o.max_backlog_bytes,
                        kMinBacklogBytes, kMaxBacklogBytes),
+           CheckUnusedTtl("unused_ttl", o.unused_ttl_us),
        }) {
     if (!status.ok()) return status;
   }

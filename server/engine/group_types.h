@@ -21,15 +21,14 @@ inline constexpr int64_t kMaxAckTimeoutUs =
 inline constexpr int64_t kMaxNackDelayUs =
     int64_t{7} * 86'400 * kMicrosPerSecond;
 inline constexpr int kMaxAttempts = 1'000'000;
-inline constexpr int64_t kMinBacklogBytes = int64_t{1} << 20;
-inline constexpr int64_t kMaxBacklogBytes = int64_t{64} << 30;
-
 // Ranges and meanings are those of GroupOptions in
 // proto/timecache/v1/namespace.proto.
 struct GroupOptions {
   int64_t ack_timeout_us = 30 * kMicrosPerSecond;
   int max_attempts = 5;
   int64_t max_backlog_bytes = int64_t{256} << 20;
+  // 0: it stays until it is deleted.
+  int64_t unused_ttl_us = 0;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
@@ -44,6 +43,9 @@ struct GroupStatistics {
   uint64_t backlog = 0;
   int64_t backlog_bytes = 0;
   uint64_t in_flight = 0;
+  int64_t in_flight_bytes = 0;
+  // Since when it has no member; kNeverUs if it has one.
+  int64_t unused_since_us = kNeverUs;
   // kNeverUs if all is settled.
   int64_t oldest_unsettled_us = kNeverUs;
   uint64_t delivered = 0;
@@ -54,6 +56,7 @@ struct GroupStatistics {
   uint64_t timed_out = 0;
   uint64_t dead_lettered = 0;
   uint64_t dead_letter_failures = 0;
+  uint64_t dead_letters_denied = 0;
   uint64_t dead_letters_dropped = 0;
   uint64_t lost = 0;
 };
@@ -82,6 +85,8 @@ enum class DeadLetterOutcome {
   kPut,
   // Later it may be possible.
   kTryAgain,
+  // The same: who made the group may not write there now.
+  kDenied,
   // It cannot be put, now or later.
   kNeverFits,
 };

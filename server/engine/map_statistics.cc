@@ -56,6 +56,9 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   for (size_t i = 0; i < kLimitHits; ++i) {
     statistics.refused[i] = refused_[i].load(std::memory_order_relaxed);
   }
+  statistics.backlog_bytes = groups_.account().bytes();
+  statistics.backlog_limit_bytes = groups_.account().limit_bytes();
+  statistics.groups_expired = groups_.expired();
   return statistics;
 }
 

@@ -25,7 +25,7 @@ class MemoryBudget {
  public:
   // In sixteenths of the limit: beyond kRetainedHigh retained events are
   // dropped until kRetainedLow is reached; at kBacklogHigh, the limit, and with
-  // nothing retained left to drop, backlogs of consumer groups until
+  // nothing retained left to drop, what consumer groups keep until
   // kBacklogLow. The gap between each pair keeps a server that works at its
   // mark from dropping a batch with each put.
   static constexpr int64_t kSixteenths = 16;

@@ -59,7 +59,8 @@ bool MemoryReclaimer::StepLocked() {
   if (Reclaim(Kind::kRetained, MemoryBudget::kRetainedLow)) return true;
   if (Memory().level() == MemoryBudget::Level::kRoom) return false;
   return Reclaim(Kind::kNewest, MemoryBudget::kRetainedLow) ||
-         Reclaim(Kind::kBacklog, MemoryBudget::kBacklogLow);
+         Reclaim(Kind::kBacklog, MemoryBudget::kBacklogLow) ||
+         Reclaim(Kind::kHeld, MemoryBudget::kBacklogLow);
 }
 
 bool MemoryReclaimer::Reclaim(Kind kind, int64_t low_mark) {
@@ -68,13 +69,18 @@ bool MemoryReclaimer::Reclaim(Kind kind, int64_t low_mark) {
     const EventHolder::Holding holding = holder->Held(kind);
     if (holding.bytes > 0) candidates.push_back({holder, holding});
   }
+  const int64_t kept = kind == Kind::kHeld && !candidates.empty()
+                           ? Memory().limit_bytes() / kHeldShare /
+                                 static_cast<int64_t>(candidates.size())
+                           : 0;
   bool dropped = false;
   // Freed by this step, or by whoever else gives memory back meanwhile.
   int64_t left = std::min(kStepBytes, Memory().BytesBeyond(low_mark));
   while (left > 0) {
-    Candidate* const next = Next(&candidates);
+    Candidate* const next = Next(&candidates, kept);
     if (next == nullptr) break;
-    const int64_t turn = std::min(left, kTurnBytes);
+    const int64_t turn =
+        std::min({left, kTurnBytes, next->holding.bytes - kept});
     if (!next->holder->Drop(kind, turn)) {
       next->holding.bytes = 0;
       continue;
@@ -86,12 +92,12 @@ bool MemoryReclaimer::Reclaim(Kind kind, int64_t low_mark) {
   return dropped;
 }
 
-// Of those that hold no less than the average, the one with the oldest event;
-// null if nobody holds anything.
+// Of those that hold more than `kept` and no less than the average, the one
+// with the oldest event; null if there is none.
 MemoryReclaimer::Candidate* MemoryReclaimer::Next(
-    std::vector<Candidate>* candidates) {
-  std::erase_if(*candidates, [](const Candidate& candidate) {
-    return candidate.holding.bytes == 0;
+    std::vector<Candidate>* candidates, int64_t kept) {
+  std::erase_if(*candidates, [kept](const Candidate& candidate) {
+    return candidate.holding.bytes <= kept;
   });
   int64_t sum = 0;
   for (const Candidate& candidate : *candidates) sum += candidate.holding.bytes;

@@ -26,8 +26,11 @@ class EventHolder {
     // The same where the limit is reached: the newest batch, too, once all
     // connected watchers have read it.
     kNewest,
-    // Events that consumer groups have not settled.
+    // Events that consumer groups have not settled and no member holds, but
+    // for the newest batch of each group.
     kBacklog,
+    // All that groups have not settled.
+    kHeld,
   };
   struct Holding {
     // What dropping all of it would free, by estimate; 0: nothing can be.
@@ -45,7 +48,11 @@ class EventHolder {
 
 // Drops events as memory approaches its limit, so that what died does not keep
 // out what is written: retained events from MemoryBudget::kRetainedHigh on;
-// when none is left to drop and the limit is reached, backlogs of groups.
+// when none is left to drop and the limit is reached, backlogs of groups; and
+// when these are gone, too, what members of groups hold, as far as a namespace
+// has more of it than a share of 1/kHeldShare of the limit. So no namespace's
+// groups can keep others from writing, and what members hold in ordinary use
+// stays.
 //
 // Which go first: a namespace that holds less than the average of those that
 // hold something loses nothing, so that a burst in one does not empty the logs
@@ -60,6 +67,9 @@ class MemoryReclaimer {
   // again.
   static constexpr int64_t kStepBytes = int64_t{16} << 20;
   static constexpr int64_t kTurnBytes = int64_t{1} << 20;
+  // The namespaces that have groups may keep this part of the limit for what
+  // their members hold, in equal shares, whatever else needs memory.
+  static constexpr int64_t kHeldShare = 16;
 
   // The one of this process, beside MemoryBudget::Process(); never destroyed.
   static MemoryReclaimer& Process();
@@ -97,7 +107,7 @@ class MemoryReclaimer {
   bool StepLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Reclaim(EventHolder::Kind kind, int64_t low_mark)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  static Candidate* Next(std::vector<Candidate>* candidates);
+  static Candidate* Next(std::vector<Candidate>* candidates, int64_t kept);
 
   // Held for a step. Taken before the locks of logs and groups.
   absl::Mutex mu_;

@@ -34,6 +34,10 @@ absl::Status Validate(const MapOptions& o) {
            CheckNumber("num_shards", o.num_shards, 1, kMaxShards),
            CheckNumber("max_operations_per_second", o.max_operations_per_second,
                        0, RateLimit::kMaxPerSecond),
+           CheckNumber("max_backlog_bytes", o.max_backlog_bytes,
+                       o.max_backlog_bytes == 0 ? 0 : kMinBacklogBytes,
+                       kMaxBacklogBytes),
+           CheckUnusedTtl("unused_group_ttl", o.unused_group_ttl_us),
        }) {
     if (!status.ok()) return status;
   }
@@ -57,6 +61,11 @@ absl::Status Validate(const MapOptions& o) {
                      " take at most ", o.ttl_us / kMinBucketWidthUs + 1));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckUnusedTtl(absl::string_view field, int64_t us) {
+  if (us == 0) return absl::OkStatus();
+  return CheckDuration(field, us, kMinUnusedTtlUs, kMaxTtlUs);
 }
 
 absl::Status ValidateNamespaceName(absl::string_view name) {

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_OPTIONS_H_
 #define TIMECACHED_SERVER_ENGINE_OPTIONS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,9 @@ inline constexpr int64_t kMaxRetentionUs =
     int64_t{7} * 86'400 * kMicrosPerSecond;
 inline constexpr int64_t kMinRetentionBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxRetentionBytes = int64_t{64} << 30;
+inline constexpr int64_t kMinBacklogBytes = int64_t{1} << 20;
+inline constexpr int64_t kMaxBacklogBytes = int64_t{64} << 30;
+inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
 
 enum class LimitPolicy { kReject, kEvictOldest };
 
@@ -45,13 +49,31 @@ struct MapOptions {
   // the map itself.
   std::string dead_letter_map;
   int64_t max_operations_per_second = 0;
+  // What all consumer groups may keep together; 0: see BacklogLimitBytes.
+  int64_t max_backlog_bytes = 0;
+  // unused_ttl of groups that are made by their first member; 0: they stay.
+  int64_t unused_group_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
 absl::Status Validate(const MapOptions& options);
 
+// INVALID_ARGUMENT about `field` unless a group may be unused for so long.
+absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
+
 // INVALID_ARGUMENT unless `name` is [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
 absl::Status ValidateNamespaceName(absl::string_view name);
+
+// What the consumer groups of a map may keep together: what is set, or else as
+// much as the map itself may hold, of entries and of retained events. Without a
+// limit of entries, the default of one group.
+inline int64_t BacklogLimitBytes(const MapOptions& options) {
+  constexpr int64_t kUnlimitedMap = int64_t{256} << 20;
+  if (options.max_backlog_bytes != 0) return options.max_backlog_bytes;
+  if (options.max_bytes == 0) return kUnlimitedMap;
+  return std::min(options.max_bytes, kMaxBacklogBytes) +
+         options.retention_bytes;
+}
 
 // w = ttl / (num_buckets - 1), rounded down: a narrower bucket keeps the
 // promise.

@@ -65,8 +65,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
       std::string(name), options, server_usage, clock_->NowUs(), format_,
       RandomFirstEvent(), &versions_);
   map->groups().SetDeadLetterSink(
-      [this](absl::string_view to_map, std::string key, std::string value) {
-        return PutDeadLetter(to_map, key, value);
+      [this](const ConsumerGroups::DeadLetter& letter) {
+        return PutDeadLetter(letter);
       });
   absl::MutexLock lock(&mu_);
   if (maps_.contains(name)) {
@@ -86,13 +86,25 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   return map;
 }
 
-// Into the map that has that name now.
-absl::Status Registry::PutDeadLetter(absl::string_view to_map,
-                                     absl::string_view key,
-                                     absl::string_view value) {
-  const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(to_map);
+// Into the map that has that name now, if whoever made the group may put it
+// there now: the name may be another map's since, and the right withdrawn.
+absl::Status Registry::PutDeadLetter(const ConsumerGroups::DeadLetter& letter) {
+  {
+    absl::ReaderMutexLock lock(&dead_letter_mu_);
+    if (dead_letter_right_) {
+      absl::Status status =
+          dead_letter_right_(letter.created_by, letter.to_map);
+      if (!status.ok()) return status;
+    }
+  }
+  const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(letter.to_map);
   if (!map.ok()) return map.status();
-  return (*map)->PutDeadLetter(key, value, clock_->NowUs());
+  return (*map)->PutDeadLetter(letter.key, letter.value, clock_->NowUs());
+}
+
+void Registry::SetDeadLetterRight(DeadLetterRight right) {
+  absl::MutexLock lock(&dead_letter_mu_);
+  dead_letter_right_ = std::move(right);
 }
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(

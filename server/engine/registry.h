@@ -4,8 +4,10 @@
 #define TIMECACHED_SERVER_ENGINE_REGISTRY_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -78,9 +80,18 @@ class Registry {
   absl::Status SetLimits(const RegistryLimits& limits) ABSL_LOCKS_EXCLUDED(mu_);
   RegistryLimits limits() const ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Whether a principal may put entries into a namespace now: OK or
+  // PERMISSION_DENIED. Asked for each dead letter, about who made its group, on
+  // the reaper's thread. Until it is set everything may be put.
+  // SetDeadLetterRight waits for one that is being asked.
+  using DeadLetterRight = std::function<absl::Status(
+      absl::string_view principal, absl::string_view name)>;
+  void SetDeadLetterRight(DeadLetterRight right)
+      ABSL_LOCKS_EXCLUDED(dead_letter_mu_);
+
  private:
-  absl::Status PutDeadLetter(absl::string_view to_map, absl::string_view key,
-                             absl::string_view value) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status PutDeadLetter(const ConsumerGroups::DeadLetter& letter)
+      ABSL_LOCKS_EXCLUDED(dead_letter_mu_, mu_);
 
   const Clock* const clock_;
   Reaper* const reaper_;
@@ -89,6 +100,10 @@ class Registry {
   const bool has_account_;
   Usage usage_;
   VersionSource versions_;
+
+  // Held while the right is asked.
+  absl::Mutex dead_letter_mu_;
+  DeadLetterRight dead_letter_right_ ABSL_GUARDED_BY(dead_letter_mu_);
 
   mutable absl::Mutex mu_;
   RegistryLimits limits_ ABSL_GUARDED_BY(mu_);

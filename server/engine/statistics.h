@@ -127,6 +127,11 @@ struct MapStatistics {
   std::array<uint64_t, kLimitHits> refused = {};
   // Operations beyond max_operations_per_second.
   uint64_t rate_limited = 0;
+  // Memory of what consumer groups have not settled, and its limit.
+  int64_t backlog_bytes = 0;
+  int64_t backlog_limit_bytes = 0;
+  // Groups that were deleted because they were unused.
+  uint64_t groups_expired = 0;
 };
 
 }  // namespace timecache

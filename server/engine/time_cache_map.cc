@@ -58,7 +58,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
         options, &usage_, versions != nullptr ? versions : &own_versions_,
         key_hash_));
   }
-  groups_.SetDeadLetterMap(options.dead_letter_map);
+  groups_.SetOptions(options);
 }
 
 // The server's account outlives the map: what is still live here leaves it.
@@ -492,7 +492,7 @@ void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
   usage_.SetLimits(options.max_entries, options.max_bytes);
   log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
   for (const auto& shard : shards_) shard->SetOptions(options);
-  groups_.SetDeadLetterMap(options.dead_letter_map);
+  groups_.SetOptions(options);
 }
 
 int64_t TimeCacheMap::Rotate(int64_t now_us) {

@@ -23,15 +23,23 @@ absl::StatusOr<std::shared_ptr<AccessFile>> AccessFile::Open(
 
 absl::StatusOr<std::shared_ptr<const Caller>> AccessFile::Authenticate(
     const Credentials& credentials) const {
-  std::shared_ptr<const AccessRules> rules;
-  {
-    absl::ReaderMutexLock lock(&mu_);
-    rules = rules_;
-  }
+  std::shared_ptr<const AccessRules> in_force = rules();
   absl::Status error;
-  const Caller* const caller = rules->Find(credentials, &error);
+  const Caller* const caller = in_force->Find(credentials, &error);
   if (caller == nullptr) return error;
-  return std::shared_ptr<const Caller>(std::move(rules), caller);
+  return std::shared_ptr<const Caller>(std::move(in_force), caller);
+}
+
+std::shared_ptr<const Caller> AccessFile::FindPrincipal(
+    absl::string_view name) const {
+  std::shared_ptr<const AccessRules> in_force = rules();
+  const Caller* const caller = in_force->FindPrincipal(name);
+  return std::shared_ptr<const Caller>(std::move(in_force), caller);
+}
+
+std::shared_ptr<const AccessRules> AccessFile::rules() const {
+  absl::ReaderMutexLock lock(&mu_);
+  return rules_;
 }
 
 void AccessFile::SetListener(std::function<void()> on_change) {

@@ -49,6 +49,8 @@ class AccessFile final : public Access {
 
   absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
       const Credentials& credentials) const override ABSL_LOCKS_EXCLUDED(mu_);
+  std::shared_ptr<const Caller> FindPrincipal(
+      absl::string_view name) const override ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t generation() const override {
     return generation_.load(std::memory_order_acquire);
   }
@@ -61,6 +63,7 @@ class AccessFile final : public Access {
  private:
   explicit AccessFile(std::string path) : path_(std::move(path)) {}
 
+  std::shared_ptr<const AccessRules> rules() const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Take(const absl::StatusOr<std::string>& content)
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnContent(const absl::StatusOr<std::string>& content)

@@ -110,6 +110,11 @@ const Caller* AccessRules::Find(const Credentials& credentials,
   return nullptr;
 }
 
+const Caller* AccessRules::FindPrincipal(absl::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
 const Caller* AccessRules::FindToken(const Credentials& credentials,
                                      absl::Status* error) const {
   absl::string_view token = credentials.authorizations.front();

@@ -51,6 +51,9 @@ class AccessRules {
   // lives as long as these rules. Where there are both, the token decides.
   const Caller* Find(const Credentials& credentials, absl::Status* error) const;
 
+  // The principal of this name; null if there is none.
+  const Caller* FindPrincipal(absl::string_view name) const;
+
   size_t num_principals() const { return principals_.size(); }
   size_t num_rules() const { return rules_.size(); }
 
@@ -107,6 +110,7 @@ class AccessRules {
   std::vector<std::unique_ptr<Principal>> principals_;
   std::vector<std::unique_ptr<Rule>> rules_;
   std::vector<const Rule*> everybodys_;
+  absl::flat_hash_map<std::string, Principal*> by_name_;
   absl::flat_hash_map<std::string, const Principal*> by_san_;
   absl::flat_hash_map<TokenHash, const Principal*, HashOfTokenHash,
                       EqualTokenHashes>

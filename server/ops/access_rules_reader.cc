@@ -101,7 +101,7 @@ class AccessRulesReader {
     auto owned = std::make_unique<AccessRules::Principal>(from.name(),
                                                           &rules_->everybodys_);
     AccessRules::Principal* const principal = owned.get();
-    if (!by_name_.emplace(from.name(), principal).second) {
+    if (!rules_->by_name_.emplace(from.name(), principal).second) {
       return Error(path + ".name", absl::StrCat("there are two principals \"",
                                                 from.name(), "\""));
     }
@@ -240,8 +240,8 @@ class AccessRulesReader {
         rules_->everybodys_.push_back(rule);
         continue;
       }
-      const auto principal = by_name_.find(name);
-      if (principal == by_name_.end()) {
+      const auto principal = rules_->by_name_.find(name);
+      if (principal == rules_->by_name_.end()) {
         return Error(
             element,
             absl::StrCat("there is no principal \"",
@@ -258,7 +258,6 @@ class AccessRulesReader {
   const absl::string_view source_name_;
   FieldLines lines_;
   std::shared_ptr<AccessRules> rules_;
-  absl::flat_hash_map<std::string, AccessRules::Principal*> by_name_;
 };
 
 absl::StatusOr<std::shared_ptr<const AccessRules>> AccessRules::Parse(

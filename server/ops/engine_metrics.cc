@@ -55,6 +55,9 @@ void Merge(const MapStatistics& from, MapStatistics* to) {
   to->operations.Add(from.operations);
   for (size_t i = 0; i < kLimitHits; ++i) to->refused[i] += from.refused[i];
   to->rate_limited += from.rate_limited;
+  to->backlog_bytes += from.backlog_bytes;
+  to->backlog_limit_bytes += from.backlog_limit_bytes;
+  to->groups_expired += from.groups_expired;
 }
 
 void Merge(const GroupStatistics& from, GroupStatistics* to) {
@@ -64,6 +67,7 @@ void Merge(const GroupStatistics& from, GroupStatistics* to) {
   to->backlog += from.backlog;
   to->backlog_bytes += from.backlog_bytes;
   to->in_flight += from.in_flight;
+  to->in_flight_bytes += from.in_flight_bytes;
   to->oldest_unsettled_us =
       std::min(to->oldest_unsettled_us, from.oldest_unsettled_us);
   to->delivered += from.delivered;
@@ -74,6 +78,7 @@ void Merge(const GroupStatistics& from, GroupStatistics* to) {
   to->timed_out += from.timed_out;
   to->dead_lettered += from.dead_lettered;
   to->dead_letter_failures += from.dead_letter_failures;
+  to->dead_letters_denied += from.dead_letters_denied;
   to->dead_letters_dropped += from.dead_letters_dropped;
   to->lost += from.lost;
 }
@@ -163,6 +168,20 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      [](const MapStatistics& of, int64_t now_us) {
        return AgeSeconds(of.oldest_retained_us, now_us);
      }},
+    {{"timecache_backlog_bytes",
+      "Memory of all that consumer groups have not settled, each batch once."},
+     kGauge,
+     Number<&MapStatistics::backlog_bytes>},
+    {{"timecache_backlog_limit_bytes",
+      "The most that may be; beyond it the group that keeps most loses its "
+      "oldest."},
+     kGauge,
+     Number<&MapStatistics::backlog_limit_bytes>},
+    {{"timecache_groups_expired_total",
+      "Consumer groups that were deleted because no member had served them for "
+      "their unused_ttl."},
+     kCounter,
+     Number<&MapStatistics::groups_expired>},
     {{"timecache_watchers",
       "Open watches; a stream on several namespaces is several "
       "watches. Members of groups are apart."},
@@ -245,6 +264,9 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
     {{"timecache_group_in_flight", "Events that members hold."},
      kGauge,
      Number<&GroupStatistics::in_flight>},
+    {{"timecache_group_in_flight_bytes", "Memory of these events."},
+     kGauge,
+     Number<&GroupStatistics::in_flight_bytes>},
     {{"timecache_group_lag_seconds",
       "Time since the death of the oldest unsettled event; 0 "
       "without any."},
@@ -281,6 +303,11 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
       "Times that one could not be put there."},
      kCounter,
      Number<&GroupStatistics::dead_letter_failures>},
+    {{"timecache_group_dead_letters_denied_total",
+      "Of timecache_group_dead_letter_failures_total, those because the "
+      "principal that made the group may not write there."},
+     kCounter,
+     Number<&GroupStatistics::dead_letters_denied>},
     {{"timecache_group_events_total",
       "Events that were the group's to settle, since it began: always the sum "
       "of "

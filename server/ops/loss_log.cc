@@ -32,12 +32,31 @@ void LossLog::Count() {
     Add(counter.event, "", "", counter.value(), &counter.before, now_us);
   }
   for (const auto& map : registry_->List()) {
+    CountExpired(map);
     for (const auto& group : map->groups().List()) {
       CountGroup(map->name(), group, now_us);
     }
   }
   absl::erase_if(groups_,
                  [](const auto& each) { return each.second.group.expired(); });
+  absl::erase_if(maps_,
+                 [](const auto& each) { return each.second.map.expired(); });
+}
+
+void LossLog::CountExpired(const std::shared_ptr<TimeCacheMap>& map) {
+  const uint64_t now = map->groups().expired();
+  if (now == 0) return;
+  CountedMap& counted = maps_[map.get()];
+  // Another one may have had this address.
+  if (counted.map.lock() != map) counted = {.map = map};
+  const uint64_t more = now - std::exchange(counted.expired, now);
+  // As many names as a map may have groups.
+  for (const auto& group : map->groups().LastExpired(more)) {
+    write_(LogLevel::kWarning, "group_expired",
+           {{"namespace", map->name()},
+            {"group", group.name},
+            {"count", group.unsettled}});
+  }
 }
 
 void LossLog::CountGroup(const std::string& name,
@@ -51,6 +70,8 @@ void LossLog::CountGroup(const std::string& name,
       now_us);
   Add("dead_letters", name, group->name(), now.dead_lettered,
       &counted.dead_lettered, now_us);
+  Add("dead_letters_denied", name, group->name(), now.dead_letters_denied,
+      &counted.dead_letters_denied, now_us);
   Add("dead_letters_failed", name, group->name(), now.dead_letter_failures,
       &counted.dead_letter_failures, now_us);
 }

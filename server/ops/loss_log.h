@@ -25,6 +25,10 @@ namespace timecache {
 //   group_events_lost    that a group dropped unsettled: it is too far behind
 //   dead_letters         that were put into a dead letter namespace
 //   dead_letters_failed  times that one could not be put there
+//   dead_letters_denied  of these, because who made the group may not write
+//                        there
+//   group_expired        a group was deleted, without a member for its
+//                        unused_ttl; `count` events were lost with it
 //
 // and what `counters` say, such as connections_refused,
 //
@@ -63,9 +67,16 @@ class LossLog {
     uint64_t lost = 0;
     uint64_t dead_lettered = 0;
     uint64_t dead_letter_failures = 0;
+    uint64_t dead_letters_denied = 0;
+  };
+  // Of a map: groups that have expired.
+  struct CountedMap {
+    std::weak_ptr<TimeCacheMap> map;
+    uint64_t expired = 0;
   };
 
   void Count();
+  void CountExpired(const std::shared_ptr<TimeCacheMap>& map);
   void CountGroup(const std::string& name,
                   const std::shared_ptr<ConsumerGroup>& group, int64_t now_us);
   void Add(const char* event, const std::string& name, const std::string& group,
@@ -78,6 +89,7 @@ class LossLog {
   const Write write_;
   FoldedLines folded_;
   absl::flat_hash_map<const ConsumerGroup*, Counted> groups_;
+  absl::flat_hash_map<const TimeCacheMap*, CountedMap> maps_;
 };
 
 }  // namespace timecache

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
 
 namespace timecache {
 
@@ -39,6 +40,19 @@ Verbs VerbsOf(const Operation& operation) {
   if (operation.touch) verbs = verbs | v1::VERB_WRITE;
   if (operation.return_previous) verbs = verbs | v1::VERB_READ;
   return verbs;
+}
+
+absl::Status CheckPrincipal(const Access& access, absl::string_view principal,
+                            Verbs verbs, absl::string_view name) {
+  const std::shared_ptr<const Caller> caller = access.FindPrincipal(principal);
+  if (caller != nullptr && caller->VerbsIn(name).Contains(verbs)) {
+    return absl::OkStatus();
+  }
+  return ErrorWithReason(absl::StatusCode::kPermissionDenied, "ACCESS_DENIED",
+                         absl::StrCat("principal \"", principal, "\" may not ",
+                                      verbs.ToString(), " in namespace ", name),
+                         {{"principal", std::string(principal)},
+                          {"namespace", std::string(name)}});
 }
 
 }  // namespace timecache

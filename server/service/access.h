@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/operation.h"
@@ -101,6 +102,11 @@ class Access {
   virtual absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
       const Credentials& credentials) const = 0;
 
+  // The principal of this name, by the rules of now; null if there is none. For
+  // what is done in its name when it does not call.
+  virtual std::shared_ptr<const Caller> FindPrincipal(
+      absl::string_view name) const = 0;
+
   // Changes whenever the rules do. One atomic read.
   virtual uint64_t generation() const = 0;
 
@@ -108,6 +114,11 @@ class Access {
   // and waits for one that runs. It must not call SetListener.
   virtual void SetListener(std::function<void()> on_change) = 0;
 };
+
+// PERMISSION_DENIED (ACCESS_DENIED) unless the principal of this name may do
+// all of `verbs` in the namespace now.
+absl::Status CheckPrincipal(const Access& access, absl::string_view principal,
+                            Verbs verbs, absl::string_view name);
 
 }  // namespace timecache
 

@@ -208,6 +208,10 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
                        from.max_operations_per_second(),
                        "max_operations_per_second",
                        &to->max_operations_per_second),
+           SetNumberIf(from.has_max_backlog_bytes(), from.max_backlog_bytes(),
+                       "max_backlog_bytes", &to->max_backlog_bytes),
+           SetMicrosIf(from.has_unused_group_ttl(), from.unused_group_ttl(),
+                       "unused_group_ttl", &to->unused_group_ttl_us),
        }) {
     if (!status.ok()) return status;
   }
@@ -270,6 +274,8 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   to->set_dead_letter_namespace(options.dead_letter_map);
   to->set_max_operations_per_second(
       static_cast<uint32_t>(options.max_operations_per_second));
+  to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
+  SetDuration(options.unused_group_ttl_us, to->mutable_unused_group_ttl());
 }
 
 void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
@@ -302,6 +308,10 @@ void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
   statistics->set_puts(from.operations.puts);
   statistics->set_hits(from.operations.hits);
   statistics->set_misses(from.operations.misses);
+  statistics->set_backlog_bytes(static_cast<uint64_t>(from.backlog_bytes));
+  statistics->set_backlog_limit_bytes(
+      static_cast<uint64_t>(from.backlog_limit_bytes));
+  statistics->set_groups_expired(from.groups_expired);
 }
 
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {
@@ -312,6 +322,8 @@ absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {
                        "max_attempts", &to->max_attempts),
            SetNumberIf(from.has_max_backlog_bytes(), from.max_backlog_bytes(),
                        "max_backlog_bytes", &to->max_backlog_bytes),
+           SetMicrosIf(from.has_unused_ttl(), from.unused_ttl(), "unused_ttl",
+                       &to->unused_ttl_us),
        }) {
     if (!status.ok()) return status;
   }
@@ -322,6 +334,7 @@ void SetOptions(const GroupOptions& options, v1::GroupOptions* to) {
   SetDuration(options.ack_timeout_us, to->mutable_ack_timeout());
   to->set_max_attempts(static_cast<uint32_t>(options.max_attempts));
   to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
+  SetDuration(options.unused_ttl_us, to->mutable_unused_ttl());
 }
 
 void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
@@ -344,6 +357,11 @@ void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
   to->set_unresponsive_members(
       static_cast<uint64_t>(from.unresponsive_members));
   to->set_dead_letters_dropped(from.dead_letters_dropped);
+  to->set_in_flight_bytes(static_cast<uint64_t>(from.in_flight_bytes));
+  to->set_dead_letters_denied(from.dead_letters_denied);
+  if (from.unused_since_us != kNeverUs) {
+    SetTime(from.unused_since_us, to->mutable_unused_since());
+  }
 }
 
 void SetGroup(const std::string& map, const ConsumerGroup& group,
@@ -352,6 +370,7 @@ void SetGroup(const std::string& map, const ConsumerGroup& group,
   to->set_namespace_(map);
   SetOptions(group.options(), to->mutable_options());
   SetStatistics(group.GetStatistics(), to->mutable_statistics());
+  to->set_created_by(group.created_by());
 }
 
 }  // namespace timecache

@@ -21,9 +21,9 @@ Delivery InWireFormat(const Delivery& delivery, absl::string_view map) {
 
 absl::StatusOr<std::unique_ptr<WatchSource>> GroupSource::Open(
     std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,
-    int64_t now_us, std::function<void()> wake) {
-  auto group =
-      map->groups().FindOrCreate(request->group, request->start, now_us);
+    const std::string& principal, int64_t now_us, std::function<void()> wake) {
+  auto group = map->groups().FindOrCreate(request->group, request->start,
+                                          now_us, principal);
   if (!group.ok()) {
     return WithMetadata(group.status(), "namespace", map->name());
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,10 +22,11 @@ namespace timecache {
 class GroupSource final : public WatchSource {
  public:
   // Joins the group that `request` names, which must outlive the source; makes
-  // it if it is not there. RESOURCE_EXHAUSTED (MAX_GROUPS) if it cannot.
+  // it for `principal` if it is not there. RESOURCE_EXHAUSTED (MAX_GROUPS) if
+  // it cannot.
   static absl::StatusOr<std::unique_ptr<WatchSource>> Open(
       std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,
-      int64_t now_us, std::function<void()> wake);
+      const std::string& principal, int64_t now_us, std::function<void()> wake);
 
   Reading Read(int64_t now_us, WatchMessage* message) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;

@@ -260,8 +260,8 @@ grpc::ServerUnaryReactor* NamespaceService::CreateGroup(
         if (!map.ok()) return map.status();
         const auto start = request.from_earliest() ? ExpiryLog::Start::kEarliest
                                                    : ExpiryLog::Start::kNow;
-        const GroupOr group = (*map)->groups().Create(request.name(), options,
-                                                      start, clock_->NowUs());
+        const GroupOr group = (*map)->groups().Create(
+            request.name(), options, start, clock_->NowUs(), call->Principal());
         if (!group.ok()) return group.status();
         SetGroup((*map)->name(), **group, response->mutable_group());
         observer_({.event = "group_created",

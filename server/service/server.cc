@@ -71,6 +71,11 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
         &gate_, &streams_, std::move(services));
   }
   if (options_.access != nullptr) {
+    registry_->SetDeadLetterRight(
+        [access = options_.access](absl::string_view principal,
+                                   absl::string_view name) {
+          return CheckPrincipal(*access, principal, v1::VERB_WRITE, name);
+        });
     options_.access->SetListener([this] {
       streams_.AccessChanged();
       // Watchers look whenever they are woken.
@@ -80,7 +85,13 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
 }
 
 Server::~Server() {
-  if (options_.access != nullptr) options_.access->SetListener(nullptr);
+  if (options_.access != nullptr) {
+    options_.access->SetListener(nullptr);
+    // The rules may end before the registry does.
+    registry_->SetDeadLetterRight([](absl::string_view, absl::string_view) {
+      return absl::PermissionDeniedError("the server has stopped");
+    });
+  }
   if (server_ != nullptr) Drain(0);
 }
 

@@ -84,8 +84,8 @@ absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
     if (auto stream = weak.lock()) hub->Notify(stream);
   };
   if (!request_.group.empty()) {
-    return GroupSource::Open(std::move(map), &request_, now_us,
-                             std::move(wake));
+    return GroupSource::Open(std::move(map), &request_, call_.Principal(),
+                             now_us, std::move(wake));
   }
   if (request_.lead_us > 0) {
     return ExpiringSource::Open(std::move(map), &request_, hub_->max_expiring(),

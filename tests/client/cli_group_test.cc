@@ -311,12 +311,14 @@ TEST_F(CliGroupTest, WhatTheGroupLostIsSaid) {
 TEST_F(CliGroupTest, AdministersGroups) {
   const json made =
       RunJson({"ns", "group-create", "default", "billing", "--ack-timeout",
-               "2m", "--max-attempts", "10", "--max-backlog-bytes", "64MiB"});
+               "2m", "--max-attempts", "10", "--max-backlog-bytes", "64MiB",
+               "--unused-ttl", "48h"});
   EXPECT_EQ(made["name"], "billing");
   EXPECT_EQ(made["namespace"], "default");
   EXPECT_EQ(made["options"], json({{"ack_timeout_ms", 120'000},
                                    {"max_attempts", 10},
-                                   {"max_backlog_bytes", 64 << 20}}));
+                                   {"max_backlog_bytes", 64 << 20},
+                                   {"unused_ttl_ms", 172'800'000}}));
   EXPECT_EQ(Run({"ns", "group-create", "default", "billing"}).exit_code, 2);
   const json changed = RunJson(
       {"ns", "group-update", "default", "billing", "--ack-timeout", "5m"});

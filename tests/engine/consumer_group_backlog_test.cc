@@ -76,6 +76,69 @@ TEST(GroupBacklogTest, WhatMembersHoldIsNotDropped) {
   EXPECT_EQ(Sum(harness.Statistics()), 8u);
 }
 
+// What members hold is not dropped for the limit, so they may hold half of it.
+TEST(GroupBacklogTest, MembersHoldHalfOfTheLimitAndNoMore) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  harness.DieMany("a", 9, 100 * kKiB);
+  const GroupChunk chunk = one->Take(harness.now_us());
+  two->Take(harness.now_us());
+  EXPECT_THAT(one->Take(harness.now_us()).deliveries, IsEmpty());
+  EXPECT_THAT(two->Take(harness.now_us()).deliveries, IsEmpty());
+  // The last one passes the half.
+  EXPECT_EQ(harness.Statistics().in_flight, 6u);
+  EXPECT_GT(harness.Statistics().in_flight_bytes,
+            static_cast<int64_t>(600 * kKiB));
+  EXPECT_EQ(harness.account().in_flight_bytes(),
+            harness.Statistics().in_flight_bytes);
+  // More dies: the group keeps to its limit, and what members hold stays.
+  for (int i = 0; i < 20; ++i) {
+    harness.DieMany(absl::StrCat("b", i), 1, 100 * kKiB);
+    harness.Advance();
+    EXPECT_LE(harness.Statistics().backlog_bytes, 1 << 20);
+  }
+  EXPECT_EQ(harness.Statistics().in_flight, 6u);
+  EXPECT_GT(harness.Statistics().lost, 0u);
+  // Room wakes whoever waits for it.
+  one->TakeWakes();
+  two->TakeWakes();
+  harness.AckAll(chunk);
+  EXPECT_GT(one->TakeWakes() + two->TakeWakes(), 0);
+  EXPECT_THAT(one->Take(harness.now_us()).deliveries, testing::Not(IsEmpty()));
+  EXPECT_EQ(Sum(harness.Statistics()), 29u);
+}
+
+TEST(GroupBacklogTest, AnEventLargerThanMembersMayHoldIsGivenOutAlone) {
+  GroupHarness harness(WithBacklog(1 << 20));
+  const auto member = harness.Join();
+  harness.DieMany("a", 2, 700 * kKiB);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a0#1"));
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  member->TakeWakes();
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  EXPECT_EQ(member->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a1#1"));
+}
+
+TEST(GroupBacklogTest, TheAccountIsEmptyWhenAllIsSettledOrTheGroupIsGone) {
+  GroupHarness harness;
+  {
+    const auto member = harness.Join();
+    harness.DieMany("a", 10, kKiB);
+    const GroupChunk chunk = member->Take(harness.now_us());
+    EXPECT_GT(harness.account().bytes(), 0);
+    harness.AckAll(chunk);
+    EXPECT_EQ(harness.account().bytes(), 0);
+    EXPECT_EQ(harness.account().in_flight_bytes(), 0);
+    harness.DieMany("b", 10, kKiB);
+    EXPECT_THAT(member->Take(harness.now_us(), 5).deliveries, SizeIs(5));
+  }
+  EXPECT_EQ(harness.account().in_flight_bytes(), 0);
+  harness.group().Close();
+  EXPECT_EQ(harness.account().bytes(), 0);
+}
+
 TEST(GroupBacklogTest, TheNewestBatchStaysHoweverLargeItIs) {
   GroupHarness harness(WithBacklog(1 << 20));
   const auto member = harness.Join();

@@ -357,8 +357,8 @@ class DeadLetterTest : public testing::Test {
     GroupOptions group_options;
     group_options.max_attempts = 1;
     group_options.ack_timeout_us = kSecond;
-    group_ =
-        *map_->groups().Create("g", group_options, Start::kNow, clock_.NowUs());
+    group_ = *map_->groups().Create("g", group_options, Start::kNow,
+                                    clock_.NowUs(), "maker");
     member_ = std::make_unique<TestMember>(group_.get(), 10);
     map_->Apply(Operation::Put("a", "1"), clock_.NowUs());
     Pass(11 * kSecond);
@@ -392,6 +392,33 @@ TEST_F(DeadLetterTest, GoesIntoTheNamespaceThatTheOptionsName) {
   EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 1);
   EXPECT_EQ(group_->GetStatistics().dead_lettered, 1u);
   EXPECT_EQ(group_->GetStatistics().backlog, 0u);
+}
+
+// The right is asked at each letter, of who made the group: it may have been
+// withdrawn since the namespace was named, or the name be another's.
+TEST_F(DeadLetterTest, StaysWhileWhoMadeTheGroupMayNotPutIt) {
+  bool allowed = false;
+  std::string asked;
+  registry_.SetDeadLetterRight(
+      [&](absl::string_view principal, absl::string_view name) {
+        asked = absl::StrCat(principal, " in ", name);
+        return allowed ? absl::OkStatus() : absl::PermissionDeniedError("no");
+      });
+  const auto dead = *registry_.Create("dead", Options());
+  Pass(kSecond);
+  EXPECT_EQ(asked, "maker in dead");
+  EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 0);
+  GroupStatistics statistics = group_->GetStatistics();
+  EXPECT_EQ(statistics.dead_letters_denied, 1u);
+  EXPECT_EQ(statistics.dead_letter_failures, 1u);
+  EXPECT_EQ(statistics.backlog, 1u);
+  EXPECT_EQ(statistics.lost, 0u);
+  allowed = true;
+  Pass(kSecond);
+  statistics = group_->GetStatistics();
+  EXPECT_EQ(statistics.dead_lettered, 1u);
+  EXPECT_EQ(statistics.dead_letters_denied, 1u);
+  EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 1);
 }
 
 TEST_F(DeadLetterTest, WaitsForItsNamespaceToBeMade) {

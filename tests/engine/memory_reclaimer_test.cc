@@ -329,6 +329,76 @@ TEST_F(MemoryReclaimerTest, BacklogsOfGroupsGoLastAndNotWhatMembersHold) {
   EXPECT_EQ(5 + told + lost, died);
 }
 
+// What a member takes and never settles cannot be dropped by a limit of its own
+// group; at the limit of all it is, down to its namespace's share.
+TEST_F(MemoryReclaimerTest, WhatAMemberHoardsKeepsNobodyFromWriting) {
+  MapHarness hoarded(Short());
+  MapHarness modest(Short());
+  MapHarness writer(Short());
+  const auto join = [](MapHarness* harness) {
+    return (*harness->map().groups().FindOrCreate("g", Start::kNow,
+                                                  harness->now_us()))
+        ->Join(65'536, [] {});
+  };
+  const auto hoarder = join(&hoarded);
+  const auto worker = join(&modest);
+  const auto died = static_cast<uint64_t>(16 * kMiB / kValueBytes);
+  const std::string value(kValueBytes, 'v');
+  for (uint64_t i = 0; i < died; ++i) {
+    ASSERT_TRUE(hoarded.Put(absl::StrCat("key", i), value).status.ok());
+  }
+  hoarded.Pass(3 * kSecond);
+  Die(&modest, 10 * kValueBytes);
+  hoarded.Tell();
+  modest.Tell();
+  const uint64_t hoards =
+      hoarder->Take(hoarded.now_us(), 65'536, 100 * kMiB).deliveries.size();
+  ASSERT_EQ(hoards, died);
+  ASSERT_EQ(worker->Take(modest.now_us(), 10, kMiB).deliveries.size(), 10u);
+  SetRoom(kMiB / 2);
+  PutBytes(&writer.map(), 8 * kMiB, writer.now_us());
+  EXPECT_EQ(Memory().level(), MemoryBudget::Level::kRoom);
+  const auto statistics = [](MapHarness* harness) {
+    return harness->map().groups().List().front()->GetStatistics();
+  };
+  EXPECT_GT(statistics(&hoarded).lost, 0u);
+  EXPECT_EQ(statistics(&hoarded).lost + statistics(&hoarded).in_flight, died);
+  EXPECT_EQ(statistics(&modest).lost, 0u);
+  EXPECT_EQ(statistics(&modest).in_flight, 10u);
+  // A member is told.
+  EXPECT_EQ(hoarder->Take(hoarded.now_us(), 1, kMiB).lost,
+            statistics(&hoarded).lost);
+}
+
+// Each group may hold one event, however little its namespace may keep.
+TEST_F(MemoryReclaimerTest, ManyGroupsOfOneNamespaceHoldNoMoreThanOne) {
+  MapOptions options = Short();
+  options.max_backlog_bytes = kMiB;
+  options.retention_us = 0;
+  MapHarness hoarded(options);
+  MapHarness writer(Short());
+  struct Hoarder {
+    std::shared_ptr<ConsumerGroup> group;
+    std::unique_ptr<GroupMember> member;
+  };
+  std::vector<Hoarder> hoarders;
+  const std::string value(kMiB - 1000, 'v');
+  for (int i = 0; i < 32; ++i) {
+    Hoarder& one = hoarders.emplace_back();
+    one.group = *hoarded.map().groups().FindOrCreate(
+        absl::StrCat("g", i), Start::kNow, hoarded.now_us());
+    one.member = one.group->Join(10, [] {});
+    hoarded.PutFor(absl::StrCat("key", i), value, kMinTtlUs);
+    hoarded.Pass(kSecond / 20);
+    hoarded.Tell();
+    one.member->Take(hoarded.now_us(), 10, 100 * kMiB);
+  }
+  EXPECT_GT(hoarded.Statistics().backlog_bytes, 24 * kMiB);
+  SetRoom(kMiB);
+  PutBytes(&writer.map(), 24 * kMiB, writer.now_us());
+  EXPECT_LT(hoarded.Statistics().backlog_bytes, 12 * kMiB);
+}
+
 // A batch that a group needs is not dropped from the log in vain.
 TEST_F(MemoryReclaimerTest, WhatAGroupHoldsAnywayStaysRetained) {
   MapHarness harness(Short());
@@ -362,6 +432,8 @@ TEST_F(MemoryReclaimerTest, TheRefusalSaysWhatHoldsTheMemory) {
   EXPECT_GT(shares.entries_bytes, 0);
   EXPECT_EQ(shares.entries_bytes + shares.retained_bytes + shares.backlog_bytes,
             Memory().used_bytes());
+  // So that a batch is within what its namespace may keep in any case.
+  const MemoryCharge other(64 * kMiB);
   SetRoom(0);
   const absl::Status status = grouped.Put("key", "value").status;
   EXPECT_EQ(ReasonOf(status), "MAX_MEMORY");

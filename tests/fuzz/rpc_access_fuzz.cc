@@ -45,6 +45,10 @@ class FixedAccess final : public Access {
     if (caller == nullptr) return error;
     return std::shared_ptr<const Caller>(rules_, caller);
   }
+  std::shared_ptr<const Caller> FindPrincipal(
+      absl::string_view name) const override {
+    return std::shared_ptr<const Caller>(rules_, rules_->FindPrincipal(name));
+  }
   uint64_t generation() const override { return 1; }
   void SetListener(std::function<void()>) override {}
 

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/dynamic_message.h"
+#include "server/service/convert.h"
 #include "tests/integration/access_fixture.h"
 #include "tests/support/raw_call.h"
 
@@ -201,6 +202,61 @@ TEST_F(AccessTest, DeadLettersNeedTheRightToWriteThem) {
   SetRules("", Rule("worker", "admin", "mine-*") + Rule("worker", "write"));
   Must(As("worker", &Admin::UpdateNamespace,
           "name: 'mine-1' options { dead_letter_namespace: 'default' }"));
+}
+
+// And of who made the group, at each letter: what was allowed when the
+// namespace was named may have been withdrawn, and the name be another
+// namespace's.
+TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
+  const std::string mine =
+      Rule("worker", "write, watch, settle, admin", "mine-*");
+  SetRules("", mine + Rule("worker", "write"));
+  Must(As("worker", &Admin::CreateNamespace,
+          "name: 'mine-1' options { dead_letter_namespace: 'default' }"));
+  const v1::Group made =
+      Must(As("worker", &Admin::CreateGroup,
+              "namespace: 'mine-1' name: 'g' options { max_attempts: 1 "
+              "ack_timeout { seconds: 1 } }"))
+          .group();
+  EXPECT_EQ(made.created_by(), "worker");
+  Must(As("worker", &Data::Put,
+          "namespace: 'mine-1' key: 'k' value: 'v' ttl { seconds: 1 }"));
+  const auto pass_two_seconds = [&] {
+    timecache::testing::v1::AdvanceRequest request;
+    SetTime(server_->now_us() + 2 * kMicrosPerSecond, request.mutable_to());
+    Must(CallAs("admin", server_->clock(),
+                &timecache::testing::v1::VirtualClock::Stub::Advance, request));
+  };
+  grpc::ClientContext context;
+  SignAs("worker", &context);
+  const auto member = data()->WatchExpired(
+      &context,
+      Proto<v1::WatchExpiredRequest>("namespaces: 'mine-1' group: 'g'"));
+  v1::WatchExpiredResponse message;
+  ASSERT_TRUE(member->Read(&message));
+  pass_two_seconds();
+  while (message.events().empty()) ASSERT_TRUE(member->Read(&message));
+  SetRules("", mine);
+  pass_two_seconds();
+
+  const auto group = [&] {
+    return Must(As("admin", &Admin::ListGroups, "namespace: 'mine-1'"))
+        .groups(0)
+        .statistics();
+  };
+  const auto letters = [&] {
+    return Must(As("admin", &Data::Size, "namespace: 'default'")).entries();
+  };
+  EXPECT_EQ(group().dead_letters_denied(), 1u);
+  EXPECT_EQ(group().backlog(), 1u);
+  EXPECT_EQ(group().lost(), 0u);
+  EXPECT_EQ(letters(), 0u);
+  // With the right it goes.
+  SetRules("", mine + Rule("worker", "write"));
+  pass_two_seconds();
+  EXPECT_EQ(group().dead_lettered(), 1u);
+  EXPECT_EQ(letters(), 1u);
+  context.TryCancel();
 }
 
 TEST_F(AccessTest, AFailedCallSaysItsRequestId) {

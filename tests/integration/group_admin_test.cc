@@ -58,19 +58,29 @@ TEST_F(GroupAdminTest, CreateFillsInTheDefaults) {
   EXPECT_EQ(made.namespace_(), "default");
   EXPECT_EQ(made.options().SerializeAsString(),
             Proto<v1::GroupOptions>("ack_timeout { seconds: 30 } max_attempts: "
-                                    "5 max_backlog_bytes: 268435456")
+                                    "5 max_backlog_bytes: 268435456 "
+                                    "unused_ttl {}")
                 .SerializeAsString());
-  EXPECT_EQ(made.statistics().SerializeAsString(), "");
+  v1::GroupStatistics unused;
+  *unused.mutable_unused_since() = made.statistics().unused_since();
+  EXPECT_TRUE(unused.has_unused_since());
+  EXPECT_EQ(made.statistics().SerializeAsString(), unused.SerializeAsString());
+  EXPECT_EQ(made.created_by(), "anonymous");
   EXPECT_THAT(server_.observed().back(),
               HasSubstr("group_created default group: g ack_timeout"));
 }
 
-TEST_F(GroupAdminTest, AGroupOfAFirstMemberHasTheDefaultsToo) {
-  const auto member = group_.Join();
-  const v1::Group found = group_.Describe();
-  EXPECT_EQ(found.options().SerializeAsString(),
-            Must(Create("made")).group().options().SerializeAsString());
+TEST_F(GroupAdminTest, AGroupOfAFirstMemberHasTheDefaultsAndGoesWhenUnused) {
+  auto member = group_.Join();
+  v1::Group found = group_.Describe();
+  EXPECT_EQ(found.options().unused_ttl().seconds(), 604'800);
+  EXPECT_EQ(found.created_by(), "anonymous");
+  found.mutable_options()->clear_unused_ttl();
+  v1::GroupOptions made = Must(Create("made")).group().options();
+  made.clear_unused_ttl();
+  EXPECT_EQ(found.options().SerializeAsString(), made.SerializeAsString());
   EXPECT_EQ(found.statistics().members(), 1u);
+  EXPECT_FALSE(found.statistics().has_unused_since());
 }
 
 TEST_F(GroupAdminTest, CreateTakesEveryOptionAtItsExtremes) {
@@ -106,6 +116,9 @@ TEST_F(GroupAdminTest, EveryOptionOutOfItsRangeIsRefusedByName) {
       {"max_backlog_bytes: 68719476737", "max_backlog_bytes", "68719476736"},
       {"max_backlog_bytes: 18446744073709551615", "max_backlog_bytes",
        "at most"},
+      {"unused_ttl { nanos: 999999000 }", "unused_ttl", "1s"},
+      {"unused_ttl { seconds: -1 }", "unused_ttl", "1s"},
+      {"unused_ttl { seconds: 315360001 }", "unused_ttl", "87600h"},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.option);
@@ -163,7 +176,8 @@ TEST_F(GroupAdminTest, UpdateChangesWhatIsSetAndNothingElse) {
   EXPECT_EQ(group.name(), "g");
   EXPECT_EQ(group.options().SerializeAsString(),
             Proto<v1::GroupOptions>("ack_timeout { seconds: 5 } max_attempts: "
-                                    "7 max_backlog_bytes: 1048576")
+                                    "7 max_backlog_bytes: 1048576 "
+                                    "unused_ttl {}")
                 .SerializeAsString());
   EXPECT_THAT(server_.observed().back(),
               HasSubstr("group_updated default group: g ack_timeout"));

@@ -300,10 +300,16 @@ TEST_F(GroupTest, WhatIsBeyondTheBacklogsBytesIsLostAndTold) {
   EXPECT_EQ(statistics.lost() + statistics.backlog(), uint64_t{kEvents});
   EXPECT_LE(statistics.backlog_bytes(), 1u << 20);
   const auto member = group_.Start();
-  const auto events =
-      group_.Take(member.get(), static_cast<int>(statistics.backlog()));
+  // Members hold half of that at a time, so they settle as they go.
+  for (uint64_t events = 0; events < statistics.backlog();) {
+    const auto message = member->Next();
+    ASSERT_TRUE(message.has_value());
+    for (const v1::ExpiredEvent& event : message->events()) {
+      group_.Ack(event);
+      ++events;
+    }
+  }
   EXPECT_EQ(member->lost(), statistics.lost());
-  group_.Ack(events);
   server_.AdvanceBy(1);
   EXPECT_THAT(member->ReadUpTo(server_.now_us()), IsEmpty());
 }

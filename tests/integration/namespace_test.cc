@@ -61,7 +61,8 @@ TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
                 "limit_policy: LIMIT_POLICY_REJECT max_value_bytes: 1048576 "
                 "event_retention { seconds: 300 } event_retention_bytes: "
                 "67108864 num_shards: 16 dead_letter_namespace: '' "
-                "max_operations_per_second: 0")
+                "max_operations_per_second: 0 max_backlog_bytes: 0 "
+                "unused_group_ttl { seconds: 604800 }")
                 .SerializeAsString());
   EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
   EXPECT_EQ(made.statistics().entries(), 0u);

@@ -112,6 +112,44 @@ TEST_F(LossLogTest, SaysWhichAddressWasDelayedLast) {
                                         HasSubstr("count=3"))));
 }
 
+TEST_F(LossLogTest, SaysThatAGroupsMakerMayNotPutItsDeadLetters) {
+  registry_.SetDeadLetterRight([](absl::string_view, absl::string_view) {
+    return absl::PermissionDeniedError("no");
+  });
+  MapOptions with_dead_letters;
+  with_dead_letters.dead_letter_map = "dead";
+  const auto map = registry_.Create("orders", with_dead_letters).value();
+  ASSERT_TRUE(registry_.Create("dead", MapOptions()).ok());
+  GroupOptions options;
+  options.max_attempts = 1;
+  options.ack_timeout_us = kMicrosPerSecond;
+  const auto group = CreateGroup(map.get(), options);
+  map->Apply(Operation::Put("k", "v"), clock_.NowUs());
+  Pass(60 * kMicrosPerSecond);
+  const auto member = group->Join(10, [] {});
+  ASSERT_EQ(member->Take(clock_.NowUs(), 10, 1 << 20).deliveries.size(), 1u);
+  Pass(kMicrosPerSecond);
+  EXPECT_THAT(Look(), testing::UnorderedElementsAre(
+                          AllOf(HasSubstr("dead_letters_denied"),
+                                HasSubstr("namespace=orders group=g count=1")),
+                          HasSubstr("dead_letters_failed")));
+}
+
+TEST_F(LossLogTest, SaysWhichGroupsExpiredAndWhatWasLostWithThem) {
+  const auto map = registry_.Create("orders", MapOptions()).value();
+  ASSERT_TRUE(map->groups()
+                  .FindOrCreate("idle", ExpiryLog::Start::kNow, clock_.NowUs())
+                  .ok());
+  map->Apply(Operation::Put("k", "v"), clock_.NowUs());
+  Pass(60 * kMicrosPerSecond);
+  EXPECT_THAT(Look(), IsEmpty());
+  Pass(MapOptions().unused_group_ttl_us);
+  EXPECT_THAT(Look(), ElementsAre(AllOf(
+                          HasSubstr("warn"), HasSubstr("group_expired"),
+                          HasSubstr("namespace=orders group=idle count=1"))));
+  EXPECT_THAT(Look(), IsEmpty());
+}
+
 TEST_F(LossLogTest, SaysHowManyConnectionsWereRefusedOnceAnInterval) {
   refused_ = 3;
   EXPECT_THAT(Look(), ElementsAre(AllOf(HasSubstr("connections_refused"),

@@ -68,6 +68,13 @@ class FakeAccess final : public Access {
     return ErrorWithReason(absl::StatusCode::kUnauthenticated, "UNKNOWN_TOKEN",
                            "who?");
   }
+  std::shared_ptr<const Caller> FindPrincipal(
+      absl::string_view name) const override {
+    for (const auto& [token, caller] : callers_) {
+      if (caller->name() == name) return caller;
+    }
+    return nullptr;
+  }
   uint64_t generation() const override { return generation_; }
   void SetListener(std::function<void()> /*on_change*/) override {}
 

@@ -251,20 +251,25 @@ TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
   from.lost = 14;
   from.unresponsive_members = 15;
   from.dead_letters_dropped = 16;
+  from.in_flight_bytes = 17;
+  from.dead_letters_denied = 18;
   v1::GroupStatistics to;
   SetStatistics(from, &to);
   // By number, as every field has the value of its own.
   const google::protobuf::Descriptor& type = *to.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *type.field(i);
-    if (field.name() == "oldest_unsettled") continue;
+    if (field.message_type() != nullptr) continue;
     EXPECT_EQ(to.GetReflection()->GetUInt64(to, &field),
               static_cast<uint64_t>(field.number()))
         << field.name();
   }
   EXPECT_FALSE(to.has_oldest_unsettled());
+  EXPECT_FALSE(to.has_unused_since());
   from.oldest_unsettled_us = 1'500'000;
+  from.unused_since_us = 2'500'000;
   SetStatistics(from, &to);
+  EXPECT_EQ(to.unused_since().seconds(), 2);
   EXPECT_EQ(to.oldest_unsettled().seconds(), 1);
   EXPECT_EQ(to.oldest_unsettled().nanos(), 500'000'000);
 }

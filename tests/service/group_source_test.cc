@@ -29,8 +29,8 @@ class GroupSourceTest : public ::testing::Test {
   GroupSourceTest() { request_.group = "g"; }
 
   std::unique_ptr<WatchSource> Open() {
-    auto source =
-        GroupSource::Open(map_, &request_, now_us_, [this] { ++wakes_; });
+    auto source = GroupSource::Open(map_, &request_, "alice", now_us_,
+                                    [this] { ++wakes_; });
     EXPECT_TRUE(source.ok()) << source.status();
     return source.ok() ? *std::move(source) : nullptr;
   }
@@ -166,7 +166,8 @@ TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
   EXPECT_EQ(ReasonOf(End(Open().get())), "NAMESPACE_NOT_FOUND");
   request_.group = "other";
   EXPECT_EQ(
-      ReasonOf(GroupSource::Open(map_, &request_, now_us_, [] {}).status()),
+      ReasonOf(
+          GroupSource::Open(map_, &request_, "alice", now_us_, [] {}).status()),
       "NAMESPACE_NOT_FOUND");
 }
 

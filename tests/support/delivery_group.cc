@@ -31,11 +31,17 @@ void DeliveryGroup::Enter(uint64_t number, State* state, Phase phase,
                           int64_t due_us) {
   timers_.erase({state->due_us, number});
   doomed_.erase({state->due_us, number});
-  if (state->phase == Phase::kHeld) --members_.at(state->member).held;
+  if (state->phase == Phase::kHeld) {
+    --members_.at(state->member).held;
+    held_bytes_ -= state->held_bytes;
+  }
   state->phase = phase;
   state->due_us = due_us;
   state->doubtful = false;
-  if (phase == Phase::kHeld) ++members_.at(state->member).held;
+  if (phase == Phase::kHeld) {
+    ++members_.at(state->member).held;
+    held_bytes_ += state->held_bytes;
+  }
   if (phase == Phase::kHeld || phase == Phase::kDelayed) {
     timers_.insert({due_us, number});
   }
@@ -134,7 +140,8 @@ void DeliveryGroup::Leave(int member, int64_t now_us) {
 
 bool DeliveryGroup::HasRoom(int member) const {
   const Member& of = members_.at(member);
-  return of.held < of.window;
+  return of.held < of.window &&
+         (held_bytes_ == 0 || held_bytes_ < options_.max_backlog_bytes / 2);
 }
 
 DeliveryGroup::May DeliveryGroup::MayTake(int member, const State& state,
@@ -197,6 +204,9 @@ void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
   ++counted_.delivered;
   if (state.attempts > 1) ++counted_.redelivered;
   state.member = member;
+  state.held_bytes =
+      static_cast<int64_t>(delivery.batch->encoded(delivery.index).size()) +
+      GroupEvents::kEventBytes;
   Enter(number, &state, Phase::kHeld, now_us + options_.ack_timeout_us);
 }
 
@@ -305,6 +315,7 @@ void DeliveryGroup::CheckDeadLetter(uint64_t number, int attempt, bool put,
   if (put) {
     ++counted_.dead_lettered;
     dead_batches_.insert(log_->BatchOf(number));
+    ++dead_letters_since_;
     Remove(number);
   } else {
     ++counted_.dead_letter_failures;
@@ -316,11 +327,12 @@ void DeliveryGroup::CheckLost(const GroupStatistics& statistics,
                               bool squeezed) {
   ASSERT_GE(statistics.lost, counted_.lost);
   std::set<size_t> batches = std::exchange(dead_batches_, {});
+  int64_t bytes = EventBytes() + dead_letters_since_ * GroupEvents::kEventBytes;
+  dead_letters_since_ = 0;
   if (statistics.lost == counted_.lost) return;
   for (const auto& [number, state] : unsettled_) {
     batches.insert(log_->BatchOf(number));
   }
-  int64_t bytes = 0;
   for (const size_t batch : batches) bytes += log_->BytesOfBatch(batch);
   ASSERT_TRUE(squeezed || bytes > options_.max_backlog_bytes)
       << "lost without need";
@@ -339,7 +351,7 @@ void DeliveryGroup::CheckMemory(const GroupStatistics& statistics) const {
     if (state.phase == Phase::kHeld) batches.insert(log_->BatchOf(number));
   }
   batches.insert(log_->BatchOf(unsettled_.rbegin()->first));
-  int64_t bytes = 0;
+  int64_t bytes = EventBytes();
   for (const size_t batch : batches) bytes += log_->BytesOfBatch(batch);
   ASSERT_LE(statistics.backlog_bytes, bytes);
 }

@@ -86,6 +86,8 @@ class DeliveryGroup {
     // Who let it time out or NACKed it last, and at which attempt.
     int failed_by = 0;
     int failed_attempt = 0;
+    // What it counts for while a member has it.
+    int64_t held_bytes = 0;
     // kHeld: times out; kDelayed: is ready; kDoomed: is tried next.
     int64_t due_us = kNeverUs;
     // kReady, but new options made it one that was given out in vain: which it
@@ -112,6 +114,10 @@ class DeliveryGroup {
     return dead_letters_ && state.attempts >= options_.max_attempts;
   }
   bool HasRoom(int member) const;
+  // What the group may count for the events themselves, beside their batches.
+  int64_t EventBytes() const {
+    return static_cast<int64_t>(unsettled_.size()) * GroupEvents::kEventBytes;
+  }
   May MayTake(int member, const State& state, const std::set<int>& woken) const;
   // The next event that `member` must be given; 0 if there is none.
   uint64_t NextFor(int member, const std::set<int>& woken) const;
@@ -145,6 +151,9 @@ class DeliveryGroup {
   uint64_t lost_told_ = 0;
   // Batches of dead letters since CheckLost: it had them still when it lost.
   std::set<size_t> dead_batches_;
+  int64_t dead_letters_since_ = 0;
+  // Of all that members hold.
+  int64_t held_bytes_ = 0;
   // What does not follow from the states.
   GroupStatistics counted_;
 };

@@ -32,11 +32,10 @@ DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, Dice dice)
       map_("world", options.map, nullptr, now_us_) {
   map_.SetSchedule(
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
-  map_.groups().SetDeadLetterSink([this](absl::string_view to_map,
-                                         const std::string& key,
-                                         const std::string& value) {
-    return PutDeadLetter(to_map, key, value);
-  });
+  map_.groups().SetDeadLetterSink(
+      [this](const ConsumerGroups::DeadLetter& letter) {
+        return PutDeadLetter(letter.to_map, letter.key, letter.value);
+      });
   model_.SetSurvives([this](const std::string& key) {
     if (key == key_) return result_.found;
     return map_.Apply(Operation::Contains(key), now_us_).found;

@@ -37,10 +37,11 @@ GroupHarness::GroupHarness(const GroupOptions& options, ExpiryLog::Start start)
     : log_(3600 * kSecond, int64_t{64} << 20) {
   EXPECT_TRUE(Validate(options).ok()) << Validate(options);
   group_ = std::make_unique<ConsumerGroup>(
-      "workers", options, &log_, [this](int64_t due_us) {
+      "workers", options, ConsumerGroup::Owner{&log_, &account_},
+      [this](int64_t due_us) {
         scheduled_us_ = std::min(scheduled_us_, due_us);
       });
-  group_->Start(log_.Follow(group_.get(), start, 0), now_us_);
+  group_->Start(log_.Follow(group_.get(), start, 0), 0, now_us_);
 }
 
 GroupHarness::~GroupHarness() { log_.Unfollow(group_.get()); }

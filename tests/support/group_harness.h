@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/engine/backlog_account.h"
 #include "server/engine/consumer_group.h"
 #include "server/engine/expiry_log.h"
 #include "tests/support/map_harness.h"
@@ -56,6 +57,7 @@ class GroupHarness {
 
   ExpiryLog& log() { return log_; }
   ConsumerGroup& group() { return *group_; }
+  const BacklogAccount& account() const { return account_; }
   int64_t now_us() const { return now_us_; }
   void Pass(int64_t step_us) { now_us_ += step_us; }
 
@@ -95,6 +97,7 @@ class GroupHarness {
   int64_t now_us_ = kStartUs;
   int64_t scheduled_us_ = kNeverUs;
   ExpiryLog log_;
+  BacklogAccount account_;
   std::unique_ptr<ConsumerGroup> group_;
 };
 
