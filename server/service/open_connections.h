@@ -45,8 +45,8 @@ class OpenConnections {
   // have no bytes to take that were sent to them: to find those that do not
   // answer a PING.
   void CutSilent(std::chrono::milliseconds silent) ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether the peer has closed it, or its half of it: no client of HTTP/2 does
-  // that and reads on.
+  // Whether the peer has closed it, or its half of it, which gRPC's clients do
+  // together.
   static bool IsClosed(int fd);
   // Connections that were not taken.
   uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
