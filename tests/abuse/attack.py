@@ -27,6 +27,8 @@ class Attack:
     max_more_mib: int = MAX_MORE_MIB
     # The honest client's p99 may be so many times that of the quiet before; 0: any.
     max_p99_ratio: float = 0
+    # No call of the honest client may take longer, and no event come later; 0: any.
+    max_wait_ms: float = 0
     # The honest client may have failed calls meanwhile.
     may_disturb: bool = False
     # What the honest client shows.
@@ -91,6 +93,9 @@ def run(found, binary, full):
         expect(not most_p99 or after_attack["p99_ms"] <= most_p99,
                f"the honest client's p99 is {after_attack['p99_ms']:.0f} ms, and was "
                f"{quiet['p99_ms']:.1f} ms: {said}")
+        waited_ms = max(after_attack["max_ms"], after_attack["late_max_ms"])
+        expect(not found.max_wait_ms or waited_ms <= found.max_wait_ms,
+               f"the honest client waited for {waited_ms:.0f} ms: {said}")
         line = (f"{found.name}: {said}. honest: {after_attack['calls']} puts+gets, "
                 f"{len(failures)} failed, p50 {after_attack['p50_ms']:.1f} "
                 f"p99 {after_attack['p99_ms']:.1f} max {after_attack['max_ms']:.0f} ms "

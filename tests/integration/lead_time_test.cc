@@ -224,8 +224,8 @@ TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
   const auto watch = [&server](const std::string& name) {
     return std::make_unique<WatchReader>(
         server.data(),
-        Proto<v1::WatchExpiredRequest>(absl::StrCat(
-            "namespaces: '", name, "' lead_time { seconds: 5 }")));
+        Proto<v1::WatchExpiredRequest>(
+            absl::StrCat("namespaces: '", name, "' lead_time { seconds: 5 }")));
   };
   const auto first = watch("default");
   const auto second = watch("default");
