@@ -31,6 +31,8 @@ constexpr size_t kMaxOperationBytes = kMaxRequestBytes - kMaxRequestHeadBytes;
 PipelineOptions Checked(PipelineOptions options) {
   options.batch_operations_max = std::clamp<size_t>(
       options.batch_operations_max, 1, kMaxRequestOperations);
+  options.batch_bytes_max =
+      std::min(options.batch_bytes_max, kMaxOperationBytes);
   options.requests_in_flight_max =
       std::max<size_t>(options.requests_in_flight_max, 1);
   options.operations_in_flight_max =
@@ -149,14 +151,15 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
 
 void Pipeline::Stream::Append(Operation&& operation, size_t bytes,
                               Done&& done) {
-  if (filling_->bytes + bytes > kMaxOperationBytes) Seal();
+  if (filling_->bytes + bytes > options_.batch_bytes_max) Seal();
   if (operations_in_flight_ == 0) progress_at_ = SteadyNow();
   *filling_->request.add_operations() = std::move(operation).proto();
   filling_->done.push_back(std::move(done));
   filling_->bytes += bytes;
   ++operations_in_flight_;
   bytes_in_flight_ += bytes;
-  const bool is_full = filling_->done.size() >= options_.batch_operations_max;
+  const bool is_full = filling_->done.size() >= options_.batch_operations_max ||
+                       filling_->bytes >= options_.batch_bytes_max;
   if (is_full || (sent_.empty() && sealed_.empty())) Seal();
   Send();
 }

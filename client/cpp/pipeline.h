@@ -29,12 +29,15 @@ namespace timecache::inline client {
 struct PipelineOptions {
   // Most operations of one request: 1 to kMaxRequestOperations.
   size_t batch_operations_max = 256;
+  // Most bytes of them; a larger operation goes alone. The server holds a
+  // request as a whole while it arrives, beside those of others.
+  size_t batch_bytes_max = 1 << 20;
   // Most requests that were sent and are not answered. At least 1.
   size_t requests_in_flight_max = 16;
   // Most operations in flight. At least 1.
   size_t operations_in_flight_max = 8192;
   // Most bytes of them in flight; a larger one goes alone.
-  size_t bytes_in_flight_max = 32 << 20;
+  size_t bytes_in_flight_max = 8 << 20;
 };
 
 // A stream of operations on one namespace, and of their results.

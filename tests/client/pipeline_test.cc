@@ -196,6 +196,23 @@ TEST_F(PipelineTest, NoMoreBytesThanAllowedAreInFlight) {
   told_.ExpectInOrder(3);
 }
 
+TEST_F(PipelineTest, NoMoreBytesThanAllowedAreInOneRequest) {
+  service_.Hang(true);
+  Pipeline pipeline(client_, {.batch_bytes_max = 1000});
+  const std::string value(400, 'v');
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(pipeline.Add(Operation::Put("key", value), told_.Take(i)).ok());
+  }
+  // Alone, if it must be.
+  const std::string large(2000, 'v');
+  ASSERT_TRUE(pipeline.Add(Operation::Put("key", large), told_.Take(6)).ok());
+  service_.Hang(false);
+  EXPECT_TRUE(pipeline.Close().ok());
+  // The first does not wait.
+  EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 2, 2, 1, 1));
+  told_.ExpectInOrder(7);
+}
+
 TEST_F(PipelineTest, NoMoreRequestsThanAllowedAreInFlight) {
   std::atomic<int> puts = 0;
   absl::Notification second, go_on;
