@@ -92,6 +92,7 @@ void AddStateMetrics(const Server& server, const Reload& reload,
                      const AccessFile* access, const TlsListeners& tls,
                      Metrics* metrics) {
   AddServerMetrics(&server, metrics);
+  AddResponseMetrics(&server, metrics);
   AddMemoryMetrics(metrics);
   AddLogMetrics(metrics);
   AddReloadMetrics(&reload, metrics);
@@ -114,6 +115,10 @@ std::vector<LossLog::Counter> CountersOf(const Server& server) {
        last_delayed},
       // For calls without credentials.
       {"connections_cut", [&] { return server.guard().cut(); }},
+      // Whose clients did not read what they had asked for.
+      {"connections_unread",
+       [&] { return server.responses().ended_connections; }},
+      {"responses_refused", [&] { return server.responses().refused; }},
       {"health_watches_refused",
        [&] { return server.refused_health_watches(); }},
   };
@@ -147,6 +152,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
 
   ServerOptions options = ToServerOptions(config, manual_clock.get());
   options.limits.grpc_memory_bytes = memory.grpc_bytes;
+  options.limits.max_response_bytes = memory.response_bytes;
   options.call_observers.push_back(monitoring.calls());
   CallLog call_log(SlowCallUs(config), &system_clock);
   options.call_observers.push_back(&call_log);
@@ -193,7 +199,7 @@ int Main(int argc, char** argv) {
   // Debian builds Abseil with its checks of the lock order on, which cost
   // several times what the lock does. The tests leave them on.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  FitAllocatorToAddressSpace();
+  FitAllocator();
   const std::variant<Flags, int> parsed = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const Flags& flags = std::get<Flags>(parsed);

@@ -70,6 +70,8 @@ constexpr SizeField kSizes[] = {
     {"max_bytes", &Limits::max_bytes, 0},
     // With less there is no room for a batch of events beside entries.
     {"max_memory_bytes", &Limits::max_memory_bytes, 16 << 20},
+    // With less there is no room for one large value and its successor.
+    {"max_response_bytes", &Limits::max_response_bytes, 1 << 20},
 };
 
 constexpr DurationField kDurations[] = {
@@ -85,6 +87,8 @@ constexpr DurationField kDurations[] = {
      10, 1'000, kHour, false},
     {TIMECACHED_FIELD(max_call_duration), &Limits::mutable_max_call_duration,
      kMinute, 100, kHour, false},
+    {TIMECACHED_FIELD(response_timeout), &Limits::mutable_response_timeout, 30,
+     1'000, kHour, false},
 };
 
 #undef TIMECACHED_FIELD

@@ -51,6 +51,38 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
       [server] { return server->refused_health_watches(); });
 }
 
+void AddResponseMetrics(const Server* server, Metrics* metrics) {
+  metrics->AddGauge(
+      {"timecache_response_budget_bytes",
+       "limits.max_response_bytes, beyond which connections that do not read "
+       "are ended; 0: no bound."},
+      {}, [server] { return static_cast<double>(server->responses().max); });
+  metrics->AddGauge(
+      {"timecache_response_bytes",
+       "Memory of responses that clients have not read, and of unary calls "
+       "that are answered and not done."},
+      {}, [server] { return static_cast<double>(server->responses().bytes); });
+  metrics->AddGauge(
+      {"timecache_responses_waiting",
+       "Calls that wait for room, because responses are not read."},
+      {},
+      [server] { return static_cast<double>(server->responses().waiting); });
+  metrics->AddCounter(
+      {"timecache_responses_waited_total", "Of these, that got room."}, {},
+      [server] { return static_cast<double>(server->responses().waited); });
+  metrics->AddCounter(
+      {"timecache_responses_refused_total",
+       "Of these, that got none within limits.response_timeout."},
+      {},
+      [server] { return static_cast<double>(server->responses().refused); });
+  metrics->AddCounter(
+      {"timecache_connections_unread_total",
+       "Connections that were ended because their clients did not read."},
+      {}, [server] {
+        return static_cast<double>(server->responses().ended_connections);
+      });
+}
+
 void AddMemoryMetrics(Metrics* metrics) {
   metrics->AddGauge(
       {"timecache_memory_budget_bytes",

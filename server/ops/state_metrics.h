@@ -14,6 +14,8 @@ namespace timecache {
 
 // Each is not owned and must outlive the last Metrics::Text.
 void AddServerMetrics(const Server* server, Metrics* metrics);
+// Responses that clients have not read. `server` must outlive the metrics.
+void AddResponseMetrics(const Server* server, Metrics* metrics);
 // The memory account of this process.
 void AddMemoryMetrics(Metrics* metrics);
 // The log of this process.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/service/request.h"
 
 namespace timecache {
 namespace {
@@ -21,10 +22,16 @@ namespace {
 constexpr int64_t kBytesPerKiB = 1024;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
-// Of what the engine gets: enough for some hundreds of calls and connections
-// even where that is little.
+// Of what the engine gets. gRPC holds a request until it has all of it, and
+// where it holds more than its quota it ends streams and connections, whoever's
+// they are: some of the largest requests must fit at the same time, beside some
+// hundreds of calls and connections.
 constexpr int64_t kGrpcShare = 8;
-constexpr int64_t kMinGrpcBytes = int64_t{32} << 20;
+constexpr int64_t kMinGrpcBytes = 4 * static_cast<int64_t>(kMaxRequestBytes);
+constexpr int64_t kResponseShare = 8;
+constexpr int64_t kMinResponseBytes = int64_t{32} << 20;
+// Where the engine has no limit: enough for some connections at full speed.
+constexpr int64_t kUnlimitedResponseBytes = int64_t{256} << 20;
 
 std::vector<std::string> LinesOf(const std::string& path) {
   std::ifstream file(path);
@@ -136,10 +143,28 @@ MemoryPlan PlanMemory(const v1::ServerLimits& limits,
   if (plan.engine_bytes > 0) {
     plan.grpc_bytes = std::max(plan.engine_bytes / kGrpcShare, kMinGrpcBytes);
   }
+  plan.response_bytes =
+      limits.has_max_response_bytes()
+          ? static_cast<int64_t>(limits.max_response_bytes())
+      : plan.engine_bytes == 0
+          ? kUnlimitedResponseBytes
+          : std::max(plan.engine_bytes / kResponseShare, kMinResponseBytes);
   return plan;
 }
 
-void FitAllocatorToAddressSpace() {
+void FitAllocator() {
+  // Smaller blocks are used again: each mapping costs a page fault for 4 KiB.
+  constexpr int kMappedBytes = 256 << 10;
+  // A quarter of what Linux lets a process map (vm.max_map_count), which slabs
+  // and stacks need, too: in a server with more large values than that their
+  // share of idle memory is small.
+  constexpr int kMaxMappings = 16 << 10;
+  // With a threshold of mappings the allocator no longer fits this one by
+  // itself, and would give back and take again a little at each call.
+  constexpr int kTrimBytes = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+  mallopt(M_MMAP_MAX, kMaxMappings);
+  mallopt(M_TRIM_THRESHOLD, kTrimBytes);
   const int64_t bytes = AddressSpaceBytes(0);
   // Beyond this the allocator's own limit, by cores, is as good.
   constexpr int64_t kMaxArenas = 64;

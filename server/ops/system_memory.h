@@ -12,7 +12,7 @@ namespace timecache {
 
 // The engine gets this much of the machine's memory or the control group's: the
 // rest is for gRPC, threads, and what the allocator cannot use.
-inline constexpr int kMemoryPercent = 80;
+inline constexpr int kMemoryPercent = 65;
 // Of RLIMIT_AS, which counts addresses, used or not: those of stacks, of the
 // allocator's arenas, and of what a bucket that died at once has left and not
 // yet given back.
@@ -30,6 +30,8 @@ struct MemorySources {
 struct MemoryPlan {
   int64_t engine_bytes = 0;
   int64_t grpc_bytes = 0;
+  // Of responses that clients have not read.
+  int64_t response_bytes = 0;
   // What it follows from: "limits.max_memory_bytes", "MemTotal", "cgroup" or
   // "RLIMIT_AS"; "none" where nothing can be found out.
   std::string source;
@@ -43,9 +45,12 @@ int64_t AvailableMemoryBytes(const MemorySources& sources = {});
 MemoryPlan PlanMemory(const v1::ServerLimits& limits,
                       const MemorySources& sources = {});
 
-// Keeps the allocator from setting aside 64 MiB of addresses for each thread
-// where RLIMIT_AS has no room for that. To be called before there are threads.
-void FitAllocatorToAddressSpace();
+// Has the allocator give large blocks back as they are freed: it would keep
+// them in its heaps once it has seen one freed, and with values of 1 MiB a half
+// more than is held. Where RLIMIT_AS has no room for it, keeps it from setting
+// aside 64 MiB of addresses for each thread. To be called before there are
+// threads.
+void FitAllocator();
 
 }  // namespace timecache
 

@@ -17,8 +17,10 @@ constexpr Verbs kNeededAtMost = {v1::VERB_READ, v1::VERB_WRITE};
 }  // namespace
 
 void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
-                Done done) {
+                ResponseAccount* account, Done done) {
   call_ = call;
+  store_ = store;
+  account_ = account;
   done_ = std::move(done);
   absl::Status status = CheckRequestSize(request, "operations");
   if (status.ok()) {
@@ -35,10 +37,18 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   const absl::StatusOr<Verbs> verbs = call->VerbsIn(request_.name());
   if (!verbs.ok()) return Finish(verbs.status());
   if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
+  if (account == nullptr || account->HasRoom()) return Execute();
+  account->WhenRoom([this](absl::Status room) {
+    if (!room.ok()) return Finish(std::move(room));
+    Execute();
+  });
+}
+
+void Batch::Execute() {
   results_.resize(request_.operations().size());
-  store->Execute(request_.name(), request_.operations(),
-                 absl::MakeSpan(results_),
-                 [this](absl::Status status) { Finish(std::move(status)); });
+  store_->Execute(request_.name(), request_.operations(),
+                  absl::MakeSpan(results_),
+                  [this](absl::Status status) { Finish(std::move(status)); });
 }
 
 // One error for all operations that lack the same.
@@ -59,7 +69,7 @@ void Batch::Finish(absl::Status status) {
   grpc::ByteBuffer response;
   if (status.ok()) {
     RefusalCount refused;
-    response = EncodeResponse(request_, results_, &refused);
+    response = EncodeResponse(request_, results_, &refused, account_);
     refused.Tell(*call_);
     if (response.Length() > kMaxKeptBytes) results_.clear();
   }

@@ -13,6 +13,7 @@
 #include "server/engine/store.h"
 #include "server/service/batch_request.h"
 #include "server/service/call.h"
+#include "server/service/response_account.h"
 
 namespace timecache {
 
@@ -25,19 +26,23 @@ class Batch {
   using Done = absl::AnyInvocable<void(absl::Status, grpc::ByteBuffer)>;
 
   // Runs an ExecuteRequest, as far as `call`'s caller may: an operation that it
-  // may not do fails alone. `call` must live until `done` is called. `done`
+  // may not do fails alone. It begins once `account` has room for the answer,
+  // unless that is null. Both must live until `done` is called. `done`
   // gets its ExecuteResponse, or why none of its operations was tried; on which
   // thread, and whether before this returns, is the store's to say. The batch
   // may be used again, and destroyed, from there.
   void Run(Call* call, Store* store, const grpc::ByteBuffer& request,
-           Done done);
+           ResponseAccount* account, Done done);
 
  private:
   void Deny(Verbs has, Call* call);
+  void Execute();
   void Finish(absl::Status status);
 
   // Of the request that runs.
   Call* call_ = nullptr;
+  Store* store_ = nullptr;
+  ResponseAccount* account_ = nullptr;
   BatchRequest request_;
   std::vector<Result> results_;
   Done done_;

@@ -9,16 +9,19 @@
 #include "server/engine/operation.h"
 #include "server/service/batch_request.h"
 #include "server/service/refusal_count.h"
+#include "server/service/response_account.h"
 
 namespace timecache {
 
 // The ExecuteResponse of a batch whose operations() had these results, written
 // into one buffer, byte for byte as the generated serializer would.
 // Thread-safe. `*refused_by_limits`,
-// unless null, counts the results that a limit refused.
+// unless null, counts the results that a limit refused, and `account` the
+// buffer.
 grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
                                 absl::Span<const Result> results,
-                                RefusalCount* refused_by_limits = nullptr);
+                                RefusalCount* refused_by_limits = nullptr,
+                                ResponseAccount* account = nullptr);
 
 }  // namespace timecache
 

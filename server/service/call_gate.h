@@ -4,12 +4,14 @@
 #define TIMECACHED_SERVER_SERVICE_CALL_GATE_H_
 
 #include <atomic>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "server/service/access.h"
 #include "server/service/call_observer.h"
 #include "server/service/peer_guard.h"
+#include "server/service/response_ledger.h"
 
 namespace timecache {
 
@@ -19,15 +21,25 @@ class CallGate {
  public:
   // None is owned; all must outlive the gate and its calls. `access` null:
   // there are no rules, and everybody may do everything. `guard` null: calls
-  // are served whatever has become of their connection.
+  // are served whatever has become of their connection. `responses` null:
+  // responses are not counted; else the services' unary calls are CountedCalls.
   CallGate(const Access* access, std::vector<CallObserver*> observers,
-           PeerGuard* guard = nullptr)
-      : access_(access), observers_(std::move(observers)), guard_(guard) {}
+           PeerGuard* guard = nullptr, ResponseLedger* responses = nullptr)
+      : access_(access),
+        observers_(std::move(observers)),
+        guard_(guard),
+        responses_(responses) {}
 
   const Access* access() const { return access_; }
   const std::vector<CallObserver*>& observers() const { return observers_; }
 
   PeerGuard* guard() const { return guard_; }
+  // The account of the connection that a call came on.
+  ResponseAccountRef AccountOf(const std::string& peer) const {
+    return responses_ == nullptr ? ResponseAccountRef()
+                                 : responses_->Find(peer);
+  }
+  bool counts_responses() const { return responses_ != nullptr; }
 
   // Calls that are made from now on get no further: UNAVAILABLE (DRAINING).
   void Close() { closed_.store(true, std::memory_order_relaxed); }
@@ -37,6 +49,7 @@ class CallGate {
   const Access* const access_;
   const std::vector<CallObserver*> observers_;
   PeerGuard* const guard_;
+  ResponseLedger* const responses_;
   std::atomic<bool> closed_{false};
 };
 

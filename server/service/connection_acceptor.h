@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/service/connection_pacer.h"
 #include "server/service/listening_socket.h"
@@ -61,6 +62,7 @@ class ConnectionAcceptor {
   void Stop();
 
   // As OpenConnections.
+  void Cut(const PeerEndpoint& peer) { connections_.Cut(peer); }
   void CutSilent(std::chrono::milliseconds silent) {
     connections_.CutSilent(silent);
   }

@@ -52,6 +52,7 @@ grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
                                  const Handle& handle) {
   UnaryCall<Request, Response> unary(gate, method, context, bytes, answer);
   absl::Status status = unary.Read();
+  if (status.ok()) status = unary.CheckShare();
   if (status.ok()) {
     status = handle(&unary.call(), unary.request(), &unary.response());
   }

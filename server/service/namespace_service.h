@@ -13,6 +13,7 @@
 #include "server/engine/registry.h"
 #include "server/service/call.h"
 #include "server/service/call_gate.h"
+#include "server/service/counted_calls.h"
 #include "timecache/v1/namespace.grpc.pb.h"
 
 namespace timecache {
@@ -62,6 +63,13 @@ class NamespaceService final : public methods::Administration {
         clock_(clock),
         observer_(std::move(observer)),
         describe_server_(std::move(describe_server)) {}
+
+  // As TimeCacheService's.
+  void CountCalls(CountedCalls* counted) {
+    CountUnaryCalls(
+        v1::NamespaceService::service_full_name(), counted,
+        [this](int method) { return grpc::Service::GetHandler(method); });
+  }
 
   grpc::ServerUnaryReactor* CreateNamespace(
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

@@ -36,7 +36,7 @@ void PipelineStream::OnReadDone(bool ok) {
       return;
     }
   }
-  batch_.Run(&call_, store_, request_,
+  batch_.Run(&call_, store_, request_, account_.get(),
              [this](absl::Status status, grpc::ByteBuffer answer) {
                OnExecuted(std::move(status), std::move(answer));
              });

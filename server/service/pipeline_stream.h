@@ -18,13 +18,15 @@
 #include "server/service/batch.h"
 #include "server/service/call.h"
 #include "server/service/open_streams.h"
+#include "server/service/response_account.h"
 
 namespace timecache {
 
 // Reads a request, runs it, reads the next: one at a time, so that they apply
 // in order. Answers wait for the one write in flight; while kMaxAnswers or
 // kMaxAnswerBytes of them wait nothing is read, and HTTP/2's flow control holds
-// the client up.
+// the client up. A request waits while its connection has no room for an
+// answer.
 //
 // Thread-safe: gRPC calls it from several threads. Lives until OnDone.
 class PipelineStream final
@@ -54,6 +56,7 @@ class PipelineStream final
                  Store* store, OpenStreams* streams)
       : store_(store),
         streams_(streams),
+        account_(gate.AccountOf(context->peer())),
         call_(gate, methods::kPipeline, context) {}
 
   void OnExecuted(absl::Status status, grpc::ByteBuffer answer)
@@ -64,6 +67,7 @@ class PipelineStream final
 
   Store* const store_;
   OpenStreams* const streams_;
+  const ResponseAccountRef account_;
   std::shared_ptr<PipelineStream> self_;
 
   // Used by the one read or run that is in flight.

@@ -9,6 +9,7 @@
 #include "server/engine/error.h"
 #include "server/service/call.h"
 #include "server/service/request.h"
+#include "server/service/response_account.h"
 
 namespace timecache {
 namespace {
@@ -23,7 +24,10 @@ class ReflectionStream final
   ReflectionStream(const CallGate& gate, const Method& method,
                    grpc::CallbackServerContext* context, OpenStreams* streams,
                    const ReflectionIndex* index)
-      : streams_(streams), index_(index), call_(gate, method, context) {}
+      : streams_(streams),
+        index_(index),
+        account_(gate.AccountOf(context->peer())),
+        call_(gate, method, context) {}
 
   static ReflectionStream* Start(std::shared_ptr<ReflectionStream> stream) {
     stream->self_ = stream;
@@ -55,7 +59,7 @@ class ReflectionStream final
       End(status);
       return;
     }
-    response_ = ToBytes(index_->Answer(request));
+    response_ = ToBytes(index_->Answer(request), account_.get());
     writing_ = true;
     StartWrite(&response_);
   }
@@ -63,6 +67,7 @@ class ReflectionStream final
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     writing_ = false;
+    response_.Clear();
     if (ok) call_.CountSent();
     if (!ok) end_.Update(absl::CancelledError("the client is gone"));
     Continue(end_);
@@ -120,6 +125,7 @@ class ReflectionStream final
 
   OpenStreams* const streams_;
   const ReflectionIndex* const index_;
+  const ResponseAccountRef account_;
   std::shared_ptr<ReflectionStream> self_;
 
   absl::Mutex mu_;

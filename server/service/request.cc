@@ -62,8 +62,9 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
   return status;
 }
 
-grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message) {
-  grpc::Slice slice(message.ByteSizeLong());
+grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
+                         ResponseAccount* account) {
+  grpc::Slice slice = NewSlice(account, message.ByteSizeLong());
   message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
   return grpc::ByteBuffer(&slice, 1);
 }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/options.h"
+#include "server/service/response_account.h"
 
 namespace timecache {
 
@@ -39,8 +40,9 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* request,
                           absl::string_view large_field = "");
 
-// The answer as gRPC sends it.
-grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message);
+// The answer as gRPC sends it, counted in `account`, unless that is null.
+grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
+                         ResponseAccount* account = nullptr);
 
 }  // namespace timecache
 

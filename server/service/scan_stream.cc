@@ -12,6 +12,14 @@
 #include "server/service/request.h"
 
 namespace timecache {
+namespace {
+
+// What an entry holds that is ready to be written.
+int64_t CostOf(size_t payload_bytes) {
+  return static_cast<int64_t>(payload_bytes + sizeof(v1::Entry));
+}
+
+}  // namespace
 
 ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
@@ -107,6 +115,7 @@ void ScanStream::OnWriteDone(bool ok) {
     absl::MutexLock lock(&mu_);
     writing_ = false;
   }
+  page_bytes_.Clear();
   if (ok) {
     call_.CountSent();
   } else {
@@ -130,7 +139,9 @@ bool ScanStream::TakeTurn() {
   if (status_.ok() && !found_.empty()) {
     TakePage();
     if (!BeginWrite()) return true;
-    page_bytes_ = ToBytes(page_);
+    page_bytes_ = ToBytes(page_, ready_.account());
+    page_ = v1::ScanResponse();
+    ready_.Set(found_bytes_);
     StartWrite(&page_bytes_);
     return false;
   }
@@ -141,8 +152,23 @@ bool ScanStream::TakeTurn() {
     Finish(call_.End(status_));
     return false;
   }
+  if (!HasRoom()) return false;
   Step();
   return step_.exchange(kReturned) == kCompleted;
+}
+
+// If not, the scan continues once there is.
+bool ScanStream::HasRoom() {
+  if (has_room_ || ready_.account() == nullptr || ready_.account()->HasRoom()) {
+    has_room_ = false;
+    return true;
+  }
+  ready_.account()->WhenRoom([this](absl::Status room) {
+    has_room_ = room.ok();
+    status_ = std::move(room);
+    Continue();
+  });
+  return false;
 }
 
 void ScanStream::Step() {
@@ -156,6 +182,7 @@ void ScanStream::Step() {
       },
       [this](absl::Status status) {
         status_ = std::move(status);
+        ready_.Set(found_bytes_);
         if (step_.exchange(kCompleted) == kReturned) Continue();
       });
 }
@@ -174,6 +201,7 @@ void ScanStream::Found(absl::string_view key, absl::string_view value,
   entry.set_version(version);
   SetTime(put_us, entry.mutable_put_time());
   SetTime(deadline_us, entry.mutable_deadline());
+  found_bytes_ += CostOf(entry.key().size() + entry.value().size());
 }
 
 void ScanStream::TakePage() {
@@ -181,8 +209,10 @@ void ScanStream::TakePage() {
   int64_t bytes = 0;
   while (!found_.empty() && page_.entries_size() < kMaxPageEntries) {
     v1::Entry& next = found_.front();
-    bytes += static_cast<int64_t>(next.key().size() + next.value().size());
+    const size_t size = next.key().size() + next.value().size();
+    bytes += static_cast<int64_t>(size);
     if (bytes > kMaxPageBytes && page_.entries_size() > 0) break;
+    found_bytes_ -= CostOf(size);
     page_.add_entries()->Swap(&next);
     found_.pop_front();
   }

@@ -22,6 +22,7 @@
 #include "server/service/call.h"
 #include "server/service/message_limit.h"
 #include "server/service/open_streams.h"
+#include "server/service/response_account.h"
 #include "server/service/turns.h"
 #include "timecache/v1/timecache.pb.h"
 
@@ -29,10 +30,11 @@ namespace timecache {
 
 // Walks the store a step at a time, in turns with other scans, and writes
 // pages, one in flight: a slow reader is waited for, as long as a call may
-// take, and holds no more than one step's entries. Then the scan ends with
-// DEADLINE_EXCEEDED (MAX_CALL_DURATION); where a page is on its way that the
-// reader does not take, no status would reach him either, and the call is
-// cancelled. Lives until OnDone.
+// take, and holds no more than one step's entries; a step waits while its
+// connection has no room for a page. Then the scan ends with DEADLINE_EXCEEDED
+// (MAX_CALL_DURATION); where a page is on its way that the reader does not
+// take, no status would reach him either, and the call is cancelled. Lives
+// until OnDone.
 class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                          public Drainable,
                          public Turns::Task {
@@ -63,7 +65,8 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
              Store* store, OpenStreams* streams, Turns* turns,
              absl::Duration max_duration)
-      : call_(gate, methods::kScan, context),
+      : ready_(gate.AccountOf(context->peer())),
+        call_(gate, methods::kScan, context),
         context_(context),
         store_(store),
         streams_(streams),
@@ -77,11 +80,15 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   absl::Status CheckDuration() const ABSL_LOCKS_EXCLUDED(mu_);
   bool BeginWrite() ABSL_LOCKS_EXCLUDED(mu_);
   void Continue();
+  bool HasRoom();
   void Step();
   void TakePage();
   void Found(absl::string_view key, absl::string_view value, uint64_t version,
              int64_t put_us, int64_t deadline_us);
 
+  // What is in found_.
+  ResponseCharge ready_;
+  int64_t found_bytes_ = 0;
   Call call_;
   grpc::CallbackServerContext* const context_;
   Store* const store_;
@@ -93,6 +100,8 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::shared_ptr<ScanStream> self_;
   TimeCacheMap::ScanPlace place_;
   bool more_ = true;
+  // The next step was waited for.
+  bool has_room_ = false;
   absl::Status status_;
   // Found, but not written yet.
   std::deque<v1::Entry> found_;

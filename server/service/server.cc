@@ -44,7 +44,17 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
       start_us_(clock->NowUs()),
       acceptor_(static_cast<size_t>(options_.limits.max_connections),
                 options_.limits.max_new_connections_per_second),
-      gate_(options_.access, options_.call_observers, &acceptor_.guard()),
+      responses_(
+          {.max_bytes = options_.limits.max_response_bytes,
+           .timeout =
+               absl::ToChronoMilliseconds(options_.limits.response_timeout),
+           .max_calls_per_connection = options_.limits.max_calls_per_connection,
+           .end_connection =
+               [this](const std::string& peer) {
+                 acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
+               }}),
+      gate_(options_.access, options_.call_observers, &acceptor_.guard(),
+            &responses_),
       store_(registry, clock),
       hub_(clock, options_.max_watchers, options_.max_expiring_watchers),
       health_service_(&acceptor_.guard()),
@@ -54,6 +64,8 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
           &gate_, registry, clock, options_.observer,
           [this](v1::GetServerResponse* server) { Describe(server); }),
       unknown_service_(&acceptor_.guard()) {
+  time_cache_service_.CountCalls(&counted_calls_);
+  namespace_service_.CountCalls(&counted_calls_);
   if (options_.virtual_clock != nullptr) {
     virtual_clock_service_ = std::make_unique<VirtualClockService>(
         &gate_, options_.virtual_clock, reaper, &hub_);
@@ -132,6 +144,7 @@ absl::Status Server::Start() {
     health_address_ = health_server_->address();
   }
   acceptor_.Start();
+  responses_.Start();
   keep_awake_ = std::make_unique<KeepAwake>(server_.get());
   return absl::OkStatus();
 }
@@ -155,6 +168,7 @@ DrainReport Server::Drain(int64_t grace_us) {
   report.pipelines_cut = streams_.WaitForNone(deadline);
   report.watchers_cut = hub_.WaitForNone(deadline);
   gate_.Close();
+  responses_.Stop();
   std::chrono::milliseconds linger(0);
   if (acceptor_.open() > 0) linger = kLastCalls;
   if (report.watchers + report.pipelines > 0) linger = kLinger;

@@ -21,12 +21,14 @@
 #include "server/service/access.h"
 #include "server/service/call_gate.h"
 #include "server/service/connection_acceptor.h"
+#include "server/service/counted_calls.h"
 #include "server/service/health_server.h"
 #include "server/service/health_service.h"
 #include "server/service/keep_awake.h"
 #include "server/service/namespace_service.h"
 #include "server/service/open_streams.h"
 #include "server/service/reflection_service.h"
+#include "server/service/response_ledger.h"
 #include "server/service/server_limits.h"
 #include "server/service/time_cache_service.h"
 #include "server/service/unknown_service.h"
@@ -110,6 +112,10 @@ class Server {
   // Watches of health on all listeners, and those that were refused.
   size_t health_watches() const;
   uint64_t refused_health_watches() const;
+  // Responses that clients have not read. From any thread.
+  ResponseLedger::Statistics responses() const {
+    return responses_.GetStatistics();
+  }
 
   // From any thread, while it serves. What is above stays, and no more comes.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
@@ -140,6 +146,8 @@ class Server {
   const int64_t start_us_;
   std::atomic<bool> draining_{false};
   ConnectionAcceptor acceptor_;
+  ResponseLedger responses_;
+  CountedCalls counted_calls_{&responses_};
   CallGate gate_;
   LocalStore store_;
   WatchHub hub_;

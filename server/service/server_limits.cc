@@ -41,6 +41,7 @@ ServerLimits ServerLimits::From(const v1::ServerLimits& config) {
   limits.keepalive_timeout = ToDuration(config.keepalive_timeout());
   limits.min_ping_interval = ToDuration(config.min_ping_interval());
   limits.max_call_duration = ToDuration(config.max_call_duration());
+  limits.response_timeout = ToDuration(config.response_timeout());
   return limits;
 }
 

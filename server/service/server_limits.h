@@ -26,17 +26,20 @@ struct ServerLimits {
   absl::Duration keepalive_timeout = absl::Seconds(20);
   absl::Duration min_ping_interval = absl::Seconds(10);
   absl::Duration max_call_duration = absl::Minutes(1);
+  // Of responses that clients have not read; 0: no bound.
+  int64_t max_response_bytes = 0;
+  absl::Duration response_timeout = absl::Seconds(30);
   // For connections (about 20 KB each) and for what gRPC reads and has not
   // handed over: beyond it idle connections are told to go away, and closed. 0:
   // no limit.
   int64_t grpc_memory_bytes = 0;
 
-  // Of a complete and valid configuration. (grpc_memory_bytes stays: it follows
-  // from the memory that there is.)
+  // Of a complete and valid configuration. (grpc_memory_bytes and
+  // max_response_bytes stay: they follow from the memory that there is.)
   static ServerLimits From(const v1::ServerLimits& config);
 
-  // All but max_connections, max_new_connections_per_second and
-  // max_call_duration, which others hold clients to.
+  // All but max_connections, max_new_connections_per_second, max_call_duration
+  // and what is said of responses, which others hold clients to.
   void Apply(grpc::ServerBuilder* builder) const;
 };
 

@@ -40,11 +40,35 @@ constexpr absl::string_view kLargeField = requires(const Request& request) {
 struct OneBatch {
   OneBatch(const CallGate& gate, const Method& method,
            grpc::CallbackServerContext* context)
-      : call(gate, method, context) {}
+      : counted(gate.counts_responses() ? CountedCall::Of(context) : nullptr),
+        account(counted == nullptr ? nullptr : counted->Begin(*context)),
+        call(gate, method, context) {}
 
+  CountedCall* const counted;
+  ResponseAccount* const account;
   Call call;
   Batch batch;
 };
+
+// Whether it may answer with a value.
+bool AnswersWithEntry(const Operation& operation) {
+  return operation.kind == OpKind::kGet || operation.return_previous;
+}
+
+template <typename Owned, typename Answer>
+void Execute(Store* store, Owned owned, Answer answer) {
+  auto* const one = owned.get();
+  store->Execute(one->unary.request().namespace_(), {&one->question, 1},
+                 {&one->answer, 1},
+                 [answer, owned = std::move(owned)](absl::Status status) {
+                   if (status.ok()) status = owned->answer.status;
+                   if (status.ok()) {
+                     answer(owned->unary.request(), owned->answer,
+                            &owned->unary.response());
+                   }
+                   owned->unary.Finish(status);
+                 });
+}
 
 // Runs the one operation that the request asks for, and `answer` on its result.
 template <typename Request, typename Response, typename Answer>
@@ -66,15 +90,20 @@ grpc::ServerUnaryReactor* RunOne(const CallGate& gate, const Method& method,
   if (!status.ok()) return one->unary.Finish(status);
   one->question = *operation;
   grpc::ServerUnaryReactor* const reactor = one->unary.reactor();
-  store->Execute(request.namespace_(), {&one->question, 1}, {&one->answer, 1},
-                 [answer, owned = std::move(owned)](absl::Status status) {
-                   if (status.ok()) status = owned->answer.status;
-                   if (status.ok()) {
-                     answer(owned->unary.request(), owned->answer,
-                            &owned->unary.response());
-                   }
-                   owned->unary.Finish(status);
-                 });
+  ResponseAccount* const account = one->unary.account();
+  if (account == nullptr || !AnswersWithEntry(one->question) ||
+      account->HasRoom()) {
+    Execute(store, std::move(owned), answer);
+    return reactor;
+  }
+  account->WhenRoom(
+      [store, answer, owned = std::move(owned)](absl::Status room) mutable {
+        if (room.ok()) {
+          Execute(store, std::move(owned), answer);
+        } else {
+          owned->unary.Finish(room);
+        }
+      });
   return reactor;
 }
 
@@ -168,10 +197,11 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   auto owned = std::make_unique<OneBatch>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
-  one->batch.Run(&one->call, store_, *request,
+  one->batch.Run(&one->call, store_, *request, one->account,
                  [reactor, response, owned = std::move(owned)](
                      absl::Status status, grpc::ByteBuffer answer) {
                    *response = std::move(answer);
+                   if (owned->counted != nullptr) owned->counted->Answer();
                    reactor->Finish(owned->call.End(status));
                  });
   return reactor;
@@ -199,6 +229,7 @@ grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
   UnaryCall<v1::SettleExpiredRequest, v1::SettleExpiredResponse> unary(
       gate_, methods::kSettleExpired, context, request, response);
   absl::Status status = unary.Read("settlements");
+  if (status.ok()) status = unary.CheckShare();
   const v1::SettleExpiredRequest& from = unary.request();
   if (status.ok()) {
     status = unary.call().Authorize(v1::VERB_SETTLE, from.namespace_());

@@ -7,6 +7,7 @@
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
 #include "server/service/call_gate.h"
+#include "server/service/counted_calls.h"
 #include "server/service/open_streams.h"
 #include "server/service/turns.h"
 #include "server/service/watch_hub.h"
@@ -44,6 +45,13 @@ class TimeCacheService final : public methods::All {
         streams_(streams),
         turns_(turns),
         max_call_duration_(max_call_duration) {}
+
+  // Before the server starts: its unary calls are counted. Not owned.
+  void CountCalls(CountedCalls* counted) {
+    CountUnaryCalls(
+        v1::TimeCacheService::service_full_name(), counted,
+        [this](int method) { return grpc::Service::GetHandler(method); });
+  }
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
                                 const grpc::ByteBuffer* request,

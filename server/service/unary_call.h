@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "server/service/call.h"
+#include "server/service/counted_calls.h"
 #include "server/service/request.h"
 
 namespace timecache {
@@ -32,6 +33,8 @@ class UnaryCall {
       : bytes_(bytes),
         answer_(answer),
         reactor_(context->DefaultReactor()),
+        counted_(gate.counts_responses() ? CountedCall::Of(context) : nullptr),
+        account_(counted_ == nullptr ? nullptr : counted_->Begin(*context)),
         call_(gate, method, context) {}
 
   // Makes the request good, or says what is wrong: to who is known, others are
@@ -50,10 +53,19 @@ class UnaryCall {
   const Request& request() const { return request_; }
   Response& response() { return response_; }
 
+  // The account of its connection, until Finish; null where none is kept.
+  ResponseAccount* account() const { return account_; }
+  // As ResponseAccount's: asked by calls that may answer with much, and that
+  // cannot wait.
+  absl::Status CheckShare() const {
+    return account_ == nullptr ? absl::OkStatus() : account_->CheckShare();
+  }
+
   // Returns what the handler returns.
   grpc::ServerUnaryReactor* Finish(const absl::Status& status,
                                    Call::FieldPath field_path = nullptr) {
-    if (status.ok()) *answer_ = ToBytes(response_);
+    if (status.ok()) *answer_ = ToBytes(response_, account_);
+    if (counted_ != nullptr) counted_->Answer();
     grpc::ServerUnaryReactor* const reactor = reactor_;
     // From here on this may be gone.
     reactor->Finish(call_.End(status, field_path));
@@ -64,6 +76,8 @@ class UnaryCall {
   const grpc::ByteBuffer* const bytes_;
   grpc::ByteBuffer* const answer_;
   grpc::ServerUnaryReactor* const reactor_;
+  CountedCall* const counted_;
+  ResponseAccount* const account_;
   Call call_;
   Request request_;
   Response response_;

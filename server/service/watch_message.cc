@@ -1,5 +1,8 @@
 #include "server/service/watch_message.h"
 
+#include <cstring>
+#include <utility>
+
 #include "server/engine/check.h"
 #include "server/service/event_codec.h"
 
@@ -49,7 +52,13 @@ void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only) {
 
 void WatchMessage::Flush() {
   if (own_.empty()) return;
-  slices_.emplace_back(own_.data(), own_.size());
+  if (account_ == nullptr) {
+    slices_.emplace_back(own_.data(), own_.size());
+  } else {
+    grpc::Slice slice = account_->NewSlice(own_.size(), /*patient=*/true);
+    std::memcpy(const_cast<uint8_t*>(slice.begin()), own_.data(), own_.size());
+    slices_.push_back(std::move(slice));
+  }
   own_.clear();
 }
 

@@ -16,6 +16,7 @@
 #include "server/engine/event_batch.h"
 #include "server/engine/group_types.h"
 #include "server/service/message_limit.h"
+#include "server/service/response_account.h"
 
 namespace timecache {
 
@@ -31,8 +32,10 @@ class WatchMessage {
 
   // An event whose value makes it larger than `max_bytes` with all that is no
   // event goes without that value, and says how large it is.
-  explicit WatchMessage(size_t max_bytes = kDefaultMaxMessageBytes)
-      : max_event_bytes_(max_bytes - kMaxRestBytes) {}
+  // What is no shared batch is counted in `account`, unless that is null.
+  explicit WatchMessage(size_t max_bytes = kDefaultMaxMessageBytes,
+                        ResponseAccount* account = nullptr)
+      : max_event_bytes_(max_bytes - kMaxRestBytes), account_(account) {}
 
   // In the wire format; one without events adds nothing.
   void Add(const std::shared_ptr<const EventBatch>& batch);
@@ -54,6 +57,7 @@ class WatchMessage {
   void Flush();
 
   const size_t max_event_bytes_;
+  ResponseAccount* const account_;
   absl::InlinedVector<grpc::Slice, 4> slices_;
   // What comes after the slices.
   std::string own_;

@@ -131,6 +131,7 @@ void WatchStream::CheckAccess() {
 bool WatchStream::OnWake(Wake why) {
   absl::MutexLock lock(&mu_);
   if (why == Wake::kDrain) draining_ = true;
+  if (has_waited_.exchange(false)) waiting_for_room_ = false;
   if (ended_ || !open_) return false;
   CheckAccess();
   if (ended_) return false;
@@ -149,6 +150,7 @@ void WatchStream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mu_);
   writing_ = false;
   writable_us_ = hub_->clock()->NowUs();
+  message_.Clear();
   if (ended_) return;
   if (!ok || cancelled_) {
     End(!withdrawn_.ok() ? withdrawn_
@@ -200,7 +202,7 @@ void WatchStream::PumpOrQueue() {
 // Writes the next message, if there is one and none is in flight: sources take
 // turns. Returns whether there is more to do before there can be one.
 bool WatchStream::Pump() {
-  if (writing_ || ended_) return false;
+  if (writing_ || ended_ || WaitsForRoom()) return false;
   const int64_t now_us = hub_->clock()->NowUs();
   for (size_t i = 0; i < sources_.size() && !ended_; ++i) {
     Source& source = sources_[turn_];
@@ -226,6 +228,23 @@ bool WatchStream::Pump() {
   return false;
 }
 
+// Nothing is read from the sources while its connection has no room: their
+// cursors stay where they are.
+bool WatchStream::WaitsForRoom() {
+  if (waiting_for_room_) return true;
+  if (account_.get() == nullptr || !account_->MustWait()) return false;
+  waiting_for_room_ = true;
+  // Not this stream's own work: the ledger's thread serves all that wait.
+  account_->WhenRoom(
+      [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)](absl::Status) {
+        const std::shared_ptr<WatchStream> stream = weak.lock();
+        if (stream == nullptr) return;
+        stream->has_waited_.store(true);
+        hub->Notify(stream);
+      });
+  return true;
+}
+
 // Fills message_ with what the source has, if there is something to say.
 WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
@@ -236,7 +255,7 @@ WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
         draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
     source->source->RefreshWatermark(now_us, max_age_us);
   }
-  WatchMessage message(request_.max_message_bytes);
+  WatchMessage message(request_.max_message_bytes, account_.get());
   const WatchSource::Reading reading = source->source->Read(now_us, &message);
   const bool told = !message.empty() || message.lost > 0;
   if (!reading.end.ok() && !told) {

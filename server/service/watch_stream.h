@@ -6,6 +6,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/registry.h"
 #include "server/service/call.h"
+#include "server/service/response_account.h"
 #include "server/service/watch_hub.h"
 #include "server/service/watch_request.h"
 #include "server/service/watch_source.h"
@@ -74,6 +76,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
               WatchHub* hub)
       : hub_(hub),
         context_(context),
+        account_(gate.AccountOf(context->peer())),
         call_(gate, methods::kWatchExpired, context) {}
 
   absl::Status Open(const Registry& registry, const grpc::ByteBuffer& request);
@@ -85,6 +88,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool IsLight() const;
   bool Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PumpOrQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool WaitsForRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Composed Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -92,6 +96,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   WatchHub* const hub_;
   grpc::CallbackServerContext* const context_;
+  const ResponseAccountRef account_;
   // Guarded by mu_ once the stream is open.
   Call call_;
   // Constant once the stream is open.
@@ -109,6 +114,9 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   // Since when it has not been writing.
   int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
+  bool waiting_for_room_ ABSL_GUARDED_BY(mu_) = false;
+  // Set before the wake that follows a wait.
+  std::atomic<bool> has_waited_{false};
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   // All sources are there, and messages may be written.

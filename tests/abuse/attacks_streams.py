@@ -6,7 +6,7 @@ from abuse import messages, wire
 from abuse.attack import attack
 from abuse.honest import Channel
 from abuse.processes import expect
-from abuse.wire import frame
+from abuse.wire import Closed, frame
 
 VALUE = b"v" * 100
 
@@ -139,3 +139,81 @@ def answers_unread(world):
         connection.close()
     return f"{count * calls:,} gets whose answers are never read: RSS {usage['rss_mib']} MiB, " \
            f"{usage['threads']} threads meanwhile"
+
+
+MIB = 1 << 20
+# Of responses that are not read, at max_memory_bytes 256 MiB: the bound and its reserve,
+# calls that wait, and what the heap keeps of it.
+MAX_UNREAD_MIB = 160
+SMALL_SERVER = "limits: {max_memory_bytes: 256MiB}\n"
+
+
+def put_large(world, key, size):
+    channel = Channel(world.server.address)
+    try:
+        stream = channel.http.get_next_available_stream_id()
+        channel.http.send_headers(stream, wire.request_headers(wire.SERVICE + "Put"))
+        send_all(channel, stream, wire.message(messages.put(key, b"v" * size, 600)))
+        for _ in channel.messages(stream):
+            pass
+    finally:
+        channel.close()
+
+
+def ask_unread(world, method, body, calls, end=True, acknowledge=True):
+    """A connection with a window of 0 and so many calls; fewer, if it is closed."""
+    connection = world.connect(window=0)
+    try:
+        if acknowledge:
+            connection.wait_for_settings()
+        for i in range(calls):
+            ask(connection, method, body, end, 2 * i + 1)
+    except Closed:
+        pass
+    return connection
+
+
+def expect_unread_bound(world, quiet_mib):
+    peak = world.server.usage()["peak_mib"]
+    expect(peak - quiet_mib <= MAX_UNREAD_MIB, f"RSS {quiet_mib} -> {peak} MiB")
+    return peak
+
+
+@attack(config=SMALL_SERVER, max_more_mib=MAX_UNREAD_MIB)
+def large_responses_unread(world):
+    """1 MiB each, a thousand on a connection, by every kind of call."""
+    put_large(world, b"large", MIB)
+    quiet_mib = world.server.usage()["peak_mib"]
+    batch = messages.field(1, wire.NAMESPACE) + messages.field(
+        2, messages.field(2, messages.field(2, b"large"))) * 3
+    kinds = (("Get", messages.get(b"large"), True), ("Execute", batch, True),
+             ("Pipeline", batch, False), ("Scan", messages.scan(), True))
+    connections = []
+    for _ in range(world.scale(1, 10)):
+        for method, body, end in kinds:
+            connections.append(ask_unread(world, method, body, 1_000, end))
+    time.sleep(world.scale(1, 10))
+    peak_mib = expect_unread_bound(world, quiet_mib)
+    for connection in connections:
+        connection.close()
+    return f"{1_000 * len(connections):,} gets, batches, pipelines and scans of 1 MiB and " \
+           f"more, never read: RSS {peak_mib} MiB at most"
+
+
+@attack(config=SMALL_SERVER, max_more_mib=MAX_UNREAD_MIB)
+def small_responses_unread(world):
+    """1 kB each, on connections that never acknowledge how many calls they may have."""
+    put_large(world, b"small", 1_000)
+    quiet_mib = world.server.usage()["peak_mib"]
+    calls = world.scale(20_000, 1_000_000)
+    asked = 0
+    while asked < calls:
+        connection = ask_unread(world, "Get", messages.get(b"small"), 10_000,
+                                acknowledge=False)
+        asked += 10_000
+        # Twice as many calls as a connection may have end it.
+        said = connection.drain()
+        expect("open" not in said, f"a connection that does not read: {said}")
+        connection.close()
+    peak_mib = expect_unread_bound(world, quiet_mib)
+    return f"{calls:,} gets of 1 kB, never read: RSS {peak_mib} MiB at most"

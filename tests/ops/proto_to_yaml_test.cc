@@ -41,6 +41,7 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "  min_ping_interval: 10s\n"
             "  max_call_duration: 1m\n"
             "  max_new_connections_per_second: 100\n"
+            "  response_timeout: 30s\n"
             "  max_expiring_watchers: 256\n"
             "namespaces:\n"
             "  - name: default\n"

@@ -32,6 +32,10 @@ class SystemMemoryTest : public ::testing::Test {
     std::filesystem::create_directories(to.parent_path());
     std::ofstream(to) << text;
   }
+  // The engine's share of so much, which is less than all else.
+  void ExpectOf(int64_t bytes, const std::string& source) {
+    Expect(bytes / 100 * kMemoryPercent, source);
+  }
   void Expect(int64_t bytes, const std::string& source) {
     const MemoryPlan plan = PlanMemory(v1::ServerLimits(), sources_);
     EXPECT_EQ(plan.source, source);
@@ -44,36 +48,36 @@ class SystemMemoryTest : public ::testing::Test {
 };
 
 TEST_F(SystemMemoryTest, IsTheMachinesWhereNothingElseIsLess) {
-  Expect(8 * kGiB, "MemTotal");
+  ExpectOf(10 * kGiB, "MemTotal");
   Write("/proc/self/cgroup", "0::/\n");
   Write("/sys/fs/cgroup/memory.max", "max\n");
-  Expect(8 * kGiB, "MemTotal");
+  ExpectOf(10 * kGiB, "MemTotal");
 }
 
 TEST_F(SystemMemoryTest, IsTheLeastOfTheControlGroupAndThoseAboveIt) {
   Write("/proc/self/cgroup", "0::/system.slice/timecached.service\n");
   Write("/sys/fs/cgroup/system.slice/timecached.service/memory.max", "max\n");
   Write("/sys/fs/cgroup/system.slice/memory.max", "5368709120\n");
-  Expect(4 * kGiB, "cgroup");
+  ExpectOf(5 * kGiB, "cgroup");
   Write("/sys/fs/cgroup/system.slice/timecached.service/memory.max",
         "2684354560\n");
-  Expect(2 * kGiB, "cgroup");
+  ExpectOf(5 * kGiB / 2, "cgroup");
 }
 
 TEST_F(SystemMemoryTest, FindsAContainersLimitAtTheRoot) {
   Write("/proc/self/cgroup", "0::/../../pod7/abc\n");
   Write("/sys/fs/cgroup/memory.max", "1342177280\n");
-  Expect(kGiB, "cgroup");
+  ExpectOf(5 * kGiB / 4, "cgroup");
 }
 
 TEST_F(SystemMemoryTest, KnowsControlGroupsOfVersion1) {
   Write("/proc/self/cgroup",
         "5:cpu,cpuacct:/a\n4:hugetlb,memory:/docker/abc\n1:name=systemd:/a\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  Expect(8 * kGiB, "MemTotal");
+  ExpectOf(10 * kGiB, "MemTotal");
   Write("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes",
         "1342177280\n");
-  Expect(kGiB, "cgroup");
+  ExpectOf(5 * kGiB / 4, "cgroup");
 }
 
 TEST_F(SystemMemoryTest, IsAShareOfTheAddressesWhereThatIsLeast) {
@@ -93,12 +97,31 @@ TEST_F(SystemMemoryTest, IsWhatTheConfigurationSays) {
   EXPECT_EQ(plan.source, "limits.max_memory_bytes");
   EXPECT_EQ(plan.engine_bytes, 64 * kGiB);
   EXPECT_EQ(plan.grpc_bytes, 8 * kGiB);
+  EXPECT_EQ(plan.response_bytes, 8 * kGiB);
   limits.set_max_memory_bytes(16 << 20);
-  EXPECT_EQ(PlanMemory(limits, sources_).grpc_bytes, 32 << 20);
+  plan = PlanMemory(limits, sources_);
+  // Four of the largest requests.
+  EXPECT_EQ(plan.grpc_bytes, (64 << 20) + (256 << 10));
+  EXPECT_EQ(plan.response_bytes, 32 << 20);
   limits.set_max_memory_bytes(0);
   plan = PlanMemory(limits, sources_);
   EXPECT_EQ(plan.engine_bytes, 0);
   EXPECT_EQ(plan.grpc_bytes, 0);
+  EXPECT_EQ(plan.response_bytes, 256 << 20);
+  limits.set_max_response_bytes(1 << 20);
+  EXPECT_EQ(PlanMemory(limits, sources_).response_bytes, 1 << 20);
+}
+
+// What a server may come to hold fits into its container.
+TEST_F(SystemMemoryTest, AllSharesFitInto512MiB) {
+  Write("/proc/self/cgroup", "0::/\n");
+  Write("/sys/fs/cgroup/memory.max", "536870912\n");
+  const MemoryPlan plan = PlanMemory(v1::ServerLimits(), sources_);
+  // The process itself, before a namespace has an entry.
+  constexpr int64_t kProcessBytes = 24 << 20;
+  EXPECT_LE(kProcessBytes + plan.engine_bytes + plan.engine_bytes / 16 +
+                plan.grpc_bytes + plan.response_bytes,
+            kGiB / 2);
 }
 
 }  // namespace

@@ -1,0 +1,188 @@
+// Clients that ask and do not read: what the server holds for them is bounded,
+// others are served, and they are ended.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "tests/support/raw_connection.h"
+#include "tests/support/test_server.h"
+
+namespace timecache::test {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr int64_t kMaxResponseBytes = 2 << 20;
+constexpr size_t kValueBytes = 64 << 10;
+constexpr int kCalls = 32;
+
+// Frames of HTTP/2, as no library of gRPC would send them.
+enum FrameType : uint8_t { kData = 0, kHeaders = 1, kSettings = 4 };
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kEndHeaders = 4;
+constexpr uint8_t kAck = 1;
+
+std::string BigEndian(uint32_t value, int bytes) {
+  std::string text;
+  for (int i = bytes - 1; i >= 0; --i) {
+    text.push_back(static_cast<char>(value >> (8 * i)));
+  }
+  return text;
+}
+
+std::string Frame(FrameType type, uint8_t flags, uint32_t stream,
+                  const std::string& body) {
+  return absl::StrCat(BigEndian(static_cast<uint32_t>(body.size()), 3),
+                      BigEndian(type, 1), BigEndian(flags, 1),
+                      BigEndian(stream, 4), body);
+}
+
+// Neither indexed nor compressed; below 127 bytes.
+std::string Literal(absl::string_view name, absl::string_view value) {
+  return absl::StrCat(BigEndian(0, 1),
+                      BigEndian(static_cast<uint32_t>(name.size()), 1), name,
+                      BigEndian(static_cast<uint32_t>(value.size()), 1), value);
+}
+
+// Streams have no window to answer into.
+std::string Greeting() {
+  return absl::StrCat(
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+      Frame(kSettings, 0, 0, absl::StrCat(BigEndian(4, 2), BigEndian(0, 4))),
+      Frame(kSettings, kAck, 0, ""));
+}
+
+std::string Call(uint32_t stream, const std::string& method,
+                 const std::string& request) {
+  const std::string headers = absl::StrCat(
+      Literal(":method", "POST"), Literal(":scheme", "http"),
+      Literal(":path", absl::StrCat("/timecache.v1.TimeCacheService/", method)),
+      Literal(":authority", "test"), Literal("te", "trailers"),
+      Literal("content-type", "application/grpc"));
+  const std::string message = absl::StrCat(
+      BigEndian(0, 1), BigEndian(static_cast<uint32_t>(request.size()), 4),
+      request);
+  return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, headers),
+                      Frame(kData, kEndStream, stream, message));
+}
+
+struct Unread {
+  std::string method;
+  std::string request;
+};
+
+Unread UnreadGet() {
+  v1::GetRequest request;
+  request.set_namespace_("default");
+  request.set_key("key");
+  return {"Get", request.SerializeAsString()};
+}
+Unread UnreadBatch(const std::string& method) {
+  v1::ExecuteRequest request;
+  request.set_namespace_("default");
+  request.add_operations()->mutable_get()->set_key("key");
+  return {method, request.SerializeAsString()};
+}
+Unread UnreadScan() {
+  v1::ScanRequest request;
+  request.set_namespace_("default");
+  return {"Scan", request.SerializeAsString()};
+}
+
+class UnreadResponsesTest : public ::testing::TestWithParam<Unread> {
+ protected:
+  static TestServerOptions Options() {
+    TestServerOptions options;
+    options.change = [](ServerOptions* to) {
+      to->limits.max_response_bytes = kMaxResponseBytes;
+      to->limits.response_timeout = absl::Seconds(1);
+    };
+    return options;
+  }
+
+  template <typename Condition>
+  void Await(const Condition& condition) {
+    const absl::Time end = absl::Now() + kPatience;
+    while (!condition(server_.server().responses())) {
+      ASSERT_LT(absl::Now(), end);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+
+  TestServer server_{Options()};
+};
+
+TEST_P(UnreadResponsesTest, AreBoundedAndEndTheirConnection) {
+  server_.Put("key", std::string(kValueBytes, 'v'));
+  const RawConnection unread(server_.server().addresses().at(0));
+  unread.Send(Greeting());
+  for (int i = 0; i < kCalls; ++i) {
+    const auto stream = static_cast<uint32_t>(2 * i + 1);
+    unread.Send(Call(stream, GetParam().method, GetParam().request));
+  }
+  // What has no room is not made.
+  Await([](const auto& now) { return now.waiting > 0; });
+  EXPECT_LT(server_.server().responses().bytes, kMaxResponseBytes);
+  EXPECT_GT(server_.server().responses().bytes, kMaxResponseBytes / 4);
+  // Others have room.
+  EXPECT_EQ(server_.Get("key").entry().value().size(), kValueBytes);
+  unread.ReadToEnd();
+  Await([](const auto& now) { return now.waiting == 0 && now.bytes == 0; });
+  EXPECT_EQ(server_.server().responses().ended_connections, 1u);
+  EXPECT_EQ(server_.Get("key").entry().value().size(), kValueBytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, UnreadResponsesTest,
+                         ::testing::Values(UnreadGet(), UnreadBatch("Execute"),
+                                           UnreadBatch("Pipeline"),
+                                           UnreadScan()),
+                         [](const auto& info) { return info.param.method; });
+
+// A server that stops does not wait for those who do not read, nor for calls
+// that wait for them.
+TEST_F(UnreadResponsesTest, DoNotHoldUpADrain) {
+  server_.Put("key", std::string(kValueBytes, 'v'));
+  const RawConnection unread(server_.server().addresses().at(0));
+  unread.Send(Greeting());
+  for (int i = 0; i < kCalls; ++i) {
+    unread.Send(
+        Call(static_cast<uint32_t>(2 * i + 1), "Get", UnreadGet().request));
+  }
+  Await([](const auto& now) { return now.waiting > 0; });
+  server_.server().Drain(kMicrosPerSecond);
+  EXPECT_EQ(server_.server().responses().waiting, 0);
+}
+
+// A client that reads asks for more than it has room for at once.
+TEST_F(UnreadResponsesTest, WhoReadsIsNotRefused) {
+  server_.Put("key", std::string(kValueBytes, 'v'));
+  constexpr int kMany = 500;
+  v1::GetRequest request;
+  request.set_namespace_("default");
+  request.set_key("key");
+  std::vector<grpc::ClientContext> contexts(kMany);
+  std::vector<v1::GetResponse> responses(kMany);
+  std::vector<grpc::Status> statuses(kMany);
+  absl::BlockingCounter done(kMany);
+  for (int i = 0; i < kMany; ++i) {
+    SetDeadline(&contexts[i]);
+    server_.data()->async()->Get(&contexts[i], &request, &responses[i],
+                                 [&, i](grpc::Status status) {
+                                   statuses[i] = std::move(status);
+                                   done.DecrementCount();
+                                 });
+  }
+  done.Wait();
+  for (int i = 0; i < kMany; ++i) {
+    EXPECT_TRUE(statuses[i].ok()) << statuses[i].error_message();
+    EXPECT_EQ(responses[i].entry().value().size(), kValueBytes);
+  }
+}
+
+}  // namespace
+}  // namespace timecache::test
