@@ -39,7 +39,6 @@ class CallGate {
     return responses_ == nullptr ? ResponseAccountRef()
                                  : responses_->Find(peer);
   }
-  bool counts_responses() const { return responses_ != nullptr; }
 
   // Calls that are made from now on get no further: UNAVAILABLE (DRAINING).
   void Close() { closed_.store(true, std::memory_order_relaxed); }

@@ -27,9 +27,10 @@ class CountedCall final
     set_response(&response_);
   }
 
-  // That of a call whose method Count was called for; else null.
+  // That of a call whose service has CountedCalls; else null: gRPC then has a
+  // holder of its own.
   static CountedCall* Of(grpc::CallbackServerContext* context) {
-    return static_cast<CountedCall*>(context->GetRpcAllocatorState());
+    return dynamic_cast<CountedCall*>(context->GetRpcAllocatorState());
   }
 
   // Begins to count it, and returns its connection's account.

@@ -40,7 +40,7 @@ constexpr absl::string_view kLargeField = requires(const Request& request) {
 struct OneBatch {
   OneBatch(const CallGate& gate, const Method& method,
            grpc::CallbackServerContext* context)
-      : counted(gate.counts_responses() ? CountedCall::Of(context) : nullptr),
+      : counted(CountedCall::Of(context)),
         account(counted == nullptr ? nullptr : counted->Begin(*context)),
         call(gate, method, context) {}
 

@@ -33,7 +33,7 @@ class UnaryCall {
       : bytes_(bytes),
         answer_(answer),
         reactor_(context->DefaultReactor()),
-        counted_(gate.counts_responses() ? CountedCall::Of(context) : nullptr),
+        counted_(CountedCall::Of(context)),
         account_(counted_ == nullptr ? nullptr : counted_->Begin(*context)),
         call_(gate, method, context) {}
 
