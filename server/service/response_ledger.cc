@@ -51,7 +51,10 @@ void ResponseLedger::Stop() {
   pool_->Stop();
   pool_->Ring();
   if (thread_.joinable()) thread_.join();
-  Look(std::chrono::steady_clock::now());
+  // No more come, and a look may leave some to the next one.
+  do {
+    Look(std::chrono::steady_clock::now());
+  } while (pool_->waiting() > 0);
 }
 
 void ResponseLedger::Run() {

@@ -159,12 +159,9 @@ bool ScanStream::TakeTurn() {
 
 // If not, the scan continues once there is.
 bool ScanStream::HasRoom() {
-  if (has_room_ || ready_.account() == nullptr || ready_.account()->HasRoom()) {
-    has_room_ = false;
-    return true;
-  }
+  if (ready_.account() == nullptr || ready_.account()->HasRoom()) return true;
+  // When its turn comes others may have taken it: then it waits again.
   ready_.account()->WhenRoom([this](absl::Status room) {
-    has_room_ = room.ok();
     status_ = std::move(room);
     Continue();
   });

@@ -100,8 +100,6 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::shared_ptr<ScanStream> self_;
   TimeCacheMap::ScanPlace place_;
   bool more_ = true;
-  // The next step was waited for.
-  bool has_room_ = false;
   absl::Status status_;
   // Found, but not written yet.
   std::deque<v1::Entry> found_;
