@@ -132,7 +132,7 @@ TEST_F(PipelineTest, FlushSendsWhatThereIs) {
 
 TEST_F(PipelineTest, LargeOperationsAreDividedIntoRequests) {
   service_.Hang(true);
-  Pipeline pipeline(client_);
+  Pipeline pipeline(client_, {.bytes_in_flight_max = 32 << 20});
   const std::string value(9 << 20, 'v');
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(
