@@ -61,9 +61,11 @@ grpc::ServerUnaryReactor* HealthService::Check(
   }
   if (status.ok()) {
     HealthCheckResponse to;
-    absl::MutexLock lock(&mu_);
-    to.set_status(serving_ ? HealthCheckResponse::SERVING
-                           : HealthCheckResponse::NOT_SERVING);
+    {
+      absl::MutexLock lock(&mu_);
+      to.set_status(serving_ ? HealthCheckResponse::SERVING
+                             : HealthCheckResponse::NOT_SERVING);
+    }
     *response = ToBytes(to);
   }
   reactor->Finish(ToGrpcStatus(status));

@@ -23,8 +23,8 @@ namespace timecache {
 // one, or none, the connection is gone. Looked at as seldom as can be: when a
 // number comes again, and, for all, when the limit is reached or somebody asks.
 //
-// Thread-safe. All but a recount is O(1), in system calls as well; that is one
-// for each connection, every kRecountInterval at most.
+// Thread-safe. All but a recount and CutSilent is O(1), in system calls as
+// well; these two are O(connections), a recount every kRecountInterval at most.
 class OpenConnections {
  public:
   static constexpr absl::Duration kRecountInterval = absl::Milliseconds(100);
