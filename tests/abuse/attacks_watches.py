@@ -90,6 +90,15 @@ def watch_all(world, count, bodies, each=50):
     return connections
 
 
+def watch_deaths(world, watchers, bodies, deaths):
+    """Keeps watches open while so many entries of the namespace storm die."""
+    connections = watch_all(world, watchers, bodies)
+    ttl = world.scale(2, 6)
+    fill(world, ((b"k%d" % i, b"v" * 50, ttl) for i in range(deaths)), "storm")
+    time.sleep(ttl + 14)
+    close(connections)
+
+
 def again_and_again(world, count, seconds, method, body, messages_each=None):
     """Keeps so many calls open at a time; each ends by itself, or after so many
     messages. Returns how many ended."""
@@ -153,11 +162,7 @@ def long_prefixes(world):
     """Filters that let nothing pass, and many deaths."""
     watchers, deaths = world.scale(90, 900), world.scale(30_000, 300_000)
     body = messages.watch(3_600, ["storm"], prefix=b"k" + b"z" * 4_000)
-    connections = watch_all(world, watchers, iter(lambda: body, None))
-    ttl = world.scale(2, 6)
-    fill(world, ((b"k%d" % i, b"v" * 50, ttl) for i in range(deaths)), "storm")
-    time.sleep(ttl + 14)
-    close(connections)
+    watch_deaths(world, watchers, iter(lambda: body, None), deaths)
     return f"{watchers} watches with prefixes of 4 kB while {deaths:,} died"
 
 
@@ -168,11 +173,7 @@ def different_prefixes(world):
     watchers, deaths = world.scale(90, 900), world.scale(30_000, 300_000)
     bodies = (messages.watch(3_600, ["storm"], prefix=b"k%d" % i + b"z" * 9)
               for i in range(watchers))
-    connections = watch_all(world, watchers, bodies)
-    ttl = world.scale(2, 6)
-    fill(world, ((b"k%d" % i, b"v" * 50, ttl) for i in range(deaths)), "storm")
-    time.sleep(ttl + 14)
-    close(connections)
+    watch_deaths(world, watchers, bodies, deaths)
     return f"{watchers} watches with a prefix each while {deaths:,} died"
 
 
