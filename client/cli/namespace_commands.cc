@@ -155,16 +155,14 @@ void AddOptionFlags(CLI::App& app, v1::NamespaceOptions& options) {
       app, "--max-backlog-bytes",
       [&options](uint64_t bytes) { options.set_max_backlog_bytes(bytes); },
       "Memory for what all its consumer groups have not settled; 0: "
-      "--max-bytes "
-      "and --event-retention-bytes together, or 256MiB (0)");
+      "--max-bytes and --event-retention-bytes together, or 256MiB (0)");
   AddDuration(
       app, "--unused-group-ttl",
       [&options](absl::Duration d) {
         *options.mutable_unused_group_ttl() = ToProto(d);
       },
       "How long a group that its first member made may be without one before "
-      "it "
-      "is deleted; 0s: it stays (168h)");
+      "it is deleted; 0s: it stays (168h)");
   app.add_option_function<std::string>(
          "--dead-letter",
          [&options](const std::string& ns) {

@@ -337,8 +337,7 @@ constexpr MetricInfo kLateness = {
 constexpr MetricInfo kDeliveryLateness = {
     "timecache_delivery_lateness_seconds",
     "Time from an entry's death, or from when a watcher could take more if "
-    "that "
-    "was later, until its event was handed to that watcher's stream."};
+    "that was later, until its event was handed to that watcher's stream."};
 constexpr MetricInfo kSweeps = {
     "timecache_sweep_seconds",
     "Time that the reaper took for all that a namespace had due, in turns with "

@@ -14,10 +14,9 @@ namespace timecache {
 
 // Answers GET and HEAD, HTTP/1.1 in plain text, one request a connection:
 //
-//   /metrics  what `metrics` writes. Made at most so often that it takes a
-//   tenth
-//             of a core (SharedPage): up to kMaxScrapes at a time wait for it,
-//             and others get the last one, or 503 before the first
+//   /metrics  what `metrics` writes, made no more often than SharedPage says:
+//             up to kMaxScrapes at a time wait for it, and others get the last
+//             one, or 503 before the first
 //   /healthz  200 "ok", while the process runs
 //   /readyz   200 "ok" while it serves; 503 "starting" or "draining"
 //

@@ -15,9 +15,9 @@
 
 namespace timecache {
 
-// After each making it rests for kRest times as long as that took: however
-// often it is asked for, the page takes at most a tenth of a core. A page that
-// is quick to make is always there at once.
+// After each making it rests for kRest times as long as that took, kMaxRest at
+// most: however often it is asked for, a page that is made within 0.2 s takes
+// at most a tenth of a core. One that is quick to make is always there at once.
 //
 // Thread-safe.
 class SharedPage {

@@ -118,9 +118,8 @@ Call::Refused Call::WhyRefused(const CallGate& gate,
 }
 
 absl::Status Call::Refusal() const {
-  return refused_ == Refused::kGone
-             ? absl::CancelledError("the connection is gone")
-             : OpenStreams::DrainingError();
+  return refused_ == Refused::kGone ? PeerGuard::GoneError()
+                                    : OpenStreams::DrainingError();
 }
 
 absl::Status Call::AuthorizeAnywhere() {

@@ -40,8 +40,7 @@ absl::Status TooManyWatches(size_t max) {
 absl::Status HealthService::Admit(
     const grpc::CallbackServerContext& context) const {
   if (guard_ == nullptr) return absl::OkStatus();
-  if (guard_->IsGone(context))
-    return absl::CancelledError("the connection is gone");
+  if (guard_->IsGone(context)) return PeerGuard::GoneError();
   guard_->CountAnonymous(context);
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/service/connection_pacer.h"
 #include "server/service/open_connections.h"
@@ -36,6 +37,11 @@ class PeerGuard {
   PeerGuard& operator=(const PeerGuard&) = delete;
 
   using Time = ConnectionPacer::Time;
+
+  // What a call ends with whose connection is gone.
+  static absl::Status GoneError() {
+    return absl::CancelledError("the connection is gone");
+  }
 
   // Whether the call's connection is gone: what is done for it is in vain.
   bool IsGone(const grpc::ServerContextBase& context);

@@ -34,6 +34,18 @@ class LossLogTest : public ::testing::Test {
         .Create("g", options, ExpiryLog::Start::kNow, clock_.NowUs())
         .value();
   }
+  // A member that has been given the only event of a group, for the only time.
+  std::unique_ptr<ConsumerGroup::Member> TakeLastAttempt(TimeCacheMap* map) {
+    GroupOptions options;
+    options.max_attempts = 1;
+    options.ack_timeout_us = kMicrosPerSecond;
+    const auto group = CreateGroup(map, options);
+    map->Apply(Operation::Put("k", "v"), clock_.NowUs());
+    Pass(60 * kMicrosPerSecond);
+    auto member = group->Join(10, [] {});
+    EXPECT_EQ(member->Take(clock_.NowUs(), 10, 1 << 20).deliveries.size(), 1u);
+    return member;
+  }
   std::vector<std::string> Look() {
     log_.Look();
     return std::exchange(lines_, {});
@@ -84,14 +96,7 @@ TEST_F(LossLogTest, SaysWhatBecomesOfDeadLetters) {
   MapOptions with_dead_letters;
   with_dead_letters.dead_letter_map = "dead";
   const auto map = registry_.Create("orders", with_dead_letters).value();
-  GroupOptions options;
-  options.max_attempts = 1;
-  options.ack_timeout_us = kMicrosPerSecond;
-  const auto group = CreateGroup(map.get(), options);
-  map->Apply(Operation::Put("k", "v"), clock_.NowUs());
-  Pass(60 * kMicrosPerSecond);
-  const auto member = group->Join(10, [] {});
-  ASSERT_EQ(member->Take(clock_.NowUs(), 10, 1 << 20).deliveries.size(), 1u);
+  const auto member = TakeLastAttempt(map.get());
   // Timed out, and there is no namespace to put it into.
   Pass(2 * kMicrosPerSecond);
   const std::vector<std::string> failed = Look();
@@ -120,14 +125,7 @@ TEST_F(LossLogTest, SaysThatAGroupsMakerMayNotPutItsDeadLetters) {
   with_dead_letters.dead_letter_map = "dead";
   const auto map = registry_.Create("orders", with_dead_letters).value();
   ASSERT_TRUE(registry_.Create("dead", MapOptions()).ok());
-  GroupOptions options;
-  options.max_attempts = 1;
-  options.ack_timeout_us = kMicrosPerSecond;
-  const auto group = CreateGroup(map.get(), options);
-  map->Apply(Operation::Put("k", "v"), clock_.NowUs());
-  Pass(60 * kMicrosPerSecond);
-  const auto member = group->Join(10, [] {});
-  ASSERT_EQ(member->Take(clock_.NowUs(), 10, 1 << 20).deliveries.size(), 1u);
+  const auto member = TakeLastAttempt(map.get());
   Pass(kMicrosPerSecond);
   EXPECT_THAT(Look(), testing::UnorderedElementsAre(
                           AllOf(HasSubstr("dead_letters_denied"),
