@@ -10,14 +10,6 @@ namespace timecache {
 HealthServer::HealthServer()
     : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond) {}
 
-HealthServer::~HealthServer() {
-  acceptor_.Stop();
-  if (server_ == nullptr) return;
-  health_service_.EndWatches();
-  ShutDown(server_.get(), std::chrono::steady_clock::now());
-  server_->Wait();
-}
-
 absl::Status HealthServer::Start(const std::string& address) {
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
@@ -40,5 +32,14 @@ absl::Status HealthServer::Start(const std::string& address) {
 }
 
 void HealthServer::SetNotServing() { health_service_.SetNotServing(); }
+
+void HealthServer::Stop() {
+  acceptor_.Stop();
+  if (server_ == nullptr) return;
+  health_service_.EndWatches();
+  ShutDown(server_.get(), std::chrono::steady_clock::now());
+  server_->Wait();
+  server_.reset();
+}
 
 }  // namespace timecache

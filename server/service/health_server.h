@@ -17,9 +17,9 @@
 namespace timecache {
 
 // Serves grpc.health.v1.Health and nothing else, in plain text, for probes that
-// have no certificate. Start, SetNotServing and the destructor are called by
-// one thread. Costs one more gRPC server, which shares the threads of the
-// first.
+// have no certificate. Start, SetNotServing, Stop and the destructor are called
+// by one thread, what counts by any. Costs one more gRPC server, which shares
+// the threads of the first.
 class HealthServer {
  public:
   static constexpr int kMaxConnections = 128;
@@ -30,14 +30,15 @@ class HealthServer {
   static constexpr int kMaxRequestBytes = 1 << 10;
 
   HealthServer();
-  // Ends open watches of health.
-  ~HealthServer();
+  ~HealthServer() { Stop(); }
   HealthServer(const HealthServer&) = delete;
   HealthServer& operator=(const HealthServer&) = delete;
 
   // Says SERVING from now on. Errors as ConnectionAcceptor::Listen.
   absl::Status Start(const std::string& address);
   void SetNotServing();
+  // Ends open watches of health, and serves no more. What it counted stays.
+  void Stop();
 
   size_t watches() const { return health_service_.watches(); }
   uint64_t refused_watches() const { return health_service_.refused_watches(); }

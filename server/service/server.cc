@@ -184,7 +184,8 @@ DrainReport Server::Drain(int64_t grace_us) {
   });
   server_->Wait();
   server_.reset();
-  health_server_.reset();
+  // It stays for those who still read its counts.
+  if (health_server_ != nullptr) health_server_->Stop();
   return report;
 }
 
