@@ -54,18 +54,18 @@ void CheckEncodings(const std::string& text) {
 }
 
 void CheckLines(const std::string& line) {
-  (void)GuessFormat(line);
-  (void)IsBlank(line);
+  (void)IsBlank(line, GuessFormat(line));
   (void)ParseJsonLine(line);
   for (const Encoding encoding :
        {Encoding::kText, Encoding::kHex, Encoding::kBase64}) {
-    const auto entry = ParseTsvLine(line, encoding);
+    const Encodings encodings{encoding, encoding};
+    const auto entry = ParseTsvLine(line, encodings);
     if (!entry.ok()) continue;
     Require(absl::StrContains(line, '\t'), line);
     const auto again =
         ParseTsvLine(absl::StrCat(Encode(entry->key, encoding), "\t",
                                   Encode(entry->value, encoding)),
-                     encoding);
+                     encodings);
     // Text is escaped on its way out.
     if (encoding == Encoding::kText) continue;
     Require(
