@@ -32,20 +32,21 @@ class World {
 
   void Renew() {
     member_.reset();
-    if (group_ != nullptr) (void)registry_.Delete("n");
+    group_.reset();
+    if (map_ != nullptr) (void)registry_.Delete("n");
     MapOptions options;
     options.num_buckets = 2;
     options.num_shards = 1;
-    const std::shared_ptr<TimeCacheMap> map =
-        registry_.Create("n", options).value();
-    group_ =
-        map->groups().Create("g", {}, ExpiryLog::Start::kNow, now_us()).value();
+    map_ = registry_.Create("n", options).value();
+    group_ = map_->groups()
+                 .Create("g", {}, ExpiryLog::Start::kNow, now_us())
+                 .value();
     for (uint64_t i = 0; i < kEvents; ++i) {
       const std::string key = absl::StrCat("k", i);
-      (void)map->Apply(Operation::Put(key, "v"), now_us());
+      (void)map_->Apply(Operation::Put(key, "v"), now_us());
     }
-    map->Rotate(now_us());
-    while (map->Sweep(now_us(), Reaper::kMaxSweepStep)) {
+    map_->Rotate(now_us());
+    while (map_->Sweep(now_us(), Reaper::kMaxSweepStep)) {
     }
     reaper_.Flush();
     member_ = group_->Join(kInFlight, [] {});
@@ -62,6 +63,8 @@ class World {
   ManualClock clock_;
   Reaper reaper_;
   Registry registry_;
+  // It outlives its group.
+  std::shared_ptr<TimeCacheMap> map_;
   std::shared_ptr<ConsumerGroup> group_;
   std::unique_ptr<ConsumerGroup::Member> member_;
 };
