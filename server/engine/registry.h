@@ -17,8 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
-#include "server/engine/reaper.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/engine/map/time_cache_map.h"
 
 namespace timecache {
 

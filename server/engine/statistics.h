@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "server/engine/clock.h"
-#include "server/engine/usage.h"
+#include "server/engine/map/usage.h"
 
 namespace timecache {
 

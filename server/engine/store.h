@@ -13,9 +13,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/clock.h"
-#include "server/engine/operation.h"
+#include "server/engine/map/operation.h"
+#include "server/engine/map/time_cache_map.h"
 #include "server/engine/registry.h"
-#include "server/engine/time_cache_map.h"
 
 namespace timecache {
 

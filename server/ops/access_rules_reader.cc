@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/ops/access_rules.h"
 #include "server/ops/yaml_to_proto.h"
 #include "server/service/certificate_names.h"

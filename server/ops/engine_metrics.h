@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/engine/clock.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 
 namespace timecache {

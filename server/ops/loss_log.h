@@ -13,7 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "server/engine/clock.h"
-#include "server/engine/consumer_group.h"
+#include "server/engine/groups/consumer_group.h"
 #include "server/engine/registry.h"
 #include "server/ops/folded_lines.h"
 #include "server/ops/log.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "server/engine/clock.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 #include "server/ops/engine_metrics.h"
 #include "server/ops/http_server.h"

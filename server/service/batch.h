@@ -9,7 +9,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "server/engine/operation.h"
+#include "server/engine/map/operation.h"
 #include "server/engine/store.h"
 #include "server/service/batch_request.h"
 #include "server/service/call.h"

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/engine/operation.h"
+#include "server/engine/map/operation.h"
 #include "timecache/v1/timecache.pb.h"
 
 namespace timecache {

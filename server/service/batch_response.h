@@ -6,7 +6,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "absl/types/span.h"
-#include "server/engine/operation.h"
+#include "server/engine/map/operation.h"
 #include "server/service/batch_request.h"
 #include "server/service/refusal_count.h"
 #include "server/service/response_account.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/event_batch.h"
-#include "server/engine/group_types.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/groups/group_types.h"
 
 namespace timecache {
 

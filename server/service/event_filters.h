@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/event_batch.h"
+#include "server/engine/expiry/event_batch.h"
 
 namespace timecache {
 

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/engine/expiring_cursor.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/expiry/expiring_cursor.h"
+#include "server/engine/map/time_cache_map.h"
 #include "server/service/watch_request.h"
 #include "server/service/watch_source.h"
 

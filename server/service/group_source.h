@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/consumer_group.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/groups/consumer_group.h"
+#include "server/engine/map/time_cache_map.h"
 #include "server/service/watch_request.h"
 #include "server/service/watch_source.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/expiry_log.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/time_cache_map.h"
 #include "server/service/watch_request.h"
 #include "server/service/watch_source.h"
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/response_account.h"
 
 namespace timecache {

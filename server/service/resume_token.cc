@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "server/engine/error.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 
 namespace timecache {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/expiry_log.h"
+#include "server/engine/expiry/expiry_log.h"
 
 namespace timecache {
 

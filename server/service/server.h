@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
 #include "server/service/access.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "server/engine/group_types.h"
+#include "server/engine/groups/group_types.h"
 #include "server/engine/registry.h"
 #include "server/service/refusal_count.h"
 #include "timecache/v1/timecache.pb.h"

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/service/call_gate.h"
 #include "server/service/watch_hub.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"

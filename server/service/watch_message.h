@@ -13,8 +13,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/event_batch.h"
-#include "server/engine/group_types.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/groups/group_types.h"
 #include "server/service/message_limit.h"
 #include "server/service/response_account.h"
 

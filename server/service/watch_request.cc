@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/convert.h"
 #include "server/service/resume_token.h"
 

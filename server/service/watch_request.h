@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
-#include "server/engine/expiry_log.h"
+#include "server/engine/expiry/expiry_log.h"
 #include "server/service/event_filters.h"
 #include "server/service/message_limit.h"
 #include "timecache/v1/timecache.pb.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
-#include "server/engine/event_batch.h"
+#include "server/engine/expiry/event_batch.h"
 #include "server/service/watch_message.h"
 
 namespace timecache {

@@ -20,7 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/map/time_cache_map.h"
 
 namespace timecache::bench {
 

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/convert.h"
 #include "server/service/pipeline_stream.h"
 #include "tests/bench/service_load.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "server/engine/clock.h"
-#include "server/engine/options.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/engine/map/options.h"
 #include "server/engine/registry.h"
 #include "server/service/event_codec.h"
 #include "server/service/server.h"

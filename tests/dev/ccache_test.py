@@ -10,7 +10,7 @@ import unittest
 from dev_script import ROOT
 
 # Small, with a header of its own and one of the root's.
-OBJECT = "server/engine/CMakeFiles/timecache_engine.dir/options.cc.o"
+OBJECT = "server/engine/CMakeFiles/timecache_engine.dir/map/options.cc.o"
 # Neither is needed to compile it.
 LEFT_OUT = shutil.ignore_patterns("build", ".git", "corpus")
 

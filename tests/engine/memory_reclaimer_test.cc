@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 #include "tests/support/map_harness.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 #include "tests/support/map_harness.h"
 

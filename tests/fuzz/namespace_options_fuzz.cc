@@ -2,7 +2,7 @@
 // ranges, and comes back the same in an answer.
 
 #include "server/engine/error.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/convert.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/namespace.pb.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "server/engine/error.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/resume_token.h"
 #include "tests/fuzz/fuzz.h"
 

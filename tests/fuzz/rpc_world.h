@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/engine/clock.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 #include "server/service/access.h"
 #include "server/service/server.h"

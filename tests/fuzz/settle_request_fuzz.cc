@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 #include "server/service/event_codec.h"
 #include "server/service/settle.h"
 #include "tests/fuzz/fuzz.h"

@@ -2,7 +2,7 @@
 // streams rely on.
 
 #include "server/engine/error.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/watch_request.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/timecache.pb.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/reaper.h"
+#include "server/engine/expiry/reaper.h"
 
 namespace timecache {
 namespace {

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
-#include "server/engine/options.h"
+#include "server/engine/map/options.h"
 #include "server/service/convert.h"
 #include "server/service/watch_message.h"
 #include "timecache/v1/timecache.pb.h"

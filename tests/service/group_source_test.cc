@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
 #include "server/engine/error.h"
-#include "server/engine/operation.h"
+#include "server/engine/map/operation.h"
 #include "server/service/convert.h"
 #include "server/service/event_codec.h"
 #include "timecache/v1/timecache.pb.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/consumer_group.h"
-#include "server/engine/group_types.h"
+#include "server/engine/groups/consumer_group.h"
+#include "server/engine/groups/group_types.h"
 #include "tests/support/delivery_reference.h"
 
 namespace timecache {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/map/time_cache_map.h"
 #include "tests/support/delivery_group.h"
 #include "tests/support/delivery_reference.h"
 #include "tests/support/dice.h"

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/engine/event_batch.h"
+#include "server/engine/expiry/event_batch.h"
 #include "tests/support/reference_model.h"
 
 namespace timecache {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 
-#include "server/engine/expiry_log.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/time_cache_map.h"
 #include "tests/support/delivery_reference.h"
 
 namespace timecache {

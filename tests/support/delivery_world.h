@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/time_cache_map.h"
+#include "server/engine/map/time_cache_map.h"
 #include "tests/support/delivery_group_player.h"
 #include "tests/support/delivery_reference.h"
 #include "tests/support/delivery_watcher.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/expiry_log.h"
+#include "server/engine/expiry/expiry_log.h"
 #include "tests/support/map_harness.h"
 #include "tests/support/reference_model.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/backlog_account.h"
-#include "server/engine/consumer_group.h"
-#include "server/engine/expiry_log.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/consumer_group.h"
 #include "tests/support/map_harness.h"
 
 namespace timecache {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/expiring_cursor.h"
+#include "server/engine/expiry/expiring_cursor.h"
 #include "tests/support/map_harness.h"
 
 namespace timecache {

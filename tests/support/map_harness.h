@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/expiry_log.h"
-#include "server/engine/operation.h"
-#include "server/engine/options.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/operation.h"
+#include "server/engine/map/options.h"
+#include "server/engine/map/time_cache_map.h"
 
 namespace timecache {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/time_cache_map.h"
+#include "server/engine/map/time_cache_map.h"
 #include "tests/support/dice.h"
 #include "tests/support/event_auditor.h"
 #include "tests/support/reference_model.h"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/engine/expiry_log.h"
-#include "server/engine/operation.h"
-#include "server/engine/options.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/operation.h"
+#include "server/engine/map/options.h"
 
 namespace timecache {
 

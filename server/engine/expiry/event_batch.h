@@ -1,0 +1,175 @@
+// Events that died together, as the expiry log keeps them.
+
+#ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EVENT_BATCH_H_
+#define TIMECACHED_SERVER_ENGINE_EXPIRY_EVENT_BATCH_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/engine/memory_budget.h"
+
+namespace timecache {
+
+enum class Cause : uint8_t {
+  kExpired,
+  kEvicted,
+  kRotated,
+  // Not dead: going to die at the batch's death_us.
+  kExpiring,
+};
+
+// One entry that died. The views live as long as the batch that it stands in.
+struct ExpiredEvent {
+  absl::string_view key;
+  absl::string_view value;
+  uint64_t version = 0;
+  int64_t put_us = 0;
+  int64_t deadline_us = 0;
+};
+
+// What is killed by hand may die this much ahead of the clock: behind a
+// watermark that was promised at the same tick.
+inline constexpr int64_t kKillTickUs = 1;
+
+// What the events of a batch share.
+struct Death {
+  // When the entries' bucket died, for every reader.
+  int64_t death_us = 0;
+  // When the batch was handed to the log; of the dead, never before death_us.
+  int64_t published_us = 0;
+  Cause cause = Cause::kExpired;
+};
+
+// How a batch writes its events. Events are written once, from the bucket that
+// they died in, in the form in which most readers take them as it is; the
+// engine does not know that form. Stateless, thread-safe.
+class EventFormat {
+ public:
+  virtual ~EventFormat() = default;
+
+  // What each event of a batch says alike, for the calls below.
+  virtual std::string Frame(absl::string_view map,
+                            const Death& death) const = 0;
+  // The most bytes that Write writes beyond key and value.
+  virtual size_t MaxOverhead(absl::string_view frame) const = 0;
+  // Returns the end of what was written.
+  virtual char* Write(absl::string_view frame, const ExpiredEvent& event,
+                      char* to) const = 0;
+  // Reads what Write wrote; views into it.
+  virtual ExpiredEvent Read(absl::string_view frame,
+                            const char* from) const = 0;
+  // The key alone, for less.
+  virtual absl::string_view ReadKey(absl::string_view frame,
+                                    const char* from) const {
+    return Read(frame, from).key;
+  }
+  // One event by itself, as it was given to a consumer group: what a dead
+  // letter's value is.
+  virtual std::string WriteDelivery(absl::string_view frame,
+                                    const ExpiredEvent& event,
+                                    uint64_t event_id, int attempt) const = 0;
+
+  // The engine's own: for whoever reads events one by one.
+  static const EventFormat* Plain();
+};
+
+// A batch holds at most this many events, and no more bytes of keys and values
+// than this unless it is one event.
+inline constexpr int kMaxEventBatchEvents = 8192;
+inline constexpr size_t kMaxEventBatchBytes = size_t{1} << 20;
+
+// Events with one time and cause of death, written by a format. A dead bucket
+// makes one batch, or several where it is larger than a batch may be or takes
+// several steps of the sweep. Filled by one thread, then immutable.
+class EventBatch {
+ public:
+  // `map` is the name of the map. `format` is not owned and must outlive the
+  // batch.
+  EventBatch(absl::string_view map, const Death& death,
+             const EventFormat* format = EventFormat::Plain());
+
+  // Makes room at once for that many events and bytes of keys and values, or
+  // for a full batch if that is less.
+  void Reserve(int64_t events, int64_t payload_bytes);
+
+  // Whether `event` still fits. A batch without an event takes any.
+  bool HasRoomFor(const ExpiredEvent& event) const;
+  void Add(const ExpiredEvent& event);
+  // Gives back the room that was not needed.
+  void ShrinkToFit();
+
+  int size() const { return static_cast<int>(offsets_.size()); }
+  // 0 <= i < size().
+  ExpiredEvent event(int i) const {
+    return format_->Read(frame_,
+                         data_.get() + offsets_[static_cast<size_t>(i)]);
+  }
+  absl::string_view key(int i) const {
+    return format_->ReadKey(frame_,
+                            data_.get() + offsets_[static_cast<size_t>(i)]);
+  }
+
+  // All events, one after the other, as the format writes them; or one.
+  absl::string_view encoded() const { return {data_.get(), used_}; }
+  absl::string_view encoded(int i) const;
+  // See EventFormat::WriteDelivery.
+  std::string EncodeDelivery(int i, uint64_t event_id, int attempt) const {
+    return format_->WriteDelivery(frame_, event(i), event_id, attempt);
+  }
+  // These events alone, in the order given, with the same death and format.
+  std::shared_ptr<const EventBatch> Select(absl::Span<const int> events) const;
+
+  const EventFormat* format() const { return format_; }
+
+  const Death& death() const { return death_; }
+  int64_t death_us() const { return death_.death_us; }
+  Cause cause() const { return death_.cause; }
+  // Of keys and values.
+  int64_t payload_bytes() const { return static_cast<int64_t>(payload_bytes_); }
+  // Memory that the batch takes.
+  int64_t bytes() const;
+
+  // For the consumer groups of a map, which share batches. Whether this is the
+  // first of those that keep the batch now, or was the last. Thread-safe.
+  bool AddKeeper() const {
+    return keepers_.fetch_add(1, std::memory_order_relaxed) == 0;
+  }
+  bool RemoveKeeper() const {
+    return keepers_.fetch_sub(1, std::memory_order_relaxed) == 1;
+  }
+
+ private:
+  struct Free {
+    void operator()(char* data) const { std::free(data); }
+  };
+
+  struct Alike {};
+  EventBatch(Alike, const EventBatch& other);
+
+  void SetCapacity(size_t bytes);
+  void Charge() { charge_.Set(bytes()); }
+
+  const Death death_;
+  const EventFormat* const format_;
+  const std::string frame_;
+  const size_t max_overhead_;
+  // From malloc, which can shrink what it gave without a copy.
+  std::unique_ptr<char, Free> data_;
+  size_t used_ = 0;
+  size_t capacity_ = 0;
+  size_t payload_bytes_ = 0;
+  std::vector<uint32_t> offsets_;
+  mutable std::atomic<int> keepers_{0};
+  EventMemoryCharge charge_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EVENT_BATCH_H_

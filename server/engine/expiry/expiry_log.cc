@@ -1,0 +1,375 @@
+#include "server/engine/expiry/expiry_log.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/clock.h"
+#include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
+
+namespace timecache {
+namespace {
+
+// Batches that are looked at for one that only the log refers to.
+constexpr size_t kMaxShared = 64;
+
+bool IsOfFollowers(EventHolder::Kind kind) {
+  return kind == EventHolder::Kind::kBacklog ||
+         kind == EventHolder::Kind::kHeld;
+}
+
+uint64_t RandomId() {
+  std::random_device random;
+  return std::uniform_int_distribution<uint64_t>()(random);
+}
+
+}  // namespace
+
+ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes,
+                     uint64_t first_event)
+    : id_(RandomId()),
+      retention_us_(retention_us),
+      retention_bytes_(retention_bytes),
+      next_seq_(first_event) {
+  MemoryReclaimer::Process().Add(this);
+}
+
+ExpiryLog::~ExpiryLog() {
+  MemoryReclaimer::Process().Remove(this);
+  MemoryBudget::Process().AddRetained(-bytes_);
+}
+
+bool ExpiryLog::Wanted() const {
+  absl::MutexLock lock(&mu_);
+  return retention_us_ > 0 || !cursors_.empty() || !followers_.empty();
+}
+
+void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
+                       int64_t watermark_us) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  TIMECACHED_CHECK(retained_.empty() ||
+                   retained_.back().batch->death_us() <= batch->death_us());
+  bytes_ += batch->bytes();
+  MemoryBudget::Process().AddRetained(batch->bytes());
+  const uint64_t first_seq = next_seq_;
+  next_seq_ += static_cast<uint64_t>(batch->size());
+  for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
+  retained_.push_back({first_seq, now_us, std::move(batch)});
+  watermark_us_ = std::max(watermark_us_, watermark_us);
+  TrimLocked(now_us, &dropped);
+  WakeAll();
+}
+
+void ExpiryLog::Skip(uint64_t events) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  // Somebody may have come back for what is still here since it was asked
+  // whether these are wanted. Without it, the gap is before all that is
+  // retained, where it counts as lost.
+  while (!retained_.empty()) DropOldest(&dropped);
+  next_seq_ += events;
+}
+
+void ExpiryLog::AdvanceWatermark(int64_t watermark_us) {
+  absl::MutexLock lock(&mu_);
+  watermark_us_ = std::max(watermark_us_, watermark_us);
+}
+
+int64_t ExpiryLog::watermark_us() const {
+  absl::MutexLock lock(&mu_);
+  return watermark_us_;
+}
+
+std::unique_ptr<ExpiryLog::Cursor> ExpiryLog::Subscribe(
+    Start start, int64_t now_us, uint64_t pending, std::function<void()> wake) {
+  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
+  absl::MutexLock lock(&mu_);
+  if (start == Start::kNow) {
+    cursor->next_seq_ = next_seq_ + pending;
+    cursor->watermark_us_ = now_us;
+  } else {
+    cursor->next_seq_ =
+        retained_.empty() ? next_seq_ : retained_.front().first_seq;
+    cursor->watermark_us_ = retained_.empty()
+                                ? watermark_us_
+                                : retained_.front().batch->death_us() - 1;
+  }
+  Add(cursor.get());
+  return cursor;
+}
+
+absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
+    const Point& point, uint64_t pending, std::function<void()> wake) {
+  if (point.log_id != id_) {
+    return ErrorWithReason(
+        absl::StatusCode::kFailedPrecondition, "LOG_CHANGED",
+        "the resume point is of another log, from before a restart of the "
+        "server or a deletion of the namespace: begin anew without it");
+  }
+  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
+  absl::MutexLock lock(&mu_);
+  const uint64_t end = next_seq_ + pending;
+  if (point.next_event > end) {
+    return ErrorWithReason(
+        absl::StatusCode::kOutOfRange, "RESUME_POINT_AHEAD",
+        absl::StrCat("the resume point is at event ", point.next_event,
+                     " and the log ends at ", end, ": begin anew without it"));
+  }
+  cursor->next_seq_ = point.next_event;
+  cursor->watermark_us_ = point.watermark_us;
+  Add(cursor.get());
+  return cursor;
+}
+
+void ExpiryLog::Add(Cursor* cursor) {
+  cursor->first_seq_ = cursor->next_seq_;
+  cursors_.insert(cursor);
+  AwaitMore(cursor);
+}
+
+uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
+  absl::MutexLock lock(&mu_);
+  followers_.push_back(follower);
+  if (start == Start::kNow) return next_seq_ + pending;
+  for (const Retained& retained : retained_) {
+    follower->OnAppend(retained.first_seq, retained.batch);
+  }
+  return retained_.empty() ? next_seq_ : retained_.front().first_seq;
+}
+
+void ExpiryLog::Unfollow(Follower* follower) {
+  absl::MutexLock lock(&mu_);
+  std::erase(followers_, follower);
+}
+
+ExpiryLog::Cursor::~Cursor() {
+  absl::MutexLock lock(&log_->mu_);
+  log_->Remove(this);
+}
+
+void ExpiryLog::Remove(Cursor* cursor) {
+  owed_to_ended_ += EventsFrom(cursor->first_seq_);
+  left_ += EventsFrom(cursor->next_seq_);
+  cursors_.erase(cursor);
+  if (cursor->waiting_) std::erase(waiting_, cursor);
+}
+
+// A cursor may stand behind events that have died and are not appended yet.
+uint64_t ExpiryLog::EventsFrom(uint64_t seq) const {
+  return next_seq_ > seq ? next_seq_ - seq : 0;
+}
+
+ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
+  absl::MutexLock lock(&log_->mu_);
+  return log_->ReadLocked(this, max_bytes);
+}
+
+ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
+  Chunk chunk;
+  const uint64_t oldest =
+      retained_.empty() ? next_seq_ : retained_.front().first_seq;
+  if (cursor->next_seq_ < oldest) {
+    chunk.lost = oldest - cursor->next_seq_;
+    lost_ += chunk.lost;
+    cursor->next_seq_ = oldest;
+  }
+  // The first retained batch that the cursor has not read.
+  auto it = std::partition_point(
+      retained_.begin(), retained_.end(),
+      [&](const Retained& r) { return r.first_seq < cursor->next_seq_; });
+  int64_t bytes = 0;
+  int events = 0;
+  for (; it != retained_.end(); ++it) {
+    const EventBatch& batch = *it->batch;
+    if (!chunk.batches.empty() &&
+        (bytes + static_cast<int64_t>(batch.encoded().size()) > max_bytes ||
+         events + batch.size() > kMaxEventBatchEvents)) {
+      break;
+    }
+    bytes += static_cast<int64_t>(batch.encoded().size());
+    events += batch.size();
+    chunk.batches.push_back(it->batch);
+    cursor->next_seq_ = it->first_seq + static_cast<uint64_t>(batch.size());
+  }
+  delivered_ += static_cast<uint64_t>(events);
+  chunk.more = it != retained_.end();
+  if (!chunk.more) AwaitMore(cursor);
+  const int64_t complete_us =
+      chunk.more ? std::min(watermark_us_, it->batch->death_us() - 1)
+                 : watermark_us_;
+  cursor->watermark_us_ = std::max(cursor->watermark_us_, complete_us);
+  chunk.watermark_us = cursor->watermark_us_;
+  chunk.point = {id_, cursor->next_seq_, cursor->watermark_us_};
+  chunk.closed = closed_ && !chunk.more;
+  return chunk;
+}
+
+void ExpiryLog::SetRetention(int64_t retention_us, int64_t retention_bytes,
+                             int64_t now_us) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  retention_us_ = retention_us;
+  retention_bytes_ = retention_bytes;
+  TrimLocked(now_us, &dropped);
+}
+
+void ExpiryLog::Trim(int64_t now_us) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  TrimLocked(now_us, &dropped);
+}
+
+void ExpiryLog::DropOldest(Dropped* dropped) {
+  bytes_ -= retained_.front().batch->bytes();
+  MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
+  dropped->push_back(std::move(retained_.front().batch));
+  retained_.pop_front();
+}
+
+void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
+  // The newest batch stays, however large it is: else nobody could ever read
+  // it.
+  while (retained_.size() > 1 && bytes_ > retention_bytes_) DropOldest(dropped);
+  if (retained_.empty() ||
+      retained_.front().appended_us + retention_us_ > now_us) {
+    return;
+  }
+  // Age drops only what every cursor has read.
+  const uint64_t needed = NeededByCursors();
+  while (!retained_.empty() &&
+         retained_.front().appended_us + retention_us_ <= now_us &&
+         retained_.front().first_seq < needed) {
+    DropOldest(dropped);
+  }
+}
+
+uint64_t ExpiryLog::NeededByCursors() const {
+  uint64_t needed = next_seq_;
+  for (const Cursor* cursor : cursors_)
+    needed = std::min(needed, cursor->next_seq_);
+  return needed;
+}
+
+// Whether dropping some of the oldest frees memory: not while groups or
+// messages refer to them.
+bool ExpiryLog::CanDrop(Kind kind) const {
+  if (retained_.empty()) return false;
+  if (kind == Kind::kNewest) {
+    return retained_.size() == 1 && retained_.front().batch.use_count() == 1 &&
+           retained_.front().first_seq < NeededByCursors();
+  }
+  const size_t most = std::min(retained_.size() - 1, kMaxShared);
+  return std::any_of(
+      retained_.begin(), retained_.begin() + static_cast<ptrdiff_t>(most),
+      [](const Retained& r) { return r.batch.use_count() == 1; });
+}
+
+ExpiryLog::Follower* ExpiryLog::LargestFollower(Kind kind) const {
+  const auto largest = std::max_element(
+      followers_.begin(), followers_.end(), [kind](Follower* a, Follower* b) {
+        return a->Backlog(kind).bytes < b->Backlog(kind).bytes;
+      });
+  return largest == followers_.end() ? nullptr : *largest;
+}
+
+EventHolder::Holding ExpiryLog::Held(Kind kind) const {
+  absl::MutexLock lock(&mu_);
+  if (IsOfFollowers(kind)) {
+    const Follower* const follower = LargestFollower(kind);
+    if (follower == nullptr) return {};
+    Holding holding = follower->Backlog(kind);
+    if (kind == Kind::kHeld) holding.bytes = follower->KeptTogether();
+    return holding;
+  }
+  if (!CanDrop(kind)) return {};
+  const int64_t kept_bytes =
+      kind == Kind::kRetained ? retained_.back().batch->bytes() : 0;
+  return {bytes_ - kept_bytes, retained_.front().appended_us};
+}
+
+bool ExpiryLog::Drop(Kind kind, int64_t bytes) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  if (!IsOfFollowers(kind)) return DropRetained(kind, bytes, &dropped);
+  // The largest first. It may have nothing that can be dropped.
+  std::vector<std::pair<int64_t, Follower*>> followers;
+  for (Follower* const follower : followers_) {
+    followers.emplace_back(follower->Backlog(kind).bytes, follower);
+  }
+  std::sort(followers.rbegin(), followers.rend());
+  return std::any_of(followers.begin(), followers.end(), [&](const auto& each) {
+    return each.second->DropBacklog(kind, bytes);
+  });
+}
+
+bool ExpiryLog::DropRetained(Kind kind, int64_t bytes, Dropped* dropped) {
+  const size_t keep = kind == Kind::kNewest ? 0 : 1;
+  while (bytes > 0 && retained_.size() > keep && CanDrop(kind)) {
+    const Retained& oldest = retained_.front();
+    if (oldest.batch.use_count() == 1) bytes -= oldest.batch->bytes();
+    reclaimed_ += static_cast<uint64_t>(oldest.batch->size());
+    DropOldest(dropped);
+  }
+  return !dropped->empty();
+}
+
+int64_t ExpiryLog::NextTrimUs(int64_t now_us) const {
+  absl::MutexLock lock(&mu_);
+  if (retained_.empty()) return kNeverUs;
+  const int64_t due_us = retained_.front().appended_us + retention_us_;
+  return due_us > now_us ? due_us : now_us + kTrimRetryUs;
+}
+
+void ExpiryLog::AwaitMore(Cursor* cursor) {
+  if (!std::exchange(cursor->waiting_, true)) waiting_.push_back(cursor);
+}
+
+void ExpiryLog::WakeAll() {
+  for (Cursor* cursor : waiting_) {
+    cursor->waiting_ = false;
+    cursor->wake_();
+  }
+  waiting_.clear();
+}
+
+void ExpiryLog::Close() {
+  absl::MutexLock lock(&mu_);
+  closed_ = true;
+  WakeAll();
+}
+
+ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
+  absl::MutexLock lock(&mu_);
+  Statistics statistics;
+  statistics.bytes = bytes_;
+  statistics.cursors = static_cast<int64_t>(cursors_.size());
+  statistics.owed = owed_to_ended_;
+  statistics.delivered = delivered_;
+  statistics.lost = lost_;
+  statistics.left = left_;
+  uint64_t least = next_seq_;
+  for (const Cursor* cursor : cursors_) {
+    statistics.owed += EventsFrom(cursor->first_seq_);
+    statistics.pending += EventsFrom(cursor->next_seq_);
+    least = std::min(least, cursor->next_seq_);
+  }
+  statistics.max_pending = EventsFrom(least);
+  const auto unread = std::partition_point(
+      retained_.begin(), retained_.end(),
+      [least](const Retained& r) { return r.first_seq < least; });
+  if (unread != retained_.end()) {
+    statistics.oldest_unread_us = unread->batch->death_us();
+  }
+  statistics.reclaimed = reclaimed_;
+  if (!retained_.empty()) {
+    statistics.events = next_seq_ - retained_.front().first_seq;
+    statistics.oldest_us = retained_.front().appended_us;
+  }
+  return statistics;
+}
+
+}  // namespace timecache

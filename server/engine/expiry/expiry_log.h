@@ -1,0 +1,255 @@
+// The expiry log of one map: what died, in order of death, for as long as it is
+// retained. Watchers are cursors on it: a thousand of them share the same
+// bytes, and a slow one costs its cursor.
+
+#ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_
+#define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/memory_reclaimer.h"
+
+namespace timecache {
+
+// Thread-safe. Append and Read are O(1) a batch; Append wakes waiting cursors.
+// Retention ends early where memory runs short, see MemoryReclaimer.
+class ExpiryLog final : public EventHolder {
+ public:
+  // A place in a log, good for as long as the log lives: behind all events with
+  // a lower number, and all deaths at or before `watermark_us`.
+  struct Point {
+    // Random: another log, also one of the same name, has another.
+    uint64_t log_id = 0;
+    uint64_t next_event = 0;
+    int64_t watermark_us = 0;
+  };
+
+  // What one Read finds, in order.
+  struct Chunk {
+    std::vector<std::shared_ptr<const EventBatch>> batches;
+    // Everything that died at or before this has been read by this cursor, or
+    // is counted as lost. Never goes back.
+    int64_t watermark_us = 0;
+    // Events that were dropped before this cursor came to them, since its last
+    // Read. They died before those in `batches`.
+    uint64_t lost = 0;
+    // Where the cursor stands now.
+    Point point;
+    // Whether there is more to read now.
+    bool more = false;
+    // The map is gone: nothing comes after this.
+    bool closed = false;
+  };
+
+  // A reader's place. Used by one thread at a time; must not outlive its log,
+  // nor be destroyed from its own `wake`.
+  class Cursor {
+   public:
+    ~Cursor();
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+
+    // Takes whole batches up to `max_bytes` as they are encoded and
+    // kMaxEventBatchEvents, at least one if there is one.
+    Chunk Read(int64_t max_bytes);
+
+   private:
+    friend class ExpiryLog;
+    Cursor(ExpiryLog* log, std::function<void()> wake)
+        : log_(log), wake_(std::move(wake)) {}
+
+    ExpiryLog* const log_;
+    const std::function<void()> wake_;
+    // Guarded by log_->mu_.
+    uint64_t first_seq_ = 0;
+    uint64_t next_seq_ = 0;
+    int64_t watermark_us_ = 0;
+    // Whether it stands in log_->waiting_.
+    bool waiting_ = false;
+  };
+
+  enum class Start { kNow, kEarliest };
+
+  // Is told of every batch as it is appended: for a consumer group, which keeps
+  // what it has not settled beyond what the log retains.
+  class Follower {
+   public:
+    virtual ~Follower() = default;
+    // `first_event` is the number of its first event, greater than all before;
+    // the others follow. Under the log's lock: must be quick, must not block
+    // and not call the log.
+    virtual void OnAppend(uint64_t first_event,
+                          const std::shared_ptr<const EventBatch>& batch) = 0;
+    // What it keeps, and to drop the oldest of it: as EventHolder, under the
+    // log's lock. `kind` is kBacklog or kHeld.
+    virtual EventHolder::Holding Backlog(EventHolder::Kind /*kind*/) const {
+      return {};
+    }
+    // What it and the log's other followers keep, each batch once.
+    virtual int64_t KeptTogether() const { return 0; }
+    virtual bool DropBacklog(EventHolder::Kind /*kind*/, int64_t /*bytes*/) {
+      return false;
+    }
+  };
+
+  // `first_event` is the number of the first event, at least 1.
+  ExpiryLog(int64_t retention_us, int64_t retention_bytes,
+            uint64_t first_event = 1);
+  ~ExpiryLog() override;
+
+  uint64_t id() const { return id_; }
+
+  // Whether somebody may read an event that is appended now. If not, its bytes
+  // need not be gathered: Skip it.
+  bool Wanted() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Appends events that died no earlier than those before them, and wakes the
+  // cursors. `watermark_us` as in AdvanceWatermark, with this batch counted.
+  void Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
+              int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Counts events that are told to nobody.
+  void Skip(uint64_t events) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // States that all that died at or before `watermark_us` has been appended.
+  // Lower than before: no change. Wakes nobody: without events, a reader comes
+  // by itself.
+  void AdvanceWatermark(int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t watermark_us() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Starts a cursor with the oldest retained event, or with what dies after
+  // `now_us`: `pending` events that died before have not been appended or
+  // skipped yet. `wake` is called when there is something new to read, once
+  // until the cursor has read to the end again, from the publishing thread and
+  // under the log's lock: it must be quick, must not block and not call the
+  // log.
+  std::unique_ptr<Cursor> Subscribe(Start start, int64_t now_us,
+                                    uint64_t pending,
+                                    std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Starts a cursor where another one stood; what is no longer retained is in
+  // the first Read's `lost`. A point of another log: FAILED_PRECONDITION
+  // (LOG_CHANGED). One that this log has not reached: OUT_OF_RANGE
+  // (RESUME_POINT_AHEAD).
+  absl::StatusOr<std::unique_ptr<Cursor>> Resume(const Point& point,
+                                                 uint64_t pending,
+                                                 std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Tells `follower` of all that is appended from now on, and, with kEarliest,
+  // of what is retained, before the call returns. Returns the number of the
+  // first event that it is to heed: with kNow, lower ones died at or before the
+  // call. `pending` as in Subscribe. `follower` must outlive Unfollow.
+  uint64_t Follow(Follower* follower, Start start, uint64_t pending)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // It is told nothing more once this returns.
+  void Unfollow(Follower* follower) ABSL_LOCKS_EXCLUDED(mu_);
+
+  void SetRetention(int64_t retention_us, int64_t retention_bytes,
+                    int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Drops what is older than retained and read by every cursor.
+  void Trim(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // When Trim should be called next; kNeverUs if never. What some cursor holds
+  // on to is looked at again after kTrimRetryUs.
+  int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
+  static constexpr int64_t kTrimRetryUs = 1'000'000;
+
+  // For MemoryReclaimer. A cursor that has not read what is dropped finds it in
+  // its next Read's `lost`.
+  Holding Held(Kind kind) const override ABSL_LOCKS_EXCLUDED(mu_);
+  bool Drop(Kind kind, int64_t bytes) override ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Wakes all cursors; each reads to the end and then finds `closed`.
+  void Close() ABSL_LOCKS_EXCLUDED(mu_);
+
+  struct Statistics {
+    uint64_t events = 0;
+    int64_t bytes = 0;
+    // When the oldest was appended; kNeverUs if there is none.
+    int64_t oldest_us = kNeverUs;
+    int64_t cursors = 0;
+    // Events from where each cursor began to the end of the log, or to where
+    // that was when the cursor ended. Always delivered + lost + left + pending,
+    // although it is made of places alone, and they of what was read.
+    uint64_t owed = 0;
+    // In all Reads.
+    uint64_t delivered = 0;
+    uint64_t lost = 0;
+    // That cursors had not read when they ended; one that resumes there is owed
+    // them again.
+    uint64_t left = 0;
+    // That cursors have yet to read, all together and the one farthest behind;
+    // and when the first of that one's that can still be read died, kNeverUs if
+    // there is none.
+    uint64_t pending = 0;
+    uint64_t max_pending = 0;
+    int64_t oldest_unread_us = kNeverUs;
+    // Dropped before their time, for their memory.
+    uint64_t reclaimed = 0;
+  };
+  // O(cursors).
+  Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Retained {
+    uint64_t first_seq;
+    int64_t appended_us;
+    std::shared_ptr<const EventBatch> batch;
+  };
+
+  // Batches to be given back to the allocator, outside of the lock.
+  using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
+
+  void Add(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remove(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t EventsFrom(uint64_t seq) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TrimLocked(int64_t now_us, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t NeededByCursors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Follower* LargestFollower(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AwaitMore(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const uint64_t id_;
+
+  // Taken before a follower's own.
+  mutable absl::Mutex mu_;
+  int64_t retention_us_ ABSL_GUARDED_BY(mu_);
+  int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
+  std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
+  int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // The next event's number: one for each that was appended or skipped.
+  uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
+  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // Of Reads, and of cursors that have ended.
+  uint64_t delivered_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t left_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t owed_to_ended_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t reclaimed_ ABSL_GUARDED_BY(mu_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
+  std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);
+  // Those that have read to the end, and have not been woken since.
+  std::vector<Cursor*> waiting_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_

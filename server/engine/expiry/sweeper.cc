@@ -1,0 +1,193 @@
+#include "server/engine/expiry/sweeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/engine/check.h"
+
+namespace timecache {
+
+void Sweeper::Add(std::vector<DeadBucket> buckets, int64_t complete_us) {
+  absl::MutexLock lock(&queue_mu_);
+  for (DeadBucket& bucket : buckets) queue_.push_back(std::move(bucket));
+  complete_us_ = std::max(complete_us_, complete_us);
+}
+
+bool Sweeper::HasWork() const {
+  absl::MutexLock lock(&queue_mu_);
+  return !queue_.empty();
+}
+
+bool Sweeper::IsBehind() const {
+  absl::MutexLock lock(&queue_mu_);
+  return queue_.size() > kMaxWaiting;
+}
+
+void Sweeper::PublishWatermark() {
+  absl::MutexLock lock(&queue_mu_);
+  log_->AdvanceWatermark(WatermarkAfter(0));
+}
+
+// Up to where all is published once the first `buckets` of the queue are.
+int64_t Sweeper::WatermarkAfter(size_t buckets) const {
+  return queue_.size() > buckets ? queue_[buckets].death_us - 1 : complete_us_;
+}
+
+// Events of buckets that died and are not in the log yet.
+uint64_t Sweeper::Pending() const {
+  int64_t pending = -place_.appended;
+  for (const DeadBucket& bucket : queue_) pending += bucket.entries;
+  return static_cast<uint64_t>(pending);
+}
+
+std::unique_ptr<ExpiryLog::Cursor> Sweeper::Subscribe(
+    ExpiryLog::Start start, int64_t now_us, std::function<void()> wake) {
+  absl::MutexLock step_lock(&step_mu_);
+  absl::MutexLock lock(&queue_mu_);
+  return log_->Subscribe(start, now_us, Pending(), std::move(wake));
+}
+
+absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Sweeper::Resume(
+    const ExpiryLog::Point& point, std::function<void()> wake) {
+  absl::MutexLock step_lock(&step_mu_);
+  absl::MutexLock lock(&queue_mu_);
+  return log_->Resume(point, Pending(), std::move(wake));
+}
+
+uint64_t Sweeper::Follow(ExpiryLog::Follower* follower,
+                         ExpiryLog::Start start) {
+  absl::MutexLock step_lock(&step_mu_);
+  absl::MutexLock lock(&queue_mu_);
+  return log_->Follow(follower, start, Pending());
+}
+
+DeadBucket* Sweeper::Front() {
+  absl::MutexLock lock(&queue_mu_);
+  return queue_.empty() ? nullptr : &queue_.front();
+}
+
+bool Sweeper::Step(int64_t now_us, int max_records) {
+  absl::MutexLock lock(&step_mu_);
+  while (DeadBucket* bucket = Front()) {
+    // It died after this step began, whose time its events would carry.
+    if (bucket->death_us > now_us + kKillTickUs) return true;
+    if (place_.part == 0 && place_.segment == kNoSegment) {
+      place_.wanted = log_->Wanted();
+    }
+    while (place_.part < bucket->parts.size()) {
+      if (max_records <= 0) {
+        // What is told of a step says when: it does not wait for the next one.
+        if (place_.batch != nullptr) AppendBatch(bucket->death_us - 1);
+        return true;
+      }
+      const DeadBucket::Part& part = bucket->parts[place_.part];
+      if (place_.segment == kNoSegment) place_.segment = part.generation->first;
+      max_records -= WalkSegment(*bucket, now_us, max_records);
+    }
+    Finish(*bucket, now_us);
+  }
+  PublishWatermark();
+  return false;
+}
+
+// Walks the segment at place_ until its end or for `max_records`, and goes on
+// to the next segment or part. Returns how many records were walked, at
+// least 1.
+int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
+                         int max_records) {
+  const DeadBucket::Part& part = bucket.parts[place_.part];
+  const Segment& segment = *part.shard->DeadSegment(place_.segment);
+  int walked = 0;
+  while (place_.offset < segment.used && walked < max_records) {
+    std::array<Shard::DeadRecord, Shard::kSweepLockRecords> erase;
+    std::array<Record, Shard::kSweepLockRecords> records;
+    size_t count = 0;
+    const size_t most =
+        std::min(erase.size(), static_cast<size_t>(max_records - walked));
+    while (count < most && place_.offset < segment.used) {
+      size_t size;
+      records[count] = segment.Read(place_.offset, &size);
+      erase[count].tag =
+          CompactIndex::TagOf(part.shard->key_hash()(records[count].key));
+      erase[count].ref = MakeRef(place_.segment, place_.offset);
+      place_.offset += static_cast<uint32_t>(size);
+      ++count;
+    }
+    part.shard->EraseDead(absl::MakeSpan(erase.data(), count));
+    for (size_t i = 0; i < count; ++i) {
+      if (!erase[i].live) continue;
+      ++place_.live_in_part;
+      if (!place_.wanted) continue;
+      const Record& record = records[i];
+      Tell(bucket,
+           {record.key, record.value, record.version, record.put_us,
+            record.deadline_us()},
+           now_us);
+    }
+    walked += static_cast<int>(count);
+  }
+  if (place_.offset < segment.used) return walked;
+  const SegmentId next = segment.next;
+  part.shard->FreeDead(place_.segment);
+  place_.segment = next;
+  place_.offset = 0;
+  if (next == kNoSegment) {
+    // The count that the shard kept, and what its index still referred to.
+    TIMECACHED_CHECK(place_.live_in_part == part.generation->entries);
+    place_.live += std::exchange(place_.live_in_part, 0);
+    ++place_.part;
+  }
+  return std::max(walked, 1);
+}
+
+void Sweeper::Tell(const DeadBucket& bucket, const ExpiredEvent& event,
+                   int64_t now_us) {
+  if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
+    AppendBatch(bucket.death_us - 1);
+  }
+  if (place_.batch == nullptr) {
+    const Death death = {bucket.death_us, std::max(now_us, bucket.death_us),
+                         bucket.cause};
+    place_.batch = std::make_shared<EventBatch>(name_, death, format_);
+    place_.batch->Reserve(bucket.entries - place_.appended,
+                          bucket.bytes - place_.appended_bytes);
+  }
+  place_.batch->Add(event);
+}
+
+void Sweeper::AppendBatch(int64_t watermark_us) {
+  place_.batch->ShrinkToFit();
+  place_.appended += place_.batch->size();
+  place_.appended_bytes += place_.batch->payload_bytes();
+  const int64_t published_us = place_.batch->death().published_us;
+  log_->Append(std::exchange(place_.batch, nullptr), published_us,
+               watermark_us);
+}
+
+void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
+  TIMECACHED_CHECK(place_.live == bucket.entries);
+  const auto entries = static_cast<uint64_t>(bucket.entries);
+  const int64_t lateness_us = std::max(now_us - bucket.death_us, int64_t{0});
+  // Destroyed after the lock.
+  DeadBucket done;
+  absl::MutexLock lock(&queue_mu_);
+  if (place_.batch != nullptr) {
+    AppendBatch(WatermarkAfter(1));
+  } else {
+    if (!place_.wanted) log_->Skip(entries);
+    log_->AdvanceWatermark(WatermarkAfter(1));
+  }
+  place_ = Place();
+  statistics_.died_by_cause[static_cast<size_t>(bucket.cause)] += entries;
+  statistics_.lateness.Add(lateness_us, entries);
+  if (lateness_us > bucket.width_us) statistics_.bound_violations += entries;
+  done = std::move(queue_.front());
+  queue_.pop_front();
+}
+
+Sweeper::Statistics Sweeper::GetStatistics() const {
+  absl::MutexLock lock(&queue_mu_);
+  return statistics_;
+}
+
+}  // namespace timecache

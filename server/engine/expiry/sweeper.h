@@ -1,0 +1,152 @@
+// Turns dead buckets into events.
+
+#ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_SWEEPER_H_
+#define TIMECACHED_SERVER_ENGINE_EXPIRY_SWEEPER_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/shard.h"
+#include "server/engine/statistics.h"
+
+namespace timecache {
+
+// What died at one instant in all shards of a map.
+struct DeadBucket {
+  struct Part {
+    Shard* shard;
+    std::unique_ptr<Generation> generation;
+  };
+
+  int64_t death_us = 0;
+  Cause cause = Cause::kExpired;
+  // The bucket width in force when it died: later publication breaks the bound.
+  int64_t width_us = 0;
+  std::vector<Part> parts;
+
+  void Add(Shard* shard, std::unique_ptr<Generation> generation) {
+    entries += generation->entries;
+    bytes += generation->bytes;
+    parts.push_back({shard, std::move(generation)});
+  }
+
+  // In all parts: entries, and bytes of their keys and values.
+  int64_t entries = 0;
+  int64_t bytes = 0;
+};
+
+// A queue of dead buckets, walked in order of death. A record of a dead bucket
+// was live if and only if an index slot still refers to it. (An overwrite or a
+// removal also marks the record that it replaces as dead; compaction and
+// LiveReader go by that mark, the sweep by the index alone.)
+//
+// Thread-safe. Records are read outside of any shard's lock, which is taken for
+// Shard::kSweepLockRecords erasures at a time.
+class Sweeper {
+ public:
+  // Tells the events of the map `name` in `format`. Neither `log` nor `format`
+  // is owned; both must outlive the sweeper, `format` the log's batches, too.
+  Sweeper(absl::string_view name, const EventFormat* format, ExpiryLog* log)
+      : name_(name), format_(format), log_(log) {}
+
+  // Adds buckets that died no earlier than those before, and states that
+  // besides these nothing died at or before `complete_us`.
+  void Add(std::vector<DeadBucket> buckets, int64_t complete_us)
+      ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Walks up to `max_records` records of what has died by `now_us`, appends
+  // their events to the log and moves its watermark. Returns whether something
+  // is left, what died after `now_us` included.
+  bool Step(int64_t now_us, int max_records)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+
+  // Buckets that wait before IsBehind.
+  static constexpr size_t kMaxWaiting = 1'024;
+  // Whether so many wait that whoever kills more should call Step.
+  bool IsBehind() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Whether a bucket waits for Step.
+  bool HasWork() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Moves the watermark up to what Add has stated, or just before the first
+  // bucket that waits.
+  void PublishWatermark() ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // Starts a cursor on the log behind all that has been added here.
+  std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
+                                               int64_t now_us,
+                                               std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+  // The same where another cursor stood. Errors as ExpiryLog::Resume.
+  absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
+      const ExpiryLog::Point& point, std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+  // As ExpiryLog::Follow.
+  uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+
+  struct Statistics {
+    std::array<uint64_t, 3> died_by_cause = {};
+    DurationHistogram lateness;
+    uint64_t bound_violations = 0;
+  };
+  Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+ private:
+  // Where the walk of the first bucket stands.
+  struct Place {
+    size_t part = 0;
+    SegmentId segment = kNoSegment;
+    uint32_t offset = 0;
+    int64_t live_in_part = 0;
+    int64_t live = 0;
+    // Events of this bucket that the log has, and the bytes of their keys and
+    // values.
+    int64_t appended = 0;
+    int64_t appended_bytes = 0;
+    bool wanted = false;
+    std::shared_ptr<EventBatch> batch;
+  };
+
+  uint64_t Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
+  DeadBucket* Front() ABSL_LOCKS_EXCLUDED(queue_mu_);
+  int64_t WatermarkAfter(size_t buckets) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);
+  int WalkSegment(const DeadBucket& bucket, int64_t now_us, int max_records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void Tell(const DeadBucket& bucket, const ExpiredEvent& event, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void AppendBatch(int64_t watermark_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void Finish(const DeadBucket& bucket, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+
+  const std::string name_;
+  const EventFormat* const format_;
+  ExpiryLog* const log_;
+
+  // One step at a time. Taken before queue_mu_, shard locks and the log's.
+  absl::Mutex step_mu_;
+  Place place_ ABSL_GUARDED_BY(step_mu_);
+
+  // Held for moments only; the log's lock is taken under it.
+  mutable absl::Mutex queue_mu_;
+  // Only Step removes; the first bucket is Step's to read.
+  std::deque<DeadBucket> queue_ ABSL_GUARDED_BY(queue_mu_);
+  int64_t complete_us_ ABSL_GUARDED_BY(queue_mu_) = INT64_MIN;
+  Statistics statistics_ ABSL_GUARDED_BY(queue_mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_SWEEPER_H_

@@ -1,0 +1,316 @@
+#include "server/engine/groups/consumer_group.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace timecache {
+
+ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
+                             const Owner& owner,
+                             std::function<void(int64_t due_us)> schedule)
+    : name_(std::move(name)),
+      created_by_(owner.created_by),
+      log_(owner.log),
+      account_(owner.account),
+      schedule_(std::move(schedule)),
+      ledger_(options, &turns_, owner.account) {}
+
+ConsumerGroup::~ConsumerGroup() = default;
+
+GroupOptions ConsumerGroup::options() const {
+  absl::MutexLock lock(&mu_);
+  return ledger_.options();
+}
+
+GroupStatistics ConsumerGroup::GetStatistics() const {
+  absl::MutexLock lock(&mu_);
+  GroupStatistics statistics = ledger_.GetStatistics();
+  statistics.members = static_cast<int64_t>(turns_.members());
+  statistics.unresponsive_members = static_cast<int64_t>(turns_.unresponsive());
+  statistics.unused_since_us = unused_since_us_;
+  return statistics;
+}
+
+void ConsumerGroup::SetOptions(const GroupOptions& options) {
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.SetOptions(options);
+    ledger_.Trim();
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+}
+
+void ConsumerGroup::SetDeadLetters(bool possible) {
+  absl::MutexLock lock(&mu_);
+  ledger_.SetDeadLetters(possible);
+}
+
+void ConsumerGroup::Close() {
+  absl::MutexLock lock(&mu_);
+  CloseLocked();
+}
+
+void ConsumerGroup::CloseLocked() {
+  if (std::exchange(closed_, true)) return;
+  turns_.WakeAll();
+  ledger_.Clear();
+}
+
+bool ConsumerGroup::Use(int64_t now_us) {
+  absl::MutexLock lock(&mu_);
+  if (unused_since_us_ != kNeverUs) {
+    unused_since_us_ = std::max(unused_since_us_, now_us);
+  }
+  return !closed_;
+}
+
+bool ConsumerGroup::UnusedForTooLong(int64_t now_us) const {
+  absl::MutexLock lock(&mu_);
+  return UnusedForTooLongLocked(now_us);
+}
+
+bool ConsumerGroup::UnusedForTooLongLocked(int64_t now_us) const {
+  const int64_t ttl_us = ledger_.options().unused_ttl_us;
+  return !closed_ && ttl_us > 0 && turns_.members() == 0 &&
+         unused_since_us_ != kNeverUs && now_us - unused_since_us_ >= ttl_us;
+}
+
+std::optional<ConsumerGroup::Expired> ConsumerGroup::CloseIfUnused(
+    int64_t now_us) {
+  absl::MutexLock lock(&mu_);
+  if (!UnusedForTooLongLocked(now_us)) return std::nullopt;
+  const Expired expired = {ledger_.Unsettled(), ledger_.next_event()};
+  CloseLocked();
+  return expired;
+}
+
+// --- Members.
+
+std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
+    int max_in_flight, std::function<void()> wake) {
+  auto member =
+      std::unique_ptr<Member>(new Member(this, max_in_flight, std::move(wake)));
+  absl::MutexLock lock(&mu_);
+  turns_.Join(member.get());
+  unused_since_us_ = kNeverUs;
+  return member;
+}
+
+GroupMember::~GroupMember() { group_->Leave(this); }
+
+GroupChunk GroupMember::Take(int64_t now_us, int max_events,
+                             int64_t max_bytes) {
+  return group_->Take(this, now_us, max_events, max_bytes);
+}
+
+void ConsumerGroup::Leave(Member* member) {
+  {
+    absl::MutexLock lock(&mu_);
+    turns_.Leave(member);
+  }
+  for (bool more = true; more;) {
+    int64_t due_us;
+    {
+      absl::MutexLock lock(&mu_);
+      // Once closed, nobody holds anything.
+      more = !closed_ && ledger_.GiveBack(member, kMaxUnderLock);
+      due_us = WakeOthers();
+    }
+    Schedule(due_us);
+  }
+}
+
+ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
+                                         int max_events, int64_t max_bytes) {
+  Chunk chunk;
+  // Before the lock, as the log's comes first: by now all events that died at
+  // or before it are here.
+  const int64_t log_us = log_->watermark_us();
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    chunk.closed = closed_;
+    if (closed_) return chunk;
+    ledger_.PassTime(now_us);
+    TakeEvents(member, max_events, max_bytes, &chunk);
+    chunk.lost = ledger_.TakeLost();
+    watermark_us_ =
+        std::max(watermark_us_, std::min(log_us, ledger_.OldestUs() - 1));
+    chunk.watermark_us = watermark_us_;
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+  return chunk;
+}
+
+void ConsumerGroup::TakeEvents(Member* member, int max_events,
+                               int64_t max_bytes, Chunk* chunk) {
+  const uint64_t share = turns_.Come(member, ledger_.AvailableTo(member));
+  const int most = std::min(max_events, member->window_ - member->held_.size());
+  int64_t bytes = 0;
+  int may_open = kMaxOpened;
+  while (static_cast<int>(chunk->deliveries.size()) < most &&
+         chunk->deliveries.size() < share) {
+    UnsettledEvent* const event = ledger_.NextFor(member, &may_open);
+    if (event == nullptr) break;
+    bytes +=
+        static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
+    if (!chunk->deliveries.empty() && bytes > max_bytes) break;
+    chunk->deliveries.push_back(ledger_.Give(event, member));
+  }
+  chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
+  if (!chunk->more) turns_.Rest(member);
+}
+
+// Returns when there is something to do next.
+int64_t ConsumerGroup::WakeOthers() {
+  if (closed_) return kNeverUs;
+  GroupTurns::Supply supply = ledger_.Available();
+  // Any member may be told of a loss.
+  if (ledger_.HasLost()) ++supply.unfailed;
+  turns_.Wake(supply, ledger_.now_us());
+  return DueUs();
+}
+
+int64_t ConsumerGroup::DueUs() const {
+  int64_t due_us = std::min(ledger_.DueUs(), turns_.due_us());
+  if (turns_.members() > 0) return due_us;
+  // Advance is to say what time it is.
+  if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
+  const int64_t ttl_us = ledger_.options().unused_ttl_us;
+  return ttl_us == 0 ? due_us : std::min(due_us, unused_since_us_ + ttl_us);
+}
+
+void ConsumerGroup::Schedule(int64_t due_us) const {
+  if (due_us != kNeverUs) schedule_(due_us);
+}
+
+// --- Events.
+
+void ConsumerGroup::OnAppend(uint64_t first_event,
+                             const std::shared_ptr<const EventBatch>& batch) {
+  absl::MutexLock lock(&mu_);
+  if (closed_) return;
+  ledger_.Append(first_event, batch);
+  WakeOthers();
+}
+
+EventHolder::Holding ConsumerGroup::Backlog(EventHolder::Kind kind) const {
+  absl::MutexLock lock(&mu_);
+  if (closed_) return {};
+  return {ledger_.DroppableBytes(kind), ledger_.OldestPublishedUs()};
+}
+
+// Called from the reclaimer, which must not call the map's driver: who was
+// woken and stays silent is passed over when something else is due.
+bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
+  absl::MutexLock lock(&mu_);
+  if (closed_ || !ledger_.Drop(kind, bytes)) return false;
+  WakeOthers();
+  return true;
+}
+
+void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
+                          int64_t now_us) {
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.Tell(now_us);
+    ledger_.Start(first_event, inherited);
+    unused_since_us_ = now_us;
+    ledger_.Trim();
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+}
+
+size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
+                             int64_t now_us, absl::Span<SettleResult> results) {
+  size_t settled = 0;
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.PassTime(now_us);
+    const size_t most = std::min(settlements.size(), size_t{kMaxUnderLock});
+    for (; settled < most; ++settled) {
+      const Settlement& settlement = settlements[settled];
+      if (settlement.action == SettleAction::kPutBack) break;
+      results[settled].version = 0;
+      results[settled].status = settlement.action == SettleAction::kAck
+                                    ? ledger_.Ack(settlement)
+                                    : ledger_.Nack(settlement);
+    }
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+  return settled;
+}
+
+absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
+    const Settlement& settlement, int64_t now_us) {
+  absl::StatusOr<Delivery> delivery;
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.PassTime(now_us);
+    const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
+    delivery = event.ok() ? absl::StatusOr<Delivery>((*event)->ToDelivery())
+                          : event.status();
+    // For what has timed out by now, also if this one has not been claimed.
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+  return delivery;
+}
+
+void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
+  int64_t due_us;
+  {
+    absl::MutexLock lock(&mu_);
+    ledger_.Tell(now_us);
+    ledger_.EndPutBack(event_id, done);
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
+}
+
+// --- Time.
+
+int64_t ConsumerGroup::NextDueUs() const {
+  absl::MutexLock lock(&mu_);
+  return closed_ ? kNeverUs : DueUs();
+}
+
+bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
+                            std::vector<Delivery>* doomed) {
+  absl::MutexLock lock(&mu_);
+  if (closed_) return false;
+  if (turns_.members() == 0 && unused_since_us_ == kNeverUs) {
+    unused_since_us_ = now_us;
+  }
+  bool more = ledger_.PassTime(now_us);
+  ledger_.Trim();
+  while (room->events > 0 && room->bytes > 0) {
+    const UnsettledEvent* const event = ledger_.ClaimDoomed();
+    if (event == nullptr) break;
+    doomed->push_back(event->ToDelivery());
+    --room->events;
+    room->bytes -=
+        static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
+  }
+  more = more || ledger_.HasDoomed();
+  WakeOthers();
+  return more;
+}
+
+void ConsumerGroup::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
+                                  int64_t now_us) {
+  absl::MutexLock lock(&mu_);
+  ledger_.Tell(now_us);
+  ledger_.EndDeadLetter(event_id, outcome);
+  WakeOthers();
+}
+
+}  // namespace timecache

@@ -1,0 +1,180 @@
+// One consumer group of a map: each event of the map's log is given to one
+// member, until it is settled.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUP_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/group_ledger.h"
+#include "server/engine/groups/group_member.h"
+#include "server/engine/groups/group_turns.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache {
+
+// The life of an event here:
+//
+//   backlog --Take--> in flight --ACK, PUT_BACK--> settled
+//      ^                  |
+//      +--NACK, time-out, member leaves            (at max_attempts, with a
+//         (after NACK's delay)                      dead-letter namespace:
+//                                                   doomed --> settled)
+//
+// At least once: an event leaves by being settled, as a dead letter, or counted
+// in `lost`. Events come in the log's order at their first attempt; those of
+// one key one after the other: a later one waits until the earlier is settled.
+//
+// Thread-safe. Reads no clock and owns no thread: every call says what time it
+// is, and somebody calls Advance. OnAppend is O(1); giving out and settling an
+// event cost O(log of what is unsettled). Memory: what the log shares with it,
+// and some 200 B, by estimate, for each event that has been given out, or
+// passed over, and is unsettled. Advance holds it to max_backlog_bytes,
+// ConsumerGroups to the map's budget, but for the newest batch, which stays
+// however large it is, and for what members hold: half of that at most, or one
+// event. Where the process's memory runs out these go, too
+// (EventHolder::Kind::kHeld).
+class ConsumerGroup final : public ExpiryLog::Follower {
+ public:
+  // Who makes it, and what it counts in.
+  struct Owner {
+    // Not owned, must outlive the group.
+    const ExpiryLog* log = nullptr;
+    BacklogAccount* account = nullptr;
+    // The principal.
+    std::string created_by = {};
+  };
+
+  // `schedule(due_us)` is called when something becomes due: never under the
+  // group's lock.
+  ConsumerGroup(std::string name, const GroupOptions& options,
+                const Owner& owner,
+                std::function<void(int64_t due_us)> schedule);
+  ~ConsumerGroup() override;
+
+  const std::string& name() const { return name_; }
+  const std::string& created_by() const { return created_by_; }
+  GroupOptions options() const ABSL_LOCKS_EXCLUDED(mu_);
+  GroupStatistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  using Chunk = GroupChunk;
+  using Member = GroupMember;
+
+  // `wake` is called when there is something for this member to Take: once
+  // until it has taken all it may again, from any thread and under the group's
+  // lock: it must be quick, must not block and not call the group. The first
+  // Take comes without it, and no Take calls its own member's.
+  std::unique_ptr<Member> Join(int max_in_flight, std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Ends all members: the group is being deleted.
+  void Close() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- For ConsumerGroups.
+
+  void OnAppend(uint64_t first_event,
+                const std::shared_ptr<const EventBatch>& batch) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  EventHolder::Holding Backlog(EventHolder::Kind kind) const override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t KeptTogether() const override { return account_->bytes(); }
+  bool DropBacklog(EventHolder::Kind kind, int64_t bytes) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // After Follow: lower numbers are not heeded. `inherited` as in GroupLedger.
+  void Start(uint64_t first_event, uint64_t inherited, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // It is about to be joined: it counts as used at `now_us`. False if it has
+  // been closed.
+  bool Use(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether it has had no member for unused_ttl.
+  bool UnusedForTooLong(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Closes it if so: what is lost with it.
+  struct Expired {
+    // Not settled, or lost and not said to any member.
+    uint64_t unsettled = 0;
+    // The number of the event that would have come next.
+    uint64_t next_event = 0;
+  };
+  std::optional<Expired> CloseIfUnused(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetOptions(const GroupOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether there is a place for dead letters.
+  void SetDeadLetters(bool possible) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Settles some, at most to the first PUT_BACK, which must not be the first of
+  // all; returns how many.
+  size_t Settle(absl::Span<const Settlement> settlements, int64_t now_us,
+                absl::Span<SettleResult> results) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Until EndPutBack the event is not given out again.
+  absl::StatusOr<Delivery> BeginPutBack(const Settlement& settlement,
+                                        int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndPutBack(uint64_t event_id, bool done, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // When Advance next has something to do; kNeverUs if never.
+  int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Turns time-outs and delays that are over into events to be given out, and
+  // drops what is beyond max_backlog_bytes. Adds to `doomed` events that have
+  // been given out in vain, and takes their room: each must come back in
+  // EndDeadLetter. Returns whether there is more to do now.
+  bool Advance(int64_t now_us, DoomedRoom* room, std::vector<Delivery>* doomed)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
+                     int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  friend class GroupMember;
+
+  // Events that are given out, settled or given back under one lock: about a
+  // millisecond, for which the log may have to wait.
+  static constexpr int kMaxUnderLock = 1'024;
+  // Fresh events that one Take looks at: those that wait behind others of their
+  // keys are not given out.
+  static constexpr int kMaxOpened = 2 * kMaxUnderLock;
+
+  Chunk Take(Member* member, int64_t now_us, int max_events, int64_t max_bytes)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void TakeEvents(Member* member, int max_events, int64_t max_bytes,
+                  Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Schedule(int64_t due_us) const ABSL_LOCKS_EXCLUDED(mu_);
+  bool UnusedForTooLongLocked(int64_t now_us) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const std::string name_;
+  const std::string created_by_;
+  const ExpiryLog* const log_;
+  const BacklogAccount* const account_;
+  const std::function<void(int64_t)> schedule_;
+
+  // Taken after the log's, and before what `wake` takes.
+  mutable absl::Mutex mu_;
+  GroupTurns turns_ ABSL_GUARDED_BY(mu_);
+  GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
+  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // Since when there is no member. kNeverUs: there is one, or the last one has
+  // left since the last Advance, which says what time it is.
+  int64_t unused_since_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUP_H_

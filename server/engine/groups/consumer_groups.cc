@@ -1,0 +1,340 @@
+#include "server/engine/groups/consumer_groups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+#include "server/engine/map/time_cache_map.h"
+#include "server/engine/memory_reclaimer.h"
+
+namespace timecache {
+namespace {
+
+// A group's name has a namespace's form.
+absl::Status ValidateGroupName(absl::string_view name) {
+  if (ValidateNamespaceName(name).ok()) return absl::OkStatus();
+  return InvalidField("group",
+                      "must be 1 to 63 characters of a-z, 0-9, '-' and '.', "
+                      "and begin and end with a letter or digit");
+}
+
+absl::Status NotFound(absl::string_view name, absl::string_view map) {
+  return ErrorWithReason(
+      absl::StatusCode::kNotFound, "GROUP_NOT_FOUND",
+      absl::StrCat("namespace ", map, " has no consumer group ", name));
+}
+
+DeadLetterOutcome OutcomeOf(const absl::Status& status) {
+  if (status.ok()) return DeadLetterOutcome::kPut;
+  if (absl::IsPermissionDenied(status)) return DeadLetterOutcome::kDenied;
+  return absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)
+             ? DeadLetterOutcome::kNeverFits
+             : DeadLetterOutcome::kTryAgain;
+}
+
+}  // namespace
+
+// --- Groups.
+
+absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
+    absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
+    int64_t now_us, absl::string_view created_by) {
+  if (absl::Status status = ValidateGroupName(name); !status.ok())
+    return status;
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  absl::MutexLock lock(&change_mu_);
+  if (Find(name).ok()) {
+    return ErrorWithReason(absl::StatusCode::kAlreadyExists, "GROUP_EXISTS",
+                           absl::StrCat("namespace ", map_->name(),
+                                        " has a consumer group ", name));
+  }
+  return Make(name, options, start, now_us, created_by);
+}
+
+absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::FindOrCreate(
+    absl::string_view name, ExpiryLog::Start start, int64_t now_us,
+    absl::string_view created_by) {
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
+  if (group.ok() && (*group)->Use(now_us)) return group;
+  absl::MutexLock lock(&change_mu_);
+  // Meanwhile another call may have made it, or DeleteUnused deleted it.
+  group = Find(name);
+  if (group.ok()) (*group)->Use(now_us);
+  if (!absl::IsNotFound(group.status())) return group;
+  GroupOptions options;
+  {
+    absl::MutexLock groups_lock(&mu_);
+    options.unused_ttl_us = unused_group_ttl_us_;
+  }
+  return Make(name, options, start, now_us, created_by);
+}
+
+absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
+    absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
+    int64_t now_us, absl::string_view created_by) {
+  if (closed_) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+        absl::StrCat("namespace ", map_->name(), " does not exist"));
+  }
+  if (List().size() >= kMaxGroups) {
+    return ErrorWithReason(
+        absl::StatusCode::kResourceExhausted, "MAX_GROUPS",
+        absl::StrCat("namespace ", map_->name(), " has its ", kMaxGroups,
+                     " consumer groups: delete one"));
+  }
+  if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
+    return status;
+  auto group = std::make_shared<ConsumerGroup>(
+      std::string(name), options,
+      ConsumerGroup::Owner{&map_->log_, &account_, std::string(created_by)},
+      [map = map_](int64_t due_us) { map->Announce(due_us); });
+  uint64_t first_event = map_->Follow(group.get(), start, now_us);
+  uint64_t inherited = 0;
+  if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
+    // What it had seen is not given out again.
+    first_event = std::max(first_event, before->next_event);
+    inherited = before->unsettled + (first_event - before->next_event);
+  }
+  group->Start(first_event, inherited, now_us);
+  // Only now: a member must not be told how far it is complete before that is
+  // known.
+  absl::MutexLock lock(&mu_);
+  group->SetDeadLetters(!dead_letter_map_.empty());
+  groups_.emplace(name, group);
+  account_.AddGroups(1);
+  return group;
+}
+
+std::optional<ConsumerGroups::ExpiredGroup> ConsumerGroups::TakeExpired(
+    absl::string_view name) {
+  absl::MutexLock lock(&mu_);
+  const auto it = std::find_if(
+      expired_groups_.begin(), expired_groups_.end(),
+      [name](const ExpiredGroup& group) { return group.name == name; });
+  if (it == expired_groups_.end()) return std::nullopt;
+  ExpiredGroup group = std::move(*it);
+  expired_groups_.erase(it);
+  return group;
+}
+
+absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Find(
+    absl::string_view name) const {
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = groups_.find(name);
+    if (it != groups_.end()) return it->second;
+  }
+  if (absl::Status status = ValidateGroupName(name); !status.ok())
+    return status;
+  return NotFound(name, map_->name());
+}
+
+std::vector<std::shared_ptr<ConsumerGroup>> ConsumerGroups::List() const {
+  std::vector<std::shared_ptr<ConsumerGroup>> groups;
+  absl::MutexLock lock(&mu_);
+  groups.reserve(groups_.size());
+  for (const auto& [name, group] : groups_) groups.push_back(group);
+  return groups;
+}
+
+absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Update(
+    absl::string_view name,
+    const std::function<absl::Status(GroupOptions*)>& change) {
+  absl::MutexLock lock(&change_mu_);
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
+  if (!group.ok()) return group;
+  GroupOptions options = (*group)->options();
+  if (absl::Status status = change(&options); !status.ok()) return status;
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  (*group)->SetOptions(options);
+  return group;
+}
+
+absl::Status ConsumerGroups::Delete(absl::string_view name) {
+  absl::MutexLock lock(&change_mu_);
+  const absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
+  if (!group.ok()) return group.status();
+  {
+    absl::MutexLock groups_lock(&mu_);
+    groups_.erase(name);
+    account_.AddGroups(-1);
+  }
+  map_->log_.Unfollow(group->get());
+  (*group)->Close();
+  return absl::OkStatus();
+}
+
+void ConsumerGroups::Close() {
+  absl::MutexLock lock(&change_mu_);
+  closed_ = true;
+  for (const auto& group : List()) {
+    map_->log_.Unfollow(group.get());
+    group->Close();
+  }
+  absl::MutexLock sink_lock(&sink_mu_);
+  sink_ = nullptr;
+}
+
+// --- Settling.
+
+absl::Status ConsumerGroups::Settle(absl::string_view group,
+                                    absl::Span<const Settlement> settlements,
+                                    int64_t now_us,
+                                    absl::Span<SettleResult> results) {
+  TIMECACHED_CHECK(settlements.size() == results.size());
+  const absl::StatusOr<std::shared_ptr<ConsumerGroup>> found = Find(group);
+  if (!found.ok()) return found.status();
+  for (size_t i = 0; i < settlements.size();) {
+    if (settlements[i].action == SettleAction::kPutBack) {
+      PutBack(found->get(), settlements[i], now_us, &results[i]);
+      ++i;
+    } else {
+      i += (*found)->Settle(settlements.subspan(i), now_us, results.subspan(i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The put takes locks of the map, so it cannot be under the group's.
+void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
+                             int64_t now_us, SettleResult* result) {
+  result->version = 0;
+  const absl::StatusOr<Delivery> delivery =
+      group->BeginPutBack(settlement, now_us);
+  result->status = delivery.status();
+  if (!delivery.ok()) return;
+  const ExpiredEvent event = delivery->event();
+  Operation put = Operation::Put(event.key, event.value);
+  put.condition = Condition::kIfAbsent;
+  if (settlement.ttl_us != 0) put = put.WithTtl(settlement.ttl_us);
+  const Result done = map_->Apply(put, now_us);
+  result->version = done.version;
+  // The key is there again: what it was put back for has happened.
+  if (done.status.code() != absl::StatusCode::kFailedPrecondition) {
+    result->status = done.status;
+  }
+  group->EndPutBack(settlement.event_id, result->status.ok(), now_us);
+}
+
+// --- Time.
+
+int64_t ConsumerGroups::NextDueUs() const {
+  absl::MutexLock lock(&mu_);
+  int64_t due_us = kNeverUs;
+  for (const auto& [name, group] : groups_) {
+    due_us = std::min(due_us, group->NextDueUs());
+  }
+  return due_us;
+}
+
+bool ConsumerGroups::Advance(int64_t now_us) {
+  const std::vector<std::shared_ptr<ConsumerGroup>> groups = List();
+  if (groups.empty()) return false;
+  std::string to_map;
+  {
+    absl::MutexLock lock(&mu_);
+    to_map = dead_letter_map_;
+  }
+  bool more = false;
+  DoomedRoom room = {kMaxDeadLetters, kMaxDeadLetterBytes};
+  for (const auto& group : groups) {
+    std::vector<Delivery> doomed;
+    more = group->Advance(now_us, &room, &doomed) || more;
+    if (doomed.empty()) continue;
+    absl::MutexLock lock(&sink_mu_);
+    for (const Delivery& delivery : doomed) {
+      PutDeadLetter(group.get(), delivery, to_map, now_us);
+    }
+  }
+  TrimToBudget(groups);
+  DeleteUnused(groups, now_us);
+  return more;
+}
+
+// The group that keeps most gives first: one that keeps up loses nothing to
+// others that do not.
+void ConsumerGroups::TrimToBudget(const Groups& groups) {
+  constexpr auto kKind = EventHolder::Kind::kBacklog;
+  std::vector<ConsumerGroup*> holders;
+  while (const int64_t beyond = account_.BytesBeyondLimit()) {
+    if (holders.empty()) {
+      for (const auto& group : groups) holders.push_back(group.get());
+    }
+    const auto largest = std::max_element(
+        holders.begin(), holders.end(), [](ConsumerGroup* a, ConsumerGroup* b) {
+          return a->Backlog(kKind).bytes < b->Backlog(kKind).bytes;
+        });
+    if ((*largest)->DropBacklog(kKind, beyond)) continue;
+    holders.erase(largest);
+    if (holders.empty()) return;
+  }
+}
+
+void ConsumerGroups::DeleteUnused(const Groups& groups, int64_t now_us) {
+  for (const auto& group : groups) {
+    if (!group->UnusedForTooLong(now_us)) continue;
+    // So that FindOrCreate does not return it meanwhile.
+    absl::MutexLock lock(&change_mu_);
+    const auto expired = group->CloseIfUnused(now_us);
+    if (!expired.has_value()) continue;
+    {
+      absl::MutexLock groups_lock(&mu_);
+      const auto it = groups_.find(group->name());
+      TIMECACHED_CHECK(it != groups_.end() && it->second == group);
+      groups_.erase(it);
+      account_.AddGroups(-1);
+      if (expired_groups_.size() == kMaxGroups) expired_groups_.pop_front();
+      expired_groups_.push_back(
+          {group->name(), expired->unsettled, expired->next_event});
+      ++expired_;
+    }
+    map_->log_.Unfollow(group.get());
+  }
+}
+
+uint64_t ConsumerGroups::expired() const {
+  absl::MutexLock lock(&mu_);
+  return expired_;
+}
+
+std::vector<ConsumerGroups::ExpiredGroup> ConsumerGroups::LastExpired(
+    size_t most) const {
+  absl::MutexLock lock(&mu_);
+  const size_t count = std::min(most, expired_groups_.size());
+  return {expired_groups_.end() - static_cast<ptrdiff_t>(count),
+          expired_groups_.end()};
+}
+
+void ConsumerGroups::PutDeadLetter(ConsumerGroup* group,
+                                   const Delivery& delivery,
+                                   const std::string& to_map, int64_t now_us) {
+  absl::Status status = absl::UnavailableError("no place for dead letters");
+  if (sink_ && !to_map.empty()) {
+    status = sink_(
+        {to_map, group->created_by(),
+         absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
+         delivery.batch->EncodeDelivery(delivery.index, delivery.event_id,
+                                        delivery.attempt)});
+  }
+  group->EndDeadLetter(delivery.event_id, OutcomeOf(status), now_us);
+}
+
+void ConsumerGroups::SetOptions(const MapOptions& options) {
+  account_.SetLimit(BacklogLimitBytes(options));
+  absl::MutexLock lock(&mu_);
+  unused_group_ttl_us_ = options.unused_group_ttl_us;
+  dead_letter_map_ = options.dead_letter_map;
+  for (const auto& [name, group] : groups_) {
+    group->SetDeadLetters(!dead_letter_map_.empty());
+  }
+}
+
+void ConsumerGroups::SetDeadLetterSink(DeadLetterSink sink) {
+  absl::MutexLock lock(&sink_mu_);
+  sink_ = std::move(sink);
+}
+
+}  // namespace timecache

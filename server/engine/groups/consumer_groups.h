@@ -1,0 +1,171 @@
+// The consumer groups of one map, by name.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/consumer_group.h"
+#include "server/engine/map/options.h"
+
+namespace timecache {
+
+class TimeCacheMap;
+
+// Makes, finds, changes and deletes groups, settles their events, and lets
+// their time-outs happen. Thread-safe.
+class ConsumerGroups {
+ public:
+  static constexpr size_t kMaxGroups = 64;
+  // Dead letters that one Advance tries to put.
+  static constexpr int kMaxDeadLetters = 1'024;
+  // And most bytes of their keys and values, but for a single larger one.
+  static constexpr int64_t kMaxDeadLetterBytes = int64_t{4} << 20;
+
+  struct DeadLetter {
+    // As the map's options say.
+    absl::string_view to_map;
+    // Who made the group; see ConsumerGroup::created_by.
+    absl::string_view created_by;
+    std::string key;
+    // The event as its format writes it by itself.
+    std::string value;
+  };
+  // Puts a dead letter; the engine's Registry does it, as it knows the other
+  // maps. INVALID_ARGUMENT and OUT_OF_RANGE say that no later try can do it,
+  // either: the letter is dropped. After any other error it is tried again;
+  // PERMISSION_DENIED says that who made the group may not put it.
+  using DeadLetterSink = std::function<absl::Status(const DeadLetter&)>;
+
+  // A group that was deleted because it had no member for its unused_ttl.
+  struct ExpiredGroup {
+    std::string name;
+    // Lost with it, as far as no member was told.
+    uint64_t unsettled = 0;
+    // The number of the event that would have come next.
+    uint64_t next_event = 0;
+  };
+
+  // `map` owns this and outlives it.
+  explicit ConsumerGroups(TimeCacheMap* map) : map_(map) {}
+  ConsumerGroups(const ConsumerGroups&) = delete;
+  ConsumerGroups& operator=(const ConsumerGroups&) = delete;
+
+  // ALREADY_EXISTS (GROUP_EXISTS), RESOURCE_EXHAUSTED (MAX_GROUPS),
+  // INVALID_ARGUMENT about `group` (the name) or an option, or NOT_FOUND
+  // (NAMESPACE_NOT_FOUND) if the map is being deleted. `created_by` is the
+  // principal that asks for it.
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> Create(
+      absl::string_view name, const GroupOptions& options,
+      ExpiryLog::Start start, int64_t now_us, absl::string_view created_by = {})
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  // For whoever is about to join it. If it is not there, creates it, with
+  // default options and the map's unused_group_ttl. A group of a name that
+  // expired begins with what was lost since then.
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> FindOrCreate(
+      absl::string_view name, ExpiryLog::Start start, int64_t now_us,
+      absl::string_view created_by = {}) ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  // NOT_FOUND (GROUP_NOT_FOUND), or INVALID_ARGUMENT for a name that no group
+  // can have.
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> Find(
+      absl::string_view name) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Ordered by name.
+  std::vector<std::shared_ptr<ConsumerGroup>> List() const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Changes the options by `change`, which gets those in force.
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> Update(
+      absl::string_view name,
+      const std::function<absl::Status(GroupOptions*)>& change)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  absl::Status Delete(absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+
+  // Settles events of one group, each by itself, in order: `results` has as
+  // many. GROUP_NOT_FOUND if none can be tried. Callable from any thread.
+  absl::Status Settle(absl::string_view group,
+                      absl::Span<const Settlement> settlements, int64_t now_us,
+                      absl::Span<SettleResult> results)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- For the map.
+
+  // When Advance next has something to do; kNeverUs if never.
+  int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Lets what has timed out be given out again, drops what is beyond a group's
+  // max_backlog_bytes or the map's budget, puts dead letters, and deletes
+  // groups that are unused for too long. Returns whether there is more to do
+  // now.
+  bool Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(change_mu_, sink_mu_, mu_);
+  // Ends all members' streams: the map is being deleted. The sink is not called
+  // any more once this returns.
+  void Close() ABSL_LOCKS_EXCLUDED(change_mu_, sink_mu_, mu_);
+
+  // Where dead letters go, what all groups may keep, and how long those that
+  // are made from now on may be unused.
+  void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  const BacklogAccount& account() const { return account_; }
+  // How many groups have expired, and the last ones of them, at most `most`,
+  // the oldest first.
+  uint64_t expired() const ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<ExpiredGroup> LastExpired(size_t most) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Set before use. Without it they cannot be put.
+  void SetDeadLetterSink(DeadLetterSink sink) ABSL_LOCKS_EXCLUDED(sink_mu_);
+
+ private:
+  using Groups = std::vector<std::shared_ptr<ConsumerGroup>>;
+
+  absl::StatusOr<std::shared_ptr<ConsumerGroup>> Make(
+      absl::string_view name, const GroupOptions& options,
+      ExpiryLog::Start start, int64_t now_us, absl::string_view created_by)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_mu_) ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<ExpiredGroup> TakeExpired(absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void TrimToBudget(const Groups& groups);
+  void DeleteUnused(const Groups& groups, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  void PutBack(ConsumerGroup* group, const Settlement& settlement,
+               int64_t now_us, SettleResult* result);
+  void PutDeadLetter(ConsumerGroup* group, const Delivery& delivery,
+                     const std::string& to_map, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
+
+  TimeCacheMap* const map_;
+  BacklogAccount account_;
+
+  // One change at a time. Taken before all locks of the map.
+  absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  bool closed_ ABSL_GUARDED_BY(change_mu_) = false;
+
+  // Held while dead letters are put: taken before what the sink takes.
+  absl::Mutex sink_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  DeadLetterSink sink_ ABSL_GUARDED_BY(sink_mu_);
+
+  // Held for moments; taken before the groups' own.
+  mutable absl::Mutex mu_;
+  absl::btree_map<std::string, std::shared_ptr<ConsumerGroup>> groups_
+      ABSL_GUARDED_BY(mu_);
+  std::string dead_letter_map_ ABSL_GUARDED_BY(mu_);
+  int64_t unused_group_ttl_us_ ABSL_GUARDED_BY(mu_) = 0;
+  // The last kMaxGroups of them that have not been made again.
+  std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
+  uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_

@@ -1,0 +1,151 @@
+// The events of a consumer group that have been given out, or passed over, and
+// are not settled.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/clock.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/group_packs.h"
+#include "server/engine/groups/group_ready.h"
+#include "server/engine/memory_budget.h"
+
+namespace timecache {
+
+class GroupMember;
+
+// One of them.
+struct UnsettledEvent {
+  enum class State : uint8_t {
+    kBehind,    // an earlier event of its key is unsettled
+    kReady,     // to be given out
+    kInFlight,  // a member has it until due_us
+    kDelayed,   // to be given out again at due_us
+    kDoomed,    // becomes a dead letter at due_us
+    kClaimed,   // being put somewhere; no clock runs
+  };
+
+  uint64_t id = 0;
+  GroupPack* pack = nullptr;
+  int index = 0;
+  // How often it has been given out.
+  int attempt = 0;
+  State state = State::kBehind;
+  int64_t due_us = kNeverUs;
+  // What its group's in-flight bytes count of it, while a member has it.
+  int64_t held_bytes = 0;
+  // Who let it time out or NACKed it last, and which attempt that was; 0 if no
+  // member did.
+  MemberId failed_by = 0;
+  int failed_attempt = 0;
+
+  // Its neighbours among the unsettled events of its key, in order.
+  size_t key_hash = 0;
+  UnsettledEvent* key_before = nullptr;
+  UnsettledEvent* key_after = nullptr;
+
+  // Who has it, and its neighbours there: see HeldEvents.
+  GroupMember* holder = nullptr;
+  UnsettledEvent* held_before = nullptr;
+  UnsettledEvent* held_after = nullptr;
+
+  Delivery ToDelivery() const { return {pack->batch, index, id, attempt}; }
+};
+
+// What one member holds, in the order in which it came. O(1).
+class HeldEvents {
+ public:
+  void Add(UnsettledEvent* event);
+  void Remove(UnsettledEvent* event);
+  UnsettledEvent* front() const { return front_; }
+  int size() const { return size_; }
+
+ private:
+  UnsettledEvent* front_ = nullptr;
+  UnsettledEvent* back_ = nullptr;
+  int size_ = 0;
+};
+
+// Keeps each event in the one order that its state asks for, and the events of
+// one key behind each other. (Of keys with one 64-bit hash: a collision makes
+// an event wait without need, no more.)
+//
+// Not thread-safe. Every call is O(log of what is unsettled).
+class GroupEvents {
+ public:
+  using State = UnsettledEvent::State;
+
+  // What an event takes here, with its places in the orders, by estimate.
+  static constexpr int64_t kEventBytes = 216;
+
+  // `account` counts what is kept; not owned.
+  explicit GroupEvents(BacklogAccount* account) : share_(account) {}
+
+  // Event numbers only grow. The event is ready, or behind another one of its
+  // key.
+  UnsettledEvent* Open(uint64_t id, GroupPack* pack, int index,
+                       absl::string_view key);
+  // The event is gone; one that was next behind it is ready.
+  void Remove(UnsettledEvent* event);
+  void Clear();
+
+  // Null if there is none.
+  UnsettledEvent* Find(uint64_t id) const;
+  // The lowest number, of all or from `id` on.
+  UnsettledEvent* First() const { return FirstFrom(0); }
+  UnsettledEvent* FirstFrom(uint64_t id) const;
+  // The earliest due_us, of kInFlight and kDelayed, or of kDoomed; then the
+  // lowest number.
+  UnsettledEvent* FirstDue() const { return FirstOf(timers_); }
+  UnsettledEvent* FirstDoomed() const { return FirstOf(doomed_); }
+
+  size_t size() const { return events_.size(); }
+  int64_t memory_bytes() const { return share_.bytes(); }
+  const ReadyEvents& ready() const { return ready_; }
+  size_t behind() const { return behind_; }
+
+  void SetReady(UnsettledEvent* event) { Move(event, State::kReady, kNeverUs); }
+  // `state` is one with a due_us.
+  void SetDue(UnsettledEvent* event, State state, int64_t due_us) {
+    Move(event, state, due_us);
+  }
+  // Keeps due_us.
+  void SetClaimed(UnsettledEvent* event) {
+    Move(event, State::kClaimed, event->due_us);
+  }
+
+ private:
+  using Timers =
+      absl::btree_set<std::tuple<int64_t, uint64_t, UnsettledEvent*>>;
+
+  static UnsettledEvent* FirstOf(const Timers& timers) {
+    return timers.empty() ? nullptr : std::get<2>(*timers.begin());
+  }
+  void Move(UnsettledEvent* event, State state, int64_t due_us);
+  void Enter(UnsettledEvent* event);
+  void Exit(UnsettledEvent* event);
+  void Charge();
+
+  absl::btree_map<uint64_t, std::unique_ptr<UnsettledEvent>> events_;
+  ReadyEvents ready_;
+  Timers timers_;
+  Timers doomed_;
+  size_t behind_ = 0;
+  // The last event of each key, by its hash.
+  absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;
+  EventMemoryCharge charge_;
+  BacklogCharge share_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_

@@ -1,0 +1,437 @@
+#include "server/engine/groups/group_ledger.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+#include "server/engine/range_check.h"
+
+namespace timecache {
+
+GroupStatistics GroupLedger::GetStatistics() const {
+  GroupStatistics statistics = counts_;
+  if (next_event_.has_value()) statistics.events = *next_event_ - start_event_;
+  statistics.backlog = packs_.fresh() + events_.size() - counts_.in_flight;
+  statistics.backlog_bytes = bytes();
+  statistics.oldest_unsettled_us = OldestUs();
+  return statistics;
+}
+
+void GroupLedger::Append(uint64_t first_event,
+                         std::shared_ptr<const EventBatch> batch) {
+  if (!next_event_.has_value()) {
+    early_.emplace_back(first_event, std::move(batch));
+    return;
+  }
+  const uint64_t end = first_event + static_cast<uint64_t>(batch->size());
+  if (end <= *next_event_) return;
+  if (first_event > *next_event_) Lose(first_event - *next_event_);
+  const uint64_t heeded = std::max(first_event, *next_event_);
+  next_event_ = end;
+  // Never ahead of the clock, as what is killed by hand may be.
+  Tell(batch->death().published_us - kKillTickUs);
+  packs_.Append(first_event, std::move(batch),
+                static_cast<int>(heeded - first_event));
+}
+
+void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
+  next_event_ = first_event;
+  start_event_ = first_event - inherited;
+  if (inherited > 0) Lose(inherited);
+  for (auto& [first, batch] : std::exchange(early_, {})) {
+    Append(first, std::move(batch));
+  }
+}
+
+void GroupLedger::Clear() {
+  early_.clear();
+  events_.Clear();
+  packs_.Clear();
+  counts_.in_flight = 0;
+  account_->AddInFlight(-std::exchange(counts_.in_flight_bytes, 0));
+}
+
+bool GroupLedger::PassTime(int64_t now_us) {
+  Tell(now_us);
+  for (int i = 0; i < kMaxTimers; ++i) {
+    Event* const event = events_.FirstDue();
+    if (event == nullptr || event->due_us > now_us_) return false;
+    if (event->state == State::kInFlight) {
+      ++counts_.timed_out;
+      turns_->OnTimeOut(event->holder);
+      Fail(event);
+    }
+    MakeReady(event);
+  }
+  return true;
+}
+
+int64_t GroupLedger::DueUs() const {
+  int64_t due_us = kNeverUs;
+  for (const Event* event : {events_.FirstDue(), events_.FirstDoomed()}) {
+    if (event != nullptr) due_us = std::min(due_us, event->due_us);
+  }
+  return due_us;
+}
+
+// Fresh events that may be opened.
+uint64_t GroupLedger::Unopened() const {
+  return events_.behind() < kMaxBehind ? packs_.fresh() : 0;
+}
+
+bool GroupLedger::HasRoomInFlight() const {
+  const int64_t held = counts_.in_flight_bytes;
+  return held == 0 ||
+         (held < options_.max_backlog_bytes / BacklogAccount::kInFlightShare &&
+          account_->HasRoomInFlight(held));
+}
+
+GroupTurns::Supply GroupLedger::Available() const {
+  if (!HasRoomInFlight()) return {};
+  const ReadyEvents& ready = events_.ready();
+  return {ready.unfailed() + Unopened(), ready.failed(),
+          ready.only_failed_by()};
+}
+
+uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
+  if (!HasRoomInFlight()) return 0;
+  const ReadyEvents& ready = events_.ready();
+  uint64_t available = ready.unfailed() + Unopened();
+  if (turns_->MayRetry(member)) {
+    available += ready.failed();
+    if (!turns_->MayRetryOwn(member)) available -= ready.failed_by(member->id_);
+  }
+  return available;
+}
+
+GroupLedger::Event* GroupLedger::FirstReadyFor(
+    const GroupMember* member) const {
+  const ReadyEvents& ready = events_.ready();
+  if (!turns_->MayRetry(member)) return ready.FirstUnfailed();
+  return ready.FirstNotFailedBy(turns_->MayRetryOwn(member) ? 0 : member->id_);
+}
+
+GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
+                                         int* may_open) {
+  while (HasRoomInFlight()) {
+    if (Event* const event = FirstReadyFor(member)) {
+      if (!IsVain(*event)) return event;
+      MakeReady(event);
+      continue;
+    }
+    if (Unopened() == 0 || *may_open <= 0) return nullptr;
+    --*may_open;
+    const GroupPacks::Place place = packs_.OpenNext();
+    events_.Open(place.id, place.pack, place.index,
+                 place.pack->batch->event(place.index).key);
+  }
+  return nullptr;
+}
+
+Delivery GroupLedger::Give(Event* event, GroupMember* member) {
+  ++event->attempt;
+  event->holder = member;
+  member->held_.Add(event);
+  events_.SetDue(event, State::kInFlight, now_us_ + options_.ack_timeout_us);
+  ++counts_.in_flight;
+  event->held_bytes =
+      static_cast<int64_t>(event->pack->batch->encoded(event->index).size()) +
+      GroupEvents::kEventBytes;
+  AddInFlight(event->held_bytes);
+  ++counts_.delivered;
+  if (event->attempt > 1) ++counts_.redelivered;
+  return event->ToDelivery();
+}
+
+// Its member did not do what it was given to do.
+void GroupLedger::Fail(Event* event) {
+  event->failed_by = event->holder->id_;
+  event->failed_attempt = event->attempt;
+  LetGo(event);
+}
+
+// Out of its member's hands.
+void GroupLedger::LetGo(Event* event) {
+  GroupMember* const member = std::exchange(event->holder, nullptr);
+  if (member == nullptr) return;
+  member->held_.Remove(event);
+  --counts_.in_flight;
+  AddInFlight(-event->held_bytes);
+  turns_->OnRoom(member);
+}
+
+void GroupLedger::AddInFlight(int64_t bytes) {
+  counts_.in_flight_bytes += bytes;
+  account_->AddInFlight(bytes);
+}
+
+// The member that was given this attempt settles it, in time or late.
+void GroupLedger::CreditSettlement(const Event& event, int attempt) {
+  if (event.holder != nullptr && attempt == event.attempt) {
+    turns_->OnSettled(event.holder->id_);
+  } else if (attempt == event.failed_attempt) {
+    turns_->OnSettled(event.failed_by);
+  }
+}
+
+void GroupLedger::MakeReady(Event* event) {
+  if (IsVain(*event)) {
+    events_.SetDue(event, State::kDoomed, now_us_);
+  } else {
+    events_.SetReady(event);
+  }
+}
+
+bool GroupLedger::GiveBack(GroupMember* member, int most) {
+  for (; most > 0; --most) {
+    Event* const event = member->held_.front();
+    if (event == nullptr) return false;
+    LetGo(event);
+    if (event->state == State::kInFlight) MakeReady(event);
+  }
+  return true;
+}
+
+int64_t GroupLedger::OldestUs() const {
+  if (const Event* const event = events_.First()) {
+    return event->pack->batch->death_us();
+  }
+  const GroupPack* const pack = packs_.FirstFresh();
+  return pack == nullptr ? kNeverUs : pack->batch->death_us();
+}
+
+void GroupLedger::Remove(Event* event) {
+  LetGo(event);
+  GroupPack* const pack = event->pack;
+  events_.Remove(event);
+  packs_.Settled(pack);
+}
+
+// --- Settling.
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
+    const Settlement& settlement) const {
+  const uint64_t id = settlement.event_id;
+  if (settlement.attempt < 1) {
+    return InvalidField("attempt", absl::StrCat("must be at least 1, not ",
+                                                settlement.attempt));
+  }
+  const GroupPack* const fresh = packs_.FirstFresh();
+  Event* const event = events_.Find(id);
+  const bool is_fresh = fresh != nullptr && id < *next_event_ &&
+                        id >= fresh->first + static_cast<uint64_t>(fresh->next);
+  if (event == nullptr && !is_fresh) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "EVENT_NOT_UNSETTLED",
+        absl::StrCat("event ", id,
+                     " does not wait to be settled: it has been settled, is a "
+                     "dead letter or lost"));
+  }
+  const int attempts = event == nullptr ? 0 : event->attempt;
+  if (settlement.attempt > attempts) {
+    return InvalidField(
+        "attempt",
+        absl::StrCat("must be at most ", attempts, ", as often as event ", id,
+                     " has been given out, not ", settlement.attempt));
+  }
+  return event;
+}
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
+    const Settlement& settlement) const {
+  absl::StatusOr<Event*> event = FindGiven(settlement);
+  if (!event.ok()) return event;
+  if (settlement.attempt == (*event)->attempt &&
+      (*event)->state == State::kInFlight) {
+    return event;
+  }
+  return ErrorWithReason(
+      absl::StatusCode::kFailedPrecondition, "STALE_ATTEMPT",
+      absl::StrCat("attempt ", settlement.attempt, " of event ",
+                   settlement.event_id,
+                   " is over: it was not settled in time, or given back; only "
+                   "an ACK would be taken"));
+}
+
+GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
+  Event* const event = events_.Find(event_id);
+  return event != nullptr && event->state == State::kClaimed ? event : nullptr;
+}
+
+absl::Status GroupLedger::Ack(const Settlement& settlement) {
+  const absl::StatusOr<Event*> event = FindGiven(settlement);
+  if (!event.ok()) return event.status();
+  CreditSettlement(**event, settlement.attempt);
+  Remove(*event);
+  ++counts_.acked;
+  return absl::OkStatus();
+}
+
+absl::Status GroupLedger::Nack(const Settlement& settlement) {
+  if (absl::Status status =
+          CheckDuration("delay", settlement.delay_us, 0, kMaxNackDelayUs);
+      !status.ok()) {
+    return status;
+  }
+  const absl::StatusOr<Event*> event = FindInFlight(settlement);
+  if (!event.ok()) return event.status();
+  ++counts_.nacked;
+  CreditSettlement(**event, settlement.attempt);
+  Fail(*event);
+  if (settlement.delay_us == 0) {
+    MakeReady(*event);
+  } else {
+    events_.SetDue(*event, State::kDelayed, now_us_ + settlement.delay_us);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::Claim(
+    const Settlement& settlement) {
+  absl::StatusOr<Event*> event = FindInFlight(settlement);
+  if (!event.ok()) return event;
+  CreditSettlement(**event, settlement.attempt);
+  events_.SetClaimed(*event);
+  return event;
+}
+
+void GroupLedger::EndPutBack(uint64_t event_id, bool done) {
+  Event* const event = FindClaimed(event_id);
+  // An ACK may have come in between.
+  if (event == nullptr) return;
+  if (done) {
+    Remove(event);
+    ++counts_.put_back;
+  } else if (event->holder != nullptr) {
+    events_.SetDue(event, State::kInFlight, event->due_us);
+  } else {
+    MakeReady(event);
+  }
+}
+
+bool GroupLedger::HasDoomed() const {
+  const Event* const event = events_.FirstDoomed();
+  return event != nullptr && event->due_us <= now_us_;
+}
+
+GroupLedger::Event* GroupLedger::ClaimDoomed() {
+  while (HasDoomed()) {
+    Event* const event = events_.FirstDoomed();
+    if (IsVain(*event)) {
+      events_.SetClaimed(event);
+      return event;
+    }
+    // The options have changed.
+    events_.SetReady(event);
+  }
+  return nullptr;
+}
+
+void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
+  if (outcome != DeadLetterOutcome::kPut) ++counts_.dead_letter_failures;
+  if (outcome == DeadLetterOutcome::kDenied) ++counts_.dead_letters_denied;
+  Event* const event = FindClaimed(event_id);
+  // An ACK may have come in between.
+  if (event == nullptr) return;
+  switch (outcome) {
+    case DeadLetterOutcome::kPut:
+      Remove(event);
+      ++counts_.dead_lettered;
+      return;
+    case DeadLetterOutcome::kTryAgain:
+    case DeadLetterOutcome::kDenied:
+      events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
+      return;
+    case DeadLetterOutcome::kNeverFits:
+      Remove(event);
+      ++counts_.dead_letters_dropped;
+      Lose(1);
+      return;
+  }
+}
+
+// --- The limit.
+
+void GroupLedger::Lose(uint64_t events) {
+  counts_.lost += events;
+  untold_lost_ += events;
+}
+
+uint64_t GroupLedger::Unsettled() const {
+  return packs_.fresh() + events_.size() + untold_lost_;
+}
+
+bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {
+  const int64_t before = this->bytes();
+  const int64_t limit = std::max<int64_t>(before - bytes, 0);
+  if (kind == EventHolder::Kind::kHeld) {
+    GroupPack* pack = packs_.Oldest();
+    while (this->bytes() > limit && pack != nullptr) {
+      GroupPack* const after = packs_.After(pack);
+      DropPack(pack, true);
+      pack = after;
+    }
+  } else {
+    TrimTo(limit);
+  }
+  return this->bytes() < before;
+}
+
+void GroupLedger::TrimTo(int64_t limit_bytes) {
+  GroupPack* pack = packs_.Oldest();
+  // All behind the first with fresh events is fresh.
+  for (; bytes() > limit_bytes && pack != nullptr && pack->fresh() == 0;
+       pack = packs_.After(pack)) {
+    // With less than half of its events, it is worth a copy: each time it gets
+    // smaller by half.
+    if (2 * pack->unsettled <= pack->batch->size()) {
+      Shrink(pack);
+    }
+  }
+  pack = packs_.Oldest();
+  while (bytes() > limit_bytes && pack != nullptr && !packs_.IsNewest(pack)) {
+    GroupPack* const after = packs_.After(pack);
+    DropPack(pack, false);
+    pack = after;
+  }
+}
+
+// Leaves what is settled out of the pack's batch.
+void GroupLedger::Shrink(GroupPack* pack) {
+  if (pack->unsettled == pack->batch->size()) return;
+  std::vector<Event*> events;
+  std::vector<int> indexes;
+  for (Event* event = events_.FirstFrom(pack->first);
+       event != nullptr && event->pack == pack;
+       event = events_.FirstFrom(event->id + 1)) {
+    events.push_back(event);
+    indexes.push_back(event->index);
+  }
+  TIMECACHED_CHECK(static_cast<int>(events.size()) == pack->unsettled);
+  if (!packs_.Shrink(pack, indexes)) return;
+  for (size_t i = 0; i < events.size(); ++i) {
+    events[i]->index = static_cast<int>(i);
+  }
+}
+
+void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
+  const uint64_t first = pack->first;
+  const auto unsettled = static_cast<size_t>(pack->unsettled);
+  const uint64_t lost = packs_.DropFresh(pack);
+  std::vector<Event*> dropped;
+  for (Event* event = events_.FirstFrom(first);
+       event != nullptr && event->pack == pack;
+       event = events_.FirstFrom(event->id + 1)) {
+    const bool held = event->state == State::kInFlight;
+    // What is claimed is being put somewhere.
+    if (event->state != State::kClaimed && (also_held || !held)) {
+      dropped.push_back(event);
+    }
+  }
+  Lose(lost + dropped.size());
+  for (Event* event : dropped) Remove(event);
+  if (dropped.size() < unsettled) Shrink(pack);
+}
+
+}  // namespace timecache

@@ -1,0 +1,167 @@
+// What a consumer group has been told, and what became of it.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_LEDGER_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_LEDGER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/group_events.h"
+#include "server/engine/groups/group_packs.h"
+#include "server/engine/groups/group_turns.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache {
+
+// The life of every event of one group, and the counts of it.
+//
+// Not thread-safe: it works under the group's lock. Append is O(1), all else
+// O(log of what is unsettled) an event.
+class GroupLedger {
+ public:
+  using Event = UnsettledEvent;
+
+  // Events that wait behind others of their keys: with more, nothing fresh is
+  // given out.
+  static constexpr size_t kMaxBehind = 65'536;
+  // Timers that one PassTime lets end.
+  static constexpr int kMaxTimers = 1'024;
+
+  // `turns` says who may be given what failed, and is told what members do.
+  // `account` counts what is kept. Neither is owned.
+  GroupLedger(const GroupOptions& options, GroupTurns* turns,
+              BacklogAccount* account)
+      : options_(options),
+        turns_(turns),
+        account_(account),
+        packs_(account),
+        events_(account) {}
+  ~GroupLedger() { Clear(); }
+
+  const GroupOptions& options() const { return options_; }
+  void SetOptions(const GroupOptions& options) { options_ = options; }
+  void SetDeadLetters(bool possible) { dead_letters_ = possible; }
+  // But for `members`.
+  GroupStatistics GetStatistics() const;
+
+  // A batch of the log. Numbers that are missing before it are lost; those
+  // below Start's are not heeded. What comes before Start is looked at there.
+  void Append(uint64_t first_event, std::shared_ptr<const EventBatch> batch);
+  // `inherited` events before the first one are lost: those that a group of the
+  // same name had not settled when it expired, and what came since.
+  void Start(uint64_t first_event, uint64_t inherited = 0);
+  void Clear();
+
+  // --- Time.
+
+  // The latest time that was told.
+  int64_t now_us() const { return now_us_; }
+  void Tell(int64_t now_us) { now_us_ = std::max(now_us_, now_us); }
+  // What is due at `now_us` happens, except for what is doomed. Returns whether
+  // there is more of it.
+  bool PassTime(int64_t now_us);
+  int64_t DueUs() const;
+  // Drops what is beyond max_backlog_bytes.
+  void Trim() { TrimTo(options_.max_backlog_bytes); }
+  // Memory of all that is unsettled.
+  int64_t bytes() const { return packs_.bytes() + events_.memory_bytes(); }
+  // What Drop may free, at most, and when the oldest of it was published.
+  int64_t DroppableBytes(EventHolder::Kind kind) const {
+    return kind == EventHolder::Kind::kHeld ? bytes() : packs_.DroppableBytes();
+  }
+  int64_t OldestPublishedUs() const { return packs_.OldestPublishedUs(); }
+  // Drops the oldest events until `bytes` less are kept: with kBacklog those
+  // that no member holds, with kHeld any. Returns whether less is kept.
+  bool Drop(EventHolder::Kind kind, int64_t bytes);
+  // What is not settled and has to be said as lost if all of it is dropped, and
+  // the number of the event that would come next.
+  uint64_t Unsettled() const;
+  uint64_t next_event() const { return next_event_.value_or(0); }
+
+  // --- Giving out.
+
+  // Whether members hold less than they may, in bytes: then one more event may
+  // be given out, however large it is. In any case while they hold nothing.
+  bool HasRoomInFlight() const;
+  // Events that could be given out now; some may turn out to wait for others of
+  // their keys. Of these, those that could be given to `member`, which comes.
+  GroupTurns::Supply Available() const;
+  uint64_t AvailableTo(const GroupMember* member) const;
+  // The next event to be given to `member`, which stays the next; null if there
+  // is none, or `*may_open` fresh events have been looked at.
+  Event* NextFor(const GroupMember* member, int* may_open);
+  Delivery Give(Event* event, GroupMember* member);
+  // What `member` holds, `most` of it at once. Returns whether there is more.
+  bool GiveBack(GroupMember* member, int most);
+  // When the oldest unsettled event died; kNeverUs if there is none.
+  int64_t OldestUs() const;
+  // Events that were lost since the last call.
+  uint64_t TakeLost() { return std::exchange(untold_lost_, 0); }
+  bool HasLost() const { return untold_lost_ > 0; }
+
+  // --- Settling.
+
+  absl::Status Ack(const Settlement& settlement);
+  absl::Status Nack(const Settlement& settlement);
+  // Takes an event out of the hands of time, until it is settled or let be.
+  absl::StatusOr<Event*> Claim(const Settlement& settlement);
+  void EndPutBack(uint64_t event_id, bool done);
+  // Claims the next event that is to become a dead letter now; null if there is
+  // none.
+  Event* ClaimDoomed();
+  bool HasDoomed() const;
+  // One that never fits is lost.
+  void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome);
+
+ private:
+  using State = UnsettledEvent::State;
+
+  absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
+  absl::StatusOr<Event*> FindInFlight(const Settlement& settlement) const;
+  Event* FindClaimed(uint64_t event_id) const;
+  bool IsVain(const Event& event) const {
+    return dead_letters_ && event.attempt >= options_.max_attempts;
+  }
+  uint64_t Unopened() const;
+  Event* FirstReadyFor(const GroupMember* member) const;
+  void Fail(Event* event);
+  void CreditSettlement(const Event& event, int attempt);
+  void LetGo(Event* event);
+  void AddInFlight(int64_t bytes);
+  void MakeReady(Event* event);
+  void Remove(Event* event);
+  void Lose(uint64_t events);
+  void TrimTo(int64_t limit_bytes);
+  void Shrink(GroupPack* pack);
+  void DropPack(GroupPack* pack, bool also_held);
+
+  GroupOptions options_;
+  GroupTurns* const turns_;
+  BacklogAccount* const account_;
+  bool dead_letters_ = false;
+  int64_t now_us_ = INT64_MIN;
+  // The event that is to come next; before Start, not known.
+  std::optional<uint64_t> next_event_;
+  // The first one.
+  uint64_t start_event_ = 0;
+  // What has come before Start.
+  std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
+  GroupPacks packs_;
+  GroupEvents events_;
+  uint64_t untold_lost_ = 0;
+  // The counts that nothing else tells.
+  GroupStatistics counts_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_LEDGER_H_

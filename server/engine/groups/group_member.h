@@ -1,0 +1,81 @@
+// A stream's part in a consumer group.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "server/engine/groups/group_events.h"
+#include "server/engine/groups/group_ready.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache {
+
+class ConsumerGroup;
+
+// What a member is given at once.
+struct GroupChunk {
+  std::vector<Delivery> deliveries;
+  // Everything that died at or before this has been settled or lost. Never goes
+  // back.
+  int64_t watermark_us = INT64_MIN;
+  // Events that the group lost and has told no member yet.
+  uint64_t lost = 0;
+  // Whether there may be more for this member now.
+  bool more = false;
+  // The group or its map is gone: nothing comes after this.
+  bool closed = false;
+};
+
+// A stream that takes part: ConsumerGroup::Join makes it. Used by one thread at
+// a time; may outlive the group's deletion, not the group. Its destruction
+// gives back what it holds: to the others, at once. Not to be destroyed from
+// its own `wake`.
+class GroupMember {
+ public:
+  ~GroupMember();
+  GroupMember(const GroupMember&) = delete;
+  GroupMember& operator=(const GroupMember&) = delete;
+
+  // At most `max_events`, about `max_bytes` as they are encoded, and as many as
+  // the group gives out under one lock; at least one if there is one for this
+  // member and it holds less than its window, which is max_in_flight unless it
+  // let events time out (see GroupTurns). What waits is shared out fairly among
+  // the members that could take it.
+  GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
+
+ private:
+  friend class ConsumerGroup;
+  friend class GroupLedger;
+  friend class GroupTurns;
+
+  GroupMember(ConsumerGroup* group, int max_in_flight,
+              std::function<void()> wake)
+      : group_(group), max_in_flight_(max_in_flight), wake_(std::move(wake)) {}
+
+  ConsumerGroup* const group_;
+  const int max_in_flight_;
+  const std::function<void()> wake_;
+
+  bool HasRoom() const { return held_.size() < window_; }
+
+  // Guarded by the group's lock.
+  HeldEvents held_;
+  // See GroupTurns.
+  MemberId id_ = 0;
+  int window_ = max_in_flight_;
+  bool responsive_ = true;
+  enum class Turn { kAwake, kIdle, kFull, kStuck, kGone };
+  Turn turn_ = Turn::kGone;
+  std::list<GroupMember*>::iterator place_;
+  uint64_t rest_ = 0;
+  uint64_t served_round_ = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_

@@ -1,0 +1,98 @@
+// The batches that a consumer group keeps, for as long as an event in them is
+// unsettled.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "absl/types/span.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache {
+
+// A batch and what the group has done with it.
+struct GroupPack {
+  std::shared_ptr<const EventBatch> batch;
+  // The number of its first event. Numbers follow each other until events have
+  // been dropped from it.
+  uint64_t first = 0;
+  // Events from this one on are fresh: nobody has looked at them.
+  int next = 0;
+  // Events before `next` that are unsettled.
+  int unsettled = 0;
+
+  int fresh() const { return batch->size() - next; }
+};
+
+// Not thread-safe. Append is O(1), as is opening an event; letting a batch go
+// costs O(log of their number).
+class GroupPacks {
+ public:
+  // `account` counts what is kept; not owned.
+  explicit GroupPacks(BacklogAccount* account) : account_(account) {}
+  ~GroupPacks() { Clear(); }
+  GroupPacks(const GroupPacks&) = delete;
+  GroupPacks& operator=(const GroupPacks&) = delete;
+
+  // A batch whose events before `next` are not heeded.
+  void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
+              int next);
+  void Clear();
+
+  // Events that nobody has looked at.
+  uint64_t fresh() const { return fresh_; }
+  // The pack that the next of them lies in; null if there is none.
+  const GroupPack* FirstFresh() const;
+  // That event, which is unsettled from now on. There must be one.
+  struct Place {
+    GroupPack* pack;
+    int index;
+    uint64_t id;
+  };
+  Place OpenNext();
+
+  // One event of `pack` is settled: if none is left, it is gone.
+  void Settled(GroupPack* pack);
+
+  // Memory of all batches, each counted once.
+  int64_t bytes() const { return bytes_; }
+  // But for the newest, which always stays.
+  int64_t DroppableBytes() const;
+  // When the oldest was published; kNeverUs if there is none.
+  int64_t OldestPublishedUs() const;
+
+  // For dropping what is too much, from the oldest on: null past the last.
+  GroupPack* Oldest();
+  GroupPack* After(const GroupPack* pack);
+  bool IsNewest(const GroupPack* pack) const;
+  // Lets the fresh events of the oldest pack that has some go, and the pack if
+  // it has no others; returns how many.
+  uint64_t DropFresh(GroupPack* pack);
+  // Keeps only these events of `pack`, if that takes less memory. Returns
+  // whether it did: they are then those of the new batch, in this order.
+  bool Shrink(GroupPack* pack, absl::Span<const int> events);
+
+ private:
+  using Packs = std::map<uint64_t, GroupPack>;
+
+  void EraseIfDone(GroupPack* pack);
+  void Keep(const EventBatch& batch);
+  void Release(const EventBatch& batch);
+
+  BacklogAccount* const account_;
+  // By the number of the first event.
+  Packs packs_;
+  // The first with fresh events.
+  Packs::iterator first_fresh_ = packs_.end();
+  uint64_t fresh_ = 0;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_

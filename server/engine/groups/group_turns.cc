@@ -1,0 +1,183 @@
+#include "server/engine/groups/group_turns.h"
+
+#include <algorithm>
+
+namespace timecache {
+
+GroupTurns::Members& GroupTurns::ListOf(const GroupMember* member) {
+  switch (member->turn_) {
+    case Turn::kAwake:
+      return awake_;
+    case Turn::kIdle:
+      return member->responsive_ ? idle_ : idle_unresponsive_;
+    case Turn::kFull:
+    case Turn::kStuck:
+    case Turn::kGone:
+      break;
+  }
+  return away_;
+}
+
+void GroupTurns::Join(GroupMember* member) {
+  member->id_ = ++last_id_;
+  by_id_.emplace(member->id_, member);
+  member->place_ = away_.insert(away_.end(), member);
+  member->turn_ = Turn::kStuck;
+  Count(member, 1);
+  Move(member, Turn::kAwake);
+}
+
+void GroupTurns::Leave(GroupMember* member) {
+  Move(member, Turn::kStuck);
+  Count(member, -1);
+  away_.erase(member->place_);
+  member->turn_ = Turn::kGone;
+  by_id_.erase(member->id_);
+}
+
+void GroupTurns::Count(const GroupMember* member, int change) {
+  const auto add = [change](size_t* to) { *to += static_cast<size_t>(change); };
+  if (member->responsive_) add(&responsive_);
+  if (member->turn_ == Turn::kStuck) return;
+  add(&present_);
+  if (!member->responsive_) return;
+  add(&present_responsive_);
+  if (member->turn_ == Turn::kAwake) add(&awake_responsive_);
+}
+
+void GroupTurns::Move(GroupMember* member, Turn turn) {
+  const Turn from = member->turn_;
+  if (from == turn) return;
+  if (from == Turn::kAwake && !Served(member)) --unserved_;
+  Members& from_list = ListOf(member);
+  Count(member, -1);
+  member->turn_ = turn;
+  Count(member, 1);
+  Members& to = ListOf(member);
+  to.splice(to.end(), from_list, member->place_);
+  if (turn == Turn::kIdle) member->rest_ = ++rests_;
+  if (turn != Turn::kAwake) return;
+  member->served_round_ = round_ - 1;
+  ++unserved_;
+}
+
+uint64_t GroupTurns::Come(GroupMember* member, uint64_t available) {
+  Move(member, Turn::kAwake);
+  if (!Served(member)) --unserved_;
+  member->served_round_ = round_;
+  // As many for it as for each of those that are still to come.
+  const uint64_t share = (available + unserved_) / (unserved_ + 1);
+  if (unserved_ == 0) {
+    ++round_;
+    unserved_ = awake_.size();
+  }
+  return share;
+}
+
+void GroupTurns::Rest(GroupMember* member) {
+  Move(member, member->HasRoom() ? Turn::kIdle : Turn::kFull);
+}
+
+void GroupTurns::OnRoom(GroupMember* member) {
+  if (member->turn_ == Turn::kIdle || member->turn_ == Turn::kFull) {
+    Rest(member);
+  }
+}
+
+// --- How a member does.
+
+void GroupTurns::OnTimeOut(GroupMember* member) {
+  if (member->turn_ == Turn::kGone) return;
+  member->window_ =
+      std::max(1, std::min(member->window_, member->held_.size()) / 2);
+  SetResponsive(member, false);
+  OnRoom(member);
+}
+
+void GroupTurns::OnSettled(MemberId id) {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return;
+  GroupMember* const member = it->second;
+  member->window_ = std::min(member->window_ + 1, member->max_in_flight_);
+  SetResponsive(member, true);
+  OnRoom(member);
+}
+
+void GroupTurns::SetResponsive(GroupMember* member, bool responsive) {
+  if (member->responsive_ == responsive) return;
+  Members& from = ListOf(member);
+  Count(member, -1);
+  member->responsive_ = responsive;
+  Count(member, 1);
+  Members& to = ListOf(member);
+  if (&to == &from) return;
+  to.splice(to.end(), from, member->place_);
+  member->rest_ = ++rests_;
+}
+
+// --- Waking.
+
+void GroupTurns::WakeOne(GroupMember* member) {
+  Move(member, Turn::kAwake);
+  member->wake_();
+}
+
+// Members that are awake and may take what `but` failed, if any did.
+size_t GroupTurns::AwakeRetriers(MemberId but) const {
+  size_t awake = ForResponsive() ? awake_responsive_ : awake_.size();
+  if (but == 0 || retriers() == 1) return awake;
+  const auto it = by_id_.find(but);
+  if (it != by_id_.end() && it->second->turn_ == Turn::kAwake &&
+      MayRetry(it->second)) {
+    --awake;
+  }
+  return awake;
+}
+
+GroupMember* GroupTurns::NextToWake(const Supply& supply) {
+  const size_t retriers = AwakeRetriers(supply.only_failed_by);
+  if (supply.failed > retriers) {
+    for (GroupMember* const member :
+         ForResponsive() ? idle_ : idle_unresponsive_) {
+      // The first or the second.
+      if (member->id_ != supply.only_failed_by || MayRetryOwn(member)) {
+        return member;
+      }
+    }
+  }
+  if (supply.unfailed == 0 ||
+      supply.unfailed + std::min<uint64_t>(supply.failed, retriers) <=
+          awake_.size()) {
+    return nullptr;
+  }
+  if (idle_.empty() || idle_unresponsive_.empty()) {
+    Members& idle = idle_.empty() ? idle_unresponsive_ : idle_;
+    return idle.empty() ? nullptr : idle.front();
+  }
+  GroupMember* const one = idle_.front();
+  GroupMember* const other = idle_unresponsive_.front();
+  return one->rest_ < other->rest_ ? one : other;
+}
+
+void GroupTurns::Wake(const Supply& supply, int64_t now_us) {
+  if (now_us >= due_us_) {
+    due_us_ = kNeverUs;
+    while (!awake_.empty()) Move(awake_.front(), Turn::kStuck);
+  }
+  while (GroupMember* const member = NextToWake(supply)) WakeOne(member);
+  const bool others = !idle_.empty() || !idle_unresponsive_.empty();
+  if (supply.unfailed + supply.failed == 0 || awake_.empty() || !others) {
+    due_us_ = kNeverUs;
+  } else if (due_us_ == kNeverUs) {
+    due_us_ = now_us + kPatienceUs;
+  }
+}
+
+void GroupTurns::WakeAll() {
+  due_us_ = kNeverUs;
+  for (Members* members : {&idle_, &idle_unresponsive_, &away_}) {
+    while (!members->empty()) WakeOne(members->front());
+  }
+}
+
+}  // namespace timecache

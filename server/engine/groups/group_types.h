@@ -1,0 +1,116 @@
+// What a consumer group is told and tells: options, deliveries, settlements.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TYPES_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TYPES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/map/options.h"
+
+namespace timecache {
+
+inline constexpr int64_t kMinAckTimeoutUs = 10'000;
+inline constexpr int64_t kMaxAckTimeoutUs =
+    int64_t{7} * 86'400 * kMicrosPerSecond;
+inline constexpr int64_t kMaxNackDelayUs =
+    int64_t{7} * 86'400 * kMicrosPerSecond;
+inline constexpr int kMaxAttempts = 1'000'000;
+// Ranges and meanings are those of GroupOptions in
+// proto/timecache/v1/namespace.proto.
+struct GroupOptions {
+  int64_t ack_timeout_us = 30 * kMicrosPerSecond;
+  int max_attempts = 5;
+  int64_t max_backlog_bytes = int64_t{256} << 20;
+  // 0: it stays until it is deleted.
+  int64_t unused_ttl_us = 0;
+};
+
+// INVALID_ARGUMENT that names the first field out of its range, and the range.
+absl::Status Validate(const GroupOptions& options);
+
+// As GroupStatistics in the proto.
+struct GroupStatistics {
+  int64_t members = 0;
+  // Of the log since the group began.
+  uint64_t events = 0;
+  int64_t unresponsive_members = 0;
+  uint64_t backlog = 0;
+  int64_t backlog_bytes = 0;
+  uint64_t in_flight = 0;
+  int64_t in_flight_bytes = 0;
+  // Since when it has no member; kNeverUs if it has one.
+  int64_t unused_since_us = kNeverUs;
+  // kNeverUs if all is settled.
+  int64_t oldest_unsettled_us = kNeverUs;
+  uint64_t delivered = 0;
+  uint64_t redelivered = 0;
+  uint64_t acked = 0;
+  uint64_t nacked = 0;
+  uint64_t put_back = 0;
+  uint64_t timed_out = 0;
+  uint64_t dead_lettered = 0;
+  uint64_t dead_letter_failures = 0;
+  uint64_t dead_letters_denied = 0;
+  uint64_t dead_letters_dropped = 0;
+  uint64_t lost = 0;
+};
+
+// One event, given to one member. Keeps the batch that the event lies in.
+struct Delivery {
+  std::shared_ptr<const EventBatch> batch;
+  int index = 0;
+  // Its number in the log.
+  uint64_t event_id = 0;
+  // 1 for the first.
+  int attempt = 0;
+
+  ExpiredEvent event() const { return batch->event(index); }
+};
+
+// How many events one turn may take out as dead letters, and most bytes of
+// them, but for a single larger one.
+struct DoomedRoom {
+  int events = 0;
+  int64_t bytes = INT64_MAX;
+};
+
+// What became of a dead letter.
+enum class DeadLetterOutcome {
+  kPut,
+  // Later it may be possible.
+  kTryAgain,
+  // The same: who made the group may not write there now.
+  kDenied,
+  // It cannot be put, now or later.
+  kNeverFits,
+};
+
+enum class SettleAction { kAck, kNack, kPutBack };
+
+struct Settlement {
+  uint64_t event_id = 0;
+  int attempt = 0;
+  SettleAction action = SettleAction::kAck;
+  // Of a NACK.
+  int64_t delay_us = 0;
+  // Of a PUT_BACK; 0 for the namespace's.
+  int64_t ttl_us = 0;
+};
+
+struct SettleResult {
+  // NOT_FOUND (EVENT_NOT_UNSETTLED), FAILED_PRECONDITION (STALE_ATTEMPT),
+  // INVALID_ARGUMENT, or what a put may answer: it was not settled.
+  absl::Status status;
+  // Of a PUT_BACK: the entry's version; 0 if the key was there again.
+  uint64_t version = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TYPES_H_

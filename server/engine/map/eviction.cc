@@ -1,0 +1,71 @@
+// The part of a shard that evicts entries one by one.
+
+#include "server/engine/check.h"
+#include "server/engine/map/shard.h"
+
+namespace timecache {
+
+int64_t Shard::YoungestLocked() const {
+  for (auto it = generations_.rbegin(); it != generations_.rend(); ++it) {
+    if (it->second->entries > 0) return it->first;
+  }
+  return 0;
+}
+
+int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
+  const auto it = generations_.find(death_us);
+  if (it == generations_.end() || it->second->entries == 0) return kNeverUs;
+  const Generation& generation = *it->second;
+  SegmentPlace& place = it->second->evicted;
+  const SegmentTable* const segments = &segments_;
+  const auto begin = [segments, &place](SegmentId id) {
+    place = {id, (*segments)[id].base.version, 0};
+  };
+  if (!Holds(generation, place)) begin(generation.first);
+  for (; *records > 0; --*records) {
+    const Segment& segment = segments_[place.segment];
+    if (place.offset >= segment.used) {
+      // Behind the last, what is left was put into the open segment since.
+      begin(segment.next != kNoSegment ? segment.next : generation.first);
+      continue;
+    }
+    size_t size;
+    const Record record = segment.Read(place.offset, &size);
+    if (!IsRecordDead(segment.data.get() + place.offset)) return record.put_us;
+    place.offset += static_cast<uint32_t>(size);
+  }
+  return kNotYet;
+}
+
+bool Shard::EvictOldestLocked(int64_t death_us, Generation* dead) {
+  if (!segments_.HasRoom()) return false;
+  Generation* const generation = generations_.at(death_us).get();
+  SegmentPlace& place = generation->evicted;
+  Found old;
+  old.segment = place.segment;
+  old.offset = place.offset;
+  old.record = segments_[old.segment].Read(old.offset, &old.size);
+  const int64_t bytes =
+      static_cast<int64_t>(old.record.key.size() + old.record.value.size());
+  const uint32_t tag = CompactIndex::TagOf(key_hash_(old.record.key));
+  old.slot = slots_.FindExact(tag, MakeRef(old.segment, old.offset));
+  TIMECACHED_CHECK(old.slot != nullptr);
+  ++dead->entries;
+  dead->bytes += bytes;
+  usage_->Subtract(1, bytes);
+  place.offset += static_cast<uint32_t>(old.size);
+  if (old.segment != generation->open &&
+      old.size == segments_[old.segment].used) {
+    // It has a segment of its own, as large entries have: no copy.
+    segments_.Move(old.segment, dead);
+    --generation->entries;
+    generation->bytes -= bytes;
+    ReleaseIfEmpty(generation);
+    return true;
+  }
+  *old.slot = CompactIndex::MakeSlot(tag, Append(old.record, dead));
+  Forget(old);
+  return true;
+}
+
+}  // namespace timecache

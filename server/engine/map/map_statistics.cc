@@ -1,0 +1,65 @@
+// What a map tells about itself: gathered from all of its parts.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "server/engine/map/time_cache_map.h"
+
+namespace timecache {
+
+MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
+  RefreshWatermark(now_us);
+  MapStatistics statistics;
+  const Size size = CountedSize();
+  statistics.entries = size.entries;
+  statistics.bytes = size.bytes;
+  std::vector<int64_t> deaths;
+  for (const auto& shard : shards_) {
+    statistics.memory_bytes += shard->memory_bytes();
+    statistics.operations.Add(shard->operations());
+    shard->AppendDeaths(now_us, &deaths);
+  }
+  statistics.memory_bytes += expiring_.memory_bytes();
+  std::sort(deaths.begin(), deaths.end());
+  statistics.live_buckets =
+      std::unique(deaths.begin(), deaths.end()) - deaths.begin();
+  const ExpiryLog::Statistics log = log_.GetStatistics();
+  statistics.events_retained = log.events;
+  statistics.events_retained_bytes = log.bytes;
+  statistics.events_reclaimed = log.reclaimed;
+  statistics.oldest_retained_us = log.oldest_us;
+  statistics.watch_owed = log.owed;
+  statistics.watch_delivered = log.delivered;
+  statistics.watch_lost = log.lost;
+  statistics.watch_left = log.left;
+  statistics.watch_pending = log.pending;
+  statistics.watch_lag = log.max_pending;
+  statistics.oldest_unread_us = log.oldest_unread_us;
+  statistics.watchers = log.cursors + expiring_.cursors();
+  statistics.watermark_us = log_.watermark_us();
+  statistics.bucket_width_us = BucketWidthUs(options());
+  const Sweeper::Statistics swept = sweeper_.GetStatistics();
+  const auto died = [&swept](Cause cause) {
+    return swept.died_by_cause[static_cast<size_t>(cause)];
+  };
+  statistics.expired = died(Cause::kExpired);
+  statistics.evicted = died(Cause::kEvicted);
+  statistics.rotated = died(Cause::kRotated);
+  statistics.lateness = swept.lateness;
+  {
+    absl::MutexLock lock(&deliveries_mu_);
+    statistics.delivery_lateness = delivery_lateness_;
+  }
+  statistics.bound_violations = swept.bound_violations;
+  statistics.rate_limited = rate_limit_.refused();
+  for (size_t i = 0; i < kLimitHits; ++i) {
+    statistics.refused[i] = refused_[i].load(std::memory_order_relaxed);
+  }
+  statistics.backlog_bytes = groups_.account().bytes();
+  statistics.backlog_limit_bytes = groups_.account().limit_bytes();
+  statistics.groups_expired = groups_.expired();
+  return statistics;
+}
+
+}  // namespace timecache

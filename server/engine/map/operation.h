@@ -1,0 +1,129 @@
+// What can be asked of an expiring map, and what it answers.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace timecache {
+
+enum class OpKind : uint8_t { kPut, kGet, kRemove, kContains, kTouch };
+
+enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
+
+// One operation on one key. The views must stay valid until it has been
+// applied.
+//
+// A map applies it as it is: keys of 1 to kMaxKeyBytes, values up to the map's
+// max_value_bytes and own TTLs from kMinTtlUs to the map's max_ttl_us are
+// checked there, and anything else is the operation's error.
+struct Operation {
+  OpKind kind = OpKind::kGet;
+  // Put, Remove, Touch: what must hold. Remove and Touch know kNone and
+  // kIfVersion.
+  Condition condition = Condition::kNone;
+  // Get: renew the TTL.
+  bool touch = false;
+  // Put, Remove: answer with the entry that was there.
+  bool return_previous = false;
+  // Put, Touch: the entry's own TTL was given in ttl_us.
+  bool has_ttl = false;
+  int64_t ttl_us = 0;
+  uint64_t if_version = 0;
+  absl::string_view key;
+  absl::string_view value;
+
+  static Operation Put(absl::string_view key, absl::string_view value) {
+    Operation op;
+    op.kind = OpKind::kPut;
+    op.key = key;
+    op.value = value;
+    return op;
+  }
+  static Operation Get(absl::string_view key) { return Of(OpKind::kGet, key); }
+  static Operation Remove(absl::string_view key) {
+    return Of(OpKind::kRemove, key);
+  }
+  static Operation Contains(absl::string_view key) {
+    return Of(OpKind::kContains, key);
+  }
+  static Operation Touch(absl::string_view key) {
+    return Of(OpKind::kTouch, key);
+  }
+
+  // The same operation with an own TTL.
+  Operation WithTtl(int64_t own_ttl_us) const {
+    Operation op = *this;
+    op.has_ttl = true;
+    op.ttl_us = own_ttl_us;
+    return op;
+  }
+
+ private:
+  static Operation Of(OpKind kind, absl::string_view key) {
+    Operation op;
+    op.kind = kind;
+    op.key = key;
+    return op;
+  }
+};
+
+// What is stored under a key.
+struct Entry {
+  std::string value;
+  // Stands for the value: a renewal leaves it as it is.
+  uint64_t version = 0;
+  // When the TTL last began, and put_us + TTL.
+  int64_t put_us = 0;
+  int64_t deadline_us = 0;
+};
+
+// What an operation did. After an error nothing was changed.
+struct Result {
+  absl::Status status;
+  // Whether the key was there before the operation.
+  bool found = false;
+  // Put: the entry's new version. Touch: the entry's, which it leaves as it is.
+  // Else 0.
+  uint64_t version = 0;
+  // Get: the entry, if found. Put, Remove: the entry that was there, if found
+  // and return_previous was set.
+  bool has_entry = false;
+  Entry entry;
+
+  // As new, but for the memory of entry.value, which the next value may use.
+  void Clear() {
+    status = absl::OkStatus();
+    found = false;
+    version = 0;
+    has_entry = false;
+  }
+};
+
+// How much the entries may weigh that the operations of one batch answer with:
+// kMaxBytes of values, or a single one that is larger. What answers with one
+// that has no room any more is not applied.
+class AnswerRoom {
+ public:
+  static constexpr int64_t kMaxBytes = int64_t{3} << 20;
+
+  // Whether a value of this size has room; then it takes it.
+  bool Take(size_t bytes) {
+    const auto size = static_cast<int64_t>(bytes);
+    if (size > left_ && left_ < kMaxBytes) return false;
+    left_ -= size;
+    return true;
+  }
+
+ private:
+  int64_t left_ = kMaxBytes;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_

@@ -1,0 +1,92 @@
+// How one expiring map behaves, and the arithmetic of its time buckets.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/clock.h"
+
+namespace timecache {
+
+inline constexpr int64_t kMaxKeyBytes = 4 << 10;
+inline constexpr int64_t kMaxValueBytesLimit = 16 << 20;
+inline constexpr int64_t kMinTtlUs = 1'000;
+inline constexpr int64_t kMaxTtlUs = int64_t{3650} * 86'400 * kMicrosPerSecond;
+inline constexpr int64_t kMinBucketWidthUs = 100;
+inline constexpr int kMinBuckets = 2;
+inline constexpr int kMaxBuckets = 100'000;
+inline constexpr int kMaxShards = 256;
+inline constexpr int64_t kMaxRetentionUs =
+    int64_t{7} * 86'400 * kMicrosPerSecond;
+inline constexpr int64_t kMinRetentionBytes = int64_t{1} << 20;
+inline constexpr int64_t kMaxRetentionBytes = int64_t{64} << 30;
+inline constexpr int64_t kMinBacklogBytes = int64_t{1} << 20;
+inline constexpr int64_t kMaxBacklogBytes = int64_t{64} << 30;
+inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
+
+enum class LimitPolicy { kReject, kEvictOldest };
+
+// The options of a namespace. Ranges and meanings are those of NamespaceOptions
+// in proto/timecache/v1/namespace.proto; a limit of 0 is no limit.
+struct MapOptions {
+  int64_t ttl_us = 30 * kMicrosPerSecond;
+  int num_buckets = 101;
+  int64_t max_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
+  bool sliding = false;
+  int64_t max_entries = 0;
+  int64_t max_bytes = 0;
+  LimitPolicy limit_policy = LimitPolicy::kReject;
+  int64_t max_value_bytes = 1 << 20;
+  int64_t retention_us = 300 * kMicrosPerSecond;
+  int64_t retention_bytes = 64 << 20;
+  int num_shards = 16;
+  // Where consumer groups put what is given out in vain; empty: nowhere. Not
+  // the map itself.
+  std::string dead_letter_map;
+  int64_t max_operations_per_second = 0;
+  // What all consumer groups may keep together; 0: see BacklogLimitBytes.
+  int64_t max_backlog_bytes = 0;
+  // unused_ttl of groups that are made by their first member; 0: they stay.
+  int64_t unused_group_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
+};
+
+// INVALID_ARGUMENT that names the first field out of its range, and the range.
+absl::Status Validate(const MapOptions& options);
+
+// INVALID_ARGUMENT about `field` unless a group may be unused for so long.
+absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
+
+// INVALID_ARGUMENT unless `name` is [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
+absl::Status ValidateNamespaceName(absl::string_view name);
+
+// What the consumer groups of a map may keep together: what is set, or else as
+// much as the map itself may hold, of entries and of retained events. Without a
+// limit of entries, the default of one group.
+inline int64_t BacklogLimitBytes(const MapOptions& options) {
+  constexpr int64_t kUnlimitedMap = int64_t{256} << 20;
+  if (options.max_backlog_bytes != 0) return options.max_backlog_bytes;
+  if (options.max_bytes == 0) return kUnlimitedMap;
+  return std::min(options.max_bytes, kMaxBacklogBytes) +
+         options.retention_bytes;
+}
+
+// w = ttl / (num_buckets - 1), rounded down: a narrower bucket keeps the
+// promise.
+inline int64_t BucketWidthUs(const MapOptions& options) {
+  return options.ttl_us / (options.num_buckets - 1);
+}
+
+// When an entry with this deadline dies: the first multiple of the width at or
+// after it. Storm's rotation, with the clock in place of the cleaner's sleeps.
+inline int64_t DeathTimeUs(int64_t deadline_us, int64_t width_us) {
+  return (deadline_us + width_us - 1) / width_us * width_us;
+}
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_

@@ -1,0 +1,587 @@
+#include "server/engine/map/shard.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+// Records above this size get a segment of their own.
+constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
+
+// What is wasted in a chain of c bytes with segments of s bytes is half a
+// segment at its end and a header for each of its c / s: least when s grows as
+// the root of c.
+uint32_t SegmentBytesFor(int64_t chain_bytes) {
+  const double size = 32 * std::sqrt(static_cast<double>(chain_bytes));
+  const double most = kMaxSegmentBytes;
+  return std::max(kMinSegmentBytes,
+                  std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
+}
+
+int64_t PayloadBytes(const Record& record) {
+  return static_cast<int64_t>(record.key.size() + record.value.size());
+}
+
+absl::Status Unmet(absl::string_view reason, absl::string_view message) {
+  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason,
+                         message);
+}
+
+// Whether the operation's condition holds for the entry's version; 0: no entry.
+absl::Status CheckCondition(const Operation& op, uint64_t version) {
+  switch (op.condition) {
+    case Condition::kNone:
+      break;
+    case Condition::kIfAbsent:
+      if (version != 0) return Unmet("KEY_EXISTS", "the key is there already");
+      break;
+    case Condition::kIfPresent:
+      if (version == 0) return Unmet("KEY_NOT_FOUND", "the key is not there");
+      break;
+    case Condition::kIfVersion:
+      if (version == 0) return Unmet("KEY_NOT_FOUND", "the key is not there");
+      if (version != op.if_version) {
+        return Unmet("VERSION_MISMATCH",
+                     "the key is there with another version");
+      }
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
+             KeyHash hash)
+    : usage_(usage),
+      versions_(versions),
+      key_hash_(hash),
+      charge_(sizeof(*this)) {
+  SetOptions(options);
+}
+
+void Shard::SetOptions(const MapOptions& options) {
+  absl::MutexLock lock(&mu_);
+  ttl_us_ = options.ttl_us;
+  width_us_ = BucketWidthUs(options);
+  sliding_ = options.sliding;
+}
+
+int64_t Shard::Observe(int64_t now_us) {
+  now_us_ = std::max(now_us_, now_us);
+  return now_us_;
+}
+
+Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
+                            AnswerRoom* room, Result* result) {
+  absl::MutexLock lock(&mu_);
+  Observe(now_us);
+  memory_ = MemoryBudget::Process().level();
+  const Outcome outcome = ApplyOne(op, hash, room, result);
+  SettleCharges();
+  return outcome;
+}
+
+size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
+                          AnswerRoom* room, int64_t* new_death_us) {
+  TIMECACHED_CHECK(items.size() <= kMaxLockItems);
+  Observe(now_us);
+  memory_ = MemoryBudget::Process().level();
+  size_t done = 0;
+  for (const Item& item : items) {
+    const Outcome outcome = ApplyOne(*item.op, item.hash, room, item.result);
+    if (outcome.hit != LimitHit::kNone) break;
+    *new_death_us = std::min(*new_death_us, outcome.new_death_us);
+    ++done;
+  }
+  SettleCharges();
+  return done;
+}
+
+void Shard::PrefetchIndexLocked(absl::Span<const Item> items) const {
+  for (const Item& item : items) {
+    slots_.Touch(CompactIndex::TagOf(item.hash));
+  }
+}
+
+void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
+  constexpr size_t kLineBytes = 64;
+  constexpr size_t kMaxBytes = 4 * kLineBytes;
+  // Most records are as large as the last one, and begin anywhere in a line.
+  const size_t bytes = std::min(last_size_ + kLineBytes, kMaxBytes);
+  for (const Item& item : items) {
+    const RecordRef ref = slots_.FirstOf(CompactIndex::TagOf(item.hash));
+    if (ref == 0) continue;
+    const char* const record =
+        segments_[SegmentOf(ref)].data.get() + OffsetOf(ref);
+    for (size_t i = 0; i < bytes; i += kLineBytes) {
+      __builtin_prefetch(record + i);
+    }
+  }
+}
+
+Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
+                               AnswerRoom* room, Result* result) {
+  const uint32_t tag = CompactIndex::TagOf(hash);
+  Outcome outcome;
+  const Found old = FindLive(tag, op.key);
+  result->found = old.slot != nullptr;
+  switch (op.kind) {
+    case OpKind::kContains:
+      CountLookup(result->found);
+      return outcome;
+    case OpKind::kGet:
+      CountLookup(result->found);
+      if (!result->found || !Answer(old.record, room, result)) return outcome;
+      if (!op.touch && !sliding_) return outcome;
+      Renew(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kTouch:
+      result->status =
+          CheckCondition(op, result->found ? old.record.version : 0);
+      if (!result->status.ok() || !result->found) return outcome;
+      Renew(op, tag, old, result, &outcome);
+      if (outcome.hit == LimitHit::kNone) {
+        result->version = old.record.version;
+      }
+      break;
+    case OpKind::kPut:
+      Put(op, tag, old, room, result, &outcome);
+      break;
+    case OpKind::kRemove:
+      result->status =
+          CheckCondition(op, result->found ? old.record.version : 0);
+      if (!result->status.ok() || !result->found) return outcome;
+      if (op.return_previous && !Answer(old.record, room, result)) {
+        return outcome;
+      }
+      Charge(-1, -PayloadBytes(old.record));
+      Forget(old);
+      slots_.Erase(old.slot);
+      ++operations_.removals;
+      break;
+  }
+  CompactStep();
+  return outcome;
+}
+
+Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
+  Found found;
+  const SegmentTable* const segments = &segments_;
+  const int64_t now_us = now_us_;
+  found.slot = slots_.Find(tag, [&](RecordRef ref) {
+    const Segment& segment = (*segments)[SegmentOf(ref)];
+    if (segment.generation->death_us <= now_us) return false;
+    found.record = segment.Read(OffsetOf(ref), &found.size);
+    if (found.record.key != key) return false;
+    found.segment = SegmentOf(ref);
+    found.offset = OffsetOf(ref);
+    return true;
+  });
+  if (found.slot != nullptr) last_size_ = found.size;
+  return found;
+}
+
+// Answers with the entry, or with an error if it has no room.
+bool Shard::Answer(const Record& record, AnswerRoom* room,
+                   Result* result) const {
+  if (!room->Take(record.value.size())) {
+    result->status = ErrorWithReason(
+        absl::StatusCode::kResourceExhausted, "MAX_RESPONSE_BYTES",
+        absl::StrCat("the batch's answer has no room for an entry of ",
+                     record.value.size(), " bytes beside others under ",
+                     AnswerRoom::kMaxBytes,
+                     ": ask for it in the next request"));
+    return false;
+  }
+  result->has_entry = true;
+  result->entry.value.assign(record.value.data(), record.value.size());
+  result->entry.version = record.version;
+  result->entry.put_us = record.put_us;
+  result->entry.deadline_us = record.deadline_us();
+  return true;
+}
+
+void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
+                AnswerRoom* room, Result* result, Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  result->status = CheckCondition(op, found ? old.record.version : 0);
+  if (!result->status.ok()) return;
+  Record record;
+  record.key = op.key;
+  record.value = op.value;
+  record.put_us = now_us_;
+  record.ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
+  record.own_ttl = op.has_ttl;
+  if (!slots_.HasRoom() || !segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return;
+  }
+  const int64_t more_bytes =
+      PayloadBytes(record) - (found ? PayloadBytes(old.record) : 0);
+  if (memory_ != MemoryBudget::Level::kRoom &&
+      (!found || more_bytes > 0 ||
+       memory_ == MemoryBudget::Level::kExhausted)) {
+    outcome->hit = LimitHit::kMaxMemory;
+    return;
+  }
+  outcome->more = {found ? 0 : 1, more_bytes};
+  outcome->hit = Charge(outcome->more.entries, outcome->more.bytes);
+  if (outcome->hit != LimitHit::kNone) return;
+  if (found && op.return_previous && !Answer(old.record, room, result)) {
+    Charge(0, -more_bytes);
+    return;
+  }
+  record.version = NewVersion();
+  result->version = record.version;
+  Store(record, tag, old, outcome);
+  ++operations_.puts;
+}
+
+void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
+                  Result* result, Outcome* outcome) {
+  if (!segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return;
+  }
+  if (memory_ == MemoryBudget::Level::kExhausted) {
+    outcome->hit = LimitHit::kMaxMemory;
+    return;
+  }
+  // A version stands for the value, which stays.
+  Record record = old.record;
+  record.put_us = now_us_;
+  if (op.has_ttl) {
+    record.ttl_us = op.ttl_us;
+    record.own_ttl = true;
+  } else if (!record.own_ttl) {
+    record.ttl_us = ttl_us_;
+  }
+  if (result->has_entry) {
+    result->entry.put_us = record.put_us;
+    result->entry.deadline_us = record.deadline_us();
+  }
+  Store(record, tag, old, outcome);
+}
+
+// Writes `record` where `old` is, if it may stay there, else into its
+// generation.
+void Shard::Store(const Record& record, uint32_t tag, const Found& old,
+                  Outcome* outcome) {
+  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
+  if (old.slot != nullptr) {
+    Segment& segment = segments_[old.segment];
+    if (segment.generation->death_us == death_us &&
+        EncodedSize(record, segment.base) == old.size) {
+      segment.generation->bytes +=
+          PayloadBytes(record) - PayloadBytes(old.record);
+      EncodeRecord(record, segment.base, segment.data.get() + old.offset);
+      return;
+    }
+  }
+  Generation* generation = GenerationFor(death_us, outcome);
+  NoteChange(generation);
+  const RecordRef ref = Append(record, generation);
+  ++generation->entries;
+  generation->bytes += PayloadBytes(record);
+  if (old.slot != nullptr) {
+    *old.slot = CompactIndex::MakeSlot(tag, ref);
+    Forget(old);
+  } else {
+    slots_.Insert(tag, ref);
+  }
+}
+
+Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
+  if (current_ != nullptr && current_->death_us == death_us) return current_;
+  std::unique_ptr<Generation>& generation = generations_[death_us];
+  if (generation == nullptr) {
+    generation = std::make_unique<Generation>(death_us);
+    outcome->new_death_us = death_us;
+  }
+  Generation* const last = std::exchange(current_, generation.get());
+  if (last != nullptr) ReleaseIfEmpty(last);
+  return current_;
+}
+
+RecordRef Shard::Append(const Record& record, Generation* generation) {
+  const SegmentId last = generation->open;
+  if (last != kNoSegment) {
+    Segment& open = segments_[last];
+    if (open.used == 0) open.base = NewBase(record);
+    const size_t size = EncodedSize(record, open.base);
+    if (size <= open.capacity - open.used && open.used < kMaxSegmentBytes) {
+      EncodeRecord(record, open.base, open.data.get() + open.used);
+      const RecordRef ref = MakeRef(last, open.used);
+      open.used += static_cast<uint32_t>(size);
+      return ref;
+    }
+  }
+  const RecordBase base = NewBase(record);
+  const size_t size = EncodedSize(record, base);
+  SegmentId id;
+  if (size > kMaxSharedRecordBytes) {
+    // An empty one would begin anew behind this one's stamp.
+    if (last != kNoSegment && segments_[last].used == 0) segments_.Free(last);
+    id = segments_.Allocate(static_cast<uint32_t>(size),
+                            SegmentTable::Use::kSingle, base, generation);
+  } else {
+    uint32_t capacity = std::max(SegmentBytesFor(generation->capacity),
+                                 static_cast<uint32_t>(size));
+    // A chain that goes on takes records like this one: let several fit.
+    if (last != kNoSegment) {
+      capacity =
+          std::max(capacity, std::bit_ceil(static_cast<uint32_t>(size) * 2));
+    }
+    id = segments_.Allocate(capacity, SegmentTable::Use::kOpen, base,
+                            generation);
+    if (last != kNoSegment) {
+      if (segments_[last].used == segments_[last].dead) {
+        segments_.Free(last);
+      } else {
+        QueueIfSparse(last);
+      }
+    }
+  }
+  Segment& segment = segments_[id];
+  EncodeRecord(record, base, segment.data.get());
+  segment.used = static_cast<uint32_t>(size);
+  return MakeRef(id, 0);
+}
+
+// What a segment that begins with this record is written against. Its version
+// is no entry's: the segment's stamp.
+RecordBase Shard::NewBase(const Record& record) {
+  return {NewVersion(), record.put_us, record.ttl_us};
+}
+
+uint64_t Shard::NewVersion() {
+  if (next_version_ == versions_end_) {
+    next_version_ = versions_->TakeBlock();
+    versions_end_ = next_version_ + VersionSource::kBlock;
+  }
+  return next_version_++;
+}
+
+// Counts what an operation changes; where limits hold, at once.
+LimitHit Shard::Charge(int64_t entries, int64_t bytes) {
+  if (usage_->limited()) return usage_->Add(entries, bytes);
+  uncharged_entries_ += entries;
+  uncharged_bytes_ += bytes;
+  return LimitHit::kNone;
+}
+
+// Before the lock is let go: who holds all locks sees a true account.
+void Shard::SettleCharges() {
+  if (uncharged_entries_ == 0 && uncharged_bytes_ == 0) return;
+  usage_->Subtract(-std::exchange(uncharged_entries_, 0),
+                   -std::exchange(uncharged_bytes_, 0));
+}
+
+void Shard::Forget(const Found& old) {
+  Generation* generation = segments_[old.segment].generation;
+  --generation->entries;
+  generation->bytes -= PayloadBytes(old.record);
+  MarkDead(old.segment, old.offset, old.size);
+  ReleaseIfEmpty(generation);
+}
+
+void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
+  Segment& segment = segments_[id];
+  MarkRecordDead(segment.data.get() + offset);
+  segment.dead += static_cast<uint32_t>(size);
+  const bool open = id == segment.generation->open;
+  if (segment.dead < segment.used) {
+    if (!open) QueueIfSparse(id);
+  } else if (open && id == segment.generation->last) {
+    segment.used = segment.dead = 0;
+  } else {
+    segments_.Free(id);
+  }
+}
+
+void Shard::QueueIfSparse(SegmentId id) {
+  Segment& segment = segments_[id];
+  // What evictions have begun they go on with: to move its live records would
+  // make them the youngest.
+  if (segment.compacted == Segment::kNotCompacting &&
+      segment.dead > segment.used / 2 &&
+      segment.generation->evicted.segment != id) {
+    segment.compacted = 0;
+    sparse_.push_back(id);
+  }
+}
+
+// The live records of a sparse segment move to the end of their generation, a
+// few at each mutation: every mutation leaves at most one dead record behind,
+// and a segment is half dead before it is walked, so that the walk keeps ahead
+// of the garbage. What one mutation finds the next one moves: until then the
+// lines of the index are on their way.
+void Shard::CompactStep() {
+  for (const Moving& moving : moving_) Move(moving);
+  moving_.clear();
+  if (!sparse_.empty()) FindMoving();
+}
+
+void Shard::FindMoving() {
+  for (int passed = 0; passed < kCompactRecords && !sparse_.empty() &&
+                       moving_.size() < kCompactMoves;
+       ++passed) {
+    const SegmentId id = sparse_.front();
+    Segment& segment = segments_[id];
+    if (segment.compacted >= segment.used ||
+        segment.generation->death_us <= now_us_) {
+      sparse_.pop_front();
+      continue;
+    }
+    const uint32_t offset = segment.compacted;
+    const char* const at = segment.data.get() + offset;
+    size_t size;
+    const Record record = segment.Read(offset, &size);
+    segment.compacted += static_cast<uint32_t>(size);
+    if (IsRecordDead(at)) continue;
+    moving_.push_back(
+        {MakeRef(id, offset), CompactIndex::TagOf(key_hash_(record.key))});
+    slots_.Prefetch(moving_.back().tag);
+  }
+}
+
+void Shard::Move(const Moving& moving) {
+  CompactIndex::Slot* const slot = slots_.FindExact(moving.tag, moving.ref);
+  // It has died since.
+  if (slot == nullptr) return;
+  const SegmentId id = SegmentOf(moving.ref);
+  const uint32_t offset = OffsetOf(moving.ref);
+  const Segment& segment = segments_[id];
+  if (segment.generation->death_us <= now_us_) return;
+  size_t size;
+  const Record record = segment.Read(offset, &size);
+  *slot =
+      CompactIndex::MakeSlot(moving.tag, Append(record, segment.generation));
+  MarkDead(id, offset, size);
+}
+
+void Shard::ReleaseIfEmpty(Generation* generation) {
+  if (generation->entries > 0 || generation == current_) return;
+  while (generation->first != kNoSegment) segments_.Free(generation->first);
+  generations_.erase(generation->death_us);
+}
+
+void Shard::DetachDue(int64_t now_us, Detached* due) {
+  absl::MutexLock lock(&mu_);
+  DetachDueLocked(now_us, due);
+}
+
+void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
+  Observe(now_us);
+  while (!generations_.empty() && generations_.begin()->first <= now_us) {
+    std::unique_ptr<Generation> generation =
+        std::move(generations_.begin()->second);
+    generations_.erase(generations_.begin());
+    if (generation.get() == current_) current_ = nullptr;
+    if (generation->entries > 0) {
+      usage_->Subtract(generation->entries, generation->bytes);
+      due->push_back(std::move(generation));
+    } else {
+      while (generation->first != kNoSegment) segments_.Free(generation->first);
+    }
+  }
+}
+
+int64_t Shard::NextDeathUs() const {
+  absl::MutexLock lock(&mu_);
+  return generations_.empty() ? kNeverUs : generations_.begin()->first;
+}
+
+int64_t Shard::OldestLocked() const {
+  // At most the current generation is empty.
+  for (const auto& [death_us, generation] : generations_) {
+    if (generation->entries > 0) return death_us;
+  }
+  return kNeverUs;
+}
+
+std::unique_ptr<Generation> Shard::KillLocked(int64_t death_us) {
+  const auto it = generations_.find(death_us);
+  if (it == generations_.end() || it->second->entries == 0) return nullptr;
+  std::unique_ptr<Generation> generation = std::move(it->second);
+  generations_.erase(it);
+  if (generation.get() == current_) current_ = nullptr;
+  usage_->Subtract(generation->entries, generation->bytes);
+  generation->death_us = Generation::kDead;
+  return generation;
+}
+
+const Segment* Shard::DeadSegment(SegmentId id) {
+  absl::MutexLock lock(&mu_);
+  return &segments_[id];
+}
+
+void Shard::EraseDead(absl::Span<DeadRecord> records) {
+  TIMECACHED_CHECK(records.size() <= kSweepLockRecords);
+  absl::MutexLock lock(&mu_);
+  for (const DeadRecord& record : records) slots_.Touch(record.tag);
+  for (DeadRecord& record : records) {
+    CompactIndex::Slot* slot = slots_.FindExact(record.tag, record.ref);
+    record.live = slot != nullptr;
+    if (slot != nullptr) slots_.Erase(slot);
+  }
+}
+
+void Shard::FreeDead(SegmentId id) {
+  Block<char[]> data;
+  absl::MutexLock lock(&mu_);
+  data = segments_.Free(id);
+}
+
+void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
+                 int64_t* bytes_left, uint32_t* tag, const Visitor& visit) {
+  absl::MutexLock lock(&mu_);
+  now_us = Observe(now_us);
+  const SegmentTable* const segments = &segments_;
+  for (int lines = kScanLines; lines > 0; --lines) {
+    if (*tag >= CompactIndex::kTags) return;
+    if (*entries_left <= 0 || *bytes_left <= 0) return;
+    *tag = slots_.VisitLine(*tag, [&](uint32_t, RecordRef ref) {
+      const Segment& segment = (*segments)[SegmentOf(ref)];
+      if (segment.generation->death_us <= now_us) return;
+      size_t size;
+      const Record record = segment.Read(OffsetOf(ref), &size);
+      if (!absl::StartsWith(record.key, prefix)) return;
+      visit(record.key, record.value, record.version, record.put_us,
+            record.deadline_us());
+      --*entries_left;
+      *bytes_left -= PayloadBytes(record);
+    });
+  }
+}
+
+OperationCounts Shard::operations() const {
+  absl::MutexLock lock(&mu_);
+  return operations_;
+}
+
+int64_t Shard::memory_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int64_t>(sizeof(*this) + slots_.memory_bytes() +
+                              segments_.memory_bytes() +
+                              generations_.size() * sizeof(Generation));
+}
+
+void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
+  absl::MutexLock lock(&mu_);
+  for (const auto& [death_us, generation] : generations_) {
+    if (generation->entries > 0 && death_us > now_us)
+      deaths->push_back(death_us);
+  }
+}
+
+}  // namespace timecache

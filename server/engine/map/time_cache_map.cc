@@ -1,0 +1,556 @@
+#include "server/engine/map/time_cache_map.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+#include "server/engine/map/block_pool.h"
+#include "server/engine/map/items_by_shard.h"
+#include "server/engine/memory_reclaimer.h"
+
+namespace timecache {
+namespace {
+
+// Records that one eviction by entries passes or kills, under the locks of all
+// shards.
+constexpr int kMaxEvictRecords = 256;
+
+// Of fewer in one turn, none is prefetched.
+constexpr size_t kMinPrefetchItems = 4;
+
+uint64_t RandomSeed() {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}
+
+absl::Status CheckKey(absl::string_view key) {
+  if (key.empty()) return InvalidField("key", "must not be empty");
+  return InvalidField("key", absl::StrCat("must be at most ", kMaxKeyBytes,
+                                          " bytes, not ", key.size()));
+}
+
+}  // namespace
+
+TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
+                           Usage* server_usage, int64_t created_us,
+                           const EventFormat* format, uint64_t first_event,
+                           VersionSource* versions)
+    : name_(std::move(name)),
+      shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
+      key_hash_(RandomSeed()),
+      own_versions_(created_us),
+      rate_limit_(options.max_operations_per_second, created_us),
+      usage_(options.max_entries, options.max_bytes, server_usage),
+      log_(options.retention_us, options.retention_bytes, first_event),
+      sweeper_(name_, format, &log_),
+      expiring_(name_, format, &shards_),
+      options_(options),
+      max_ttl_us_(options.max_ttl_us),
+      max_value_bytes_(options.max_value_bytes),
+      evict_(options.limit_policy == LimitPolicy::kEvictOldest) {
+  for (int i = 0; i < options.num_shards; ++i) {
+    shards_.push_back(std::make_unique<Shard>(
+        options, &usage_, versions != nullptr ? versions : &own_versions_,
+        key_hash_));
+  }
+  groups_.SetOptions(options);
+}
+
+// The server's account outlives the map: what is still live here leaves it.
+TimeCacheMap::~TimeCacheMap() {
+  usage_.Subtract(usage_.entries(), usage_.bytes());
+}
+
+absl::Status TimeCacheMap::Check(const Operation& op) const {
+  if (op.key.empty() || op.key.size() > kMaxKeyBytes) return CheckKey(op.key);
+  const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
+  if (op.has_ttl && (op.ttl_us < kMinTtlUs || op.ttl_us > max_ttl_us)) {
+    return InvalidField(
+        "ttl",
+        absl::StrCat("must be between 1ms and the namespace's max_ttl of ",
+                     absl::FormatDuration(absl::Microseconds(max_ttl_us)),
+                     ", not ",
+                     absl::FormatDuration(absl::Microseconds(op.ttl_us))));
+  }
+  const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
+  if (static_cast<int64_t>(op.value.size()) > max_bytes) {
+    return InvalidField(
+        "value", absl::StrCat("must be at most ", max_bytes,
+                              " bytes (the namespace's max_value_bytes), not ",
+                              op.value.size()));
+  }
+  return absl::OkStatus();
+}
+
+void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
+  result->Clear();
+  result->status = Check(op);
+  if (!result->status.ok()) return;
+  AnswerRoom room;
+  ApplyOne(op, key_hash_(op.key), now_us, &room, result);
+  BlockPool::Default().Prepare();
+}
+
+absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
+                                         absl::string_view value,
+                                         int64_t now_us) {
+  AnswerRoom room;
+  Result result;
+  ApplyOne(Operation::Put(key, value), key_hash_(key), now_us, &room, &result);
+  BlockPool::Default().Prepare();
+  const auto bytes = static_cast<int64_t>(key.size() + value.size());
+  if (result.status.ok() || usage_.CouldEverFit(bytes)) return result.status;
+  return ErrorWithReason(
+      absl::StatusCode::kOutOfRange, "DEAD_LETTER_TOO_LARGE",
+      absl::StrCat("a dead letter of ", bytes, " bytes is larger than all of ",
+                   "namespace ", name_, ", or of the server, may be"));
+}
+
+// Makes room at a limit, where it may.
+void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
+                            AnswerRoom* room, Result* result) {
+  for (;;) {
+    const Shard::Outcome outcome =
+        ShardOf(hash).Apply(op, hash, now_us, room, result);
+    if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
+    if (outcome.hit == LimitHit::kNone) return;
+    result->Clear();
+    const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
+    if (outcome.hit == LimitHit::kMaxMemory) {
+      // Deaths give memory back only as they are swept, for which a put does
+      // not wait; events that can be dropped do so at once.
+      result->status = MemoryReclaimer::Process().MakeRoom();
+      if (result->status.ok()) continue;
+      CountRefused(outcome.hit);
+      return;
+    }
+    if (outcome.hit == LimitHit::kShardFull ||
+        !MakeRoom(now_us, outcome.more, bytes)) {
+      result->status = LimitError(outcome.hit);
+      return;
+    }
+  }
+}
+
+void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
+                              absl::Span<Result> results) {
+  TIMECACHED_CHECK(ops.size() == results.size());
+  AnswerRoom room;
+  for (size_t i = 0; i < ops.size(); i += ItemsByShard::kMaxItems) {
+    ApplyGroup(ops.subspan(i, ItemsByShard::kMaxItems), now_us, &room,
+               results.subspan(i, ItemsByShard::kMaxItems));
+    BlockPool::Default().Prepare();
+  }
+}
+
+void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
+                              AnswerRoom* room, absl::Span<Result> results) {
+  std::array<Shard::Item, ItemsByShard::kMaxItems> valid;
+  size_t count = 0;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    results[i].Clear();
+    results[i].status = Check(ops[i]);
+    if (!results[i].status.ok()) continue;
+    valid[count++] = {&ops[i], key_hash_(ops[i].key), &results[i]};
+  }
+  ItemsByShard items(absl::MakeConstSpan(valid).subspan(0, count), shard_mask_);
+  while (!items.shards().empty()) ApplyTurn(&items, now_us, room);
+}
+
+// Applies what fits under the locks of as many shards as are free; others may
+// have the rest, which come again, behind them. Each turn gets on: it waits for
+// the first lock, while it has none.
+void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
+                             AnswerRoom* room) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  struct Turn {
+    uint16_t shard;
+    uint16_t items;
+    uint16_t done;
+  };
+  std::array<Turn, Shard::kMaxLockItems> turns;
+  size_t count = 0;
+  size_t left = Shard::kMaxLockItems;
+  const auto lock = [&](uint16_t s, bool wait) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (left == 0) return false;
+    if (wait) {
+      shards_[s]->Lock();
+    } else if (!shards_[s]->TryLock()) {
+      return false;
+    }
+    const size_t some = std::min(items->of(s).size(), left);
+    left -= some;
+    turns[count++] = {s, static_cast<uint16_t>(some), 0};
+    return true;
+  };
+  items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/false); });
+  if (count == 0) {
+    items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/count == 0); });
+  }
+  const absl::Span<Turn> locked = absl::MakeSpan(turns).subspan(0, count);
+  const auto items_of = [items](const Turn& turn) {
+    return items->of(turn.shard).subspan(0, turn.items);
+  };
+  // A few do not make up for the walks.
+  if (Shard::kMaxLockItems - left >= kMinPrefetchItems) {
+    for (const Turn& turn : locked) {
+      shards_[turn.shard]->PrefetchIndexLocked(items_of(turn));
+    }
+    for (const Turn& turn : locked) {
+      shards_[turn.shard]->PrefetchRecordsLocked(items_of(turn));
+    }
+  }
+  int64_t new_death_us = kNeverUs;
+  for (Turn& turn : locked) {
+    Shard& shard = *shards_[turn.shard];
+    turn.done = static_cast<uint16_t>(
+        shard.ApplyLocked(items_of(turn), now_us, room, &new_death_us));
+    shard.Unlock();
+  }
+  if (new_death_us != kNeverUs) Announce(new_death_us);
+  for (const Turn& turn : locked) {
+    items->Drop(turn.shard, turn.done);
+    if (turn.done < turn.items) {
+      // At a limit: alone, it may have room made for it.
+      const Shard::Item& item = items->of(turn.shard).front();
+      item.result->Clear();
+      ApplyOne(*item.op, item.hash, now_us, room, item.result);
+      items->Drop(turn.shard, 1);
+    }
+    if (!items->of(turn.shard).empty()) items->Return(turn.shard);
+  }
+}
+
+absl::Status TimeCacheMap::RateError(int64_t now_us) const {
+  const std::string per_second = absl::StrCat(rate_limit_.per_second());
+  return WithRetryAfter(
+      ErrorWithReason(
+          absl::StatusCode::kResourceExhausted, "MAX_OPERATION_RATE",
+          absl::StrCat("namespace ", name_,
+                       " has had its max_operations_per_second of ", per_second,
+                       ": come again later, or with less"),
+          {{"max_operations_per_second", per_second}}),
+      rate_limit_.WaitUs(now_us));
+}
+
+// Counts it, too.
+absl::Status TimeCacheMap::LimitError(LimitHit hit) {
+  CountRefused(hit);
+  const auto error = [hit](absl::string_view message) {
+    return ErrorWithReason(absl::StatusCode::kResourceExhausted,
+                           LimitReason(hit), message);
+  };
+  switch (hit) {
+    case LimitHit::kMaxEntries:
+      return error(absl::StrCat("namespace ", name_,
+                                " is at its max_entries of ",
+                                usage_.max_entries()));
+    case LimitHit::kMaxBytes:
+      return error(absl::StrCat("namespace ", name_,
+                                " has no room for this under its max_bytes of ",
+                                usage_.max_bytes()));
+    case LimitHit::kServerMaxEntries:
+      return error(absl::StrCat("the server is at its limits.max_entries of ",
+                                usage_.server()->max_entries()));
+    case LimitHit::kServerMaxBytes:
+      return error(absl::StrCat(
+          "the server has no room for this under its limits.max_bytes of ",
+          usage_.server()->max_bytes()));
+    case LimitHit::kMaxMemory:
+    case LimitHit::kShardFull:
+    case LimitHit::kNone:
+      break;
+  }
+  return error(
+      absl::StrCat("a shard of namespace ", name_,
+                   " can index no more entries: make it with more num_shards"));
+}
+
+// Takes what is due out of the account; if that makes no room for `more`, and
+// the map evicts, kills its oldest bucket, unless an entry of `bytes` would not
+// fit even in an empty map. Returns whether there may be room now.
+bool TimeCacheMap::MakeRoom(int64_t now_us, const Usage::Amount& more,
+                            int64_t bytes) {
+  const bool evict = evict_.load(std::memory_order_relaxed);
+  int64_t died;
+  {
+    absl::MutexLock lock(&advance_mu_);
+    died = DetachDue(now_us);
+    // Somebody else may have made room meanwhile.
+    if (died == 0 && evict && !usage_.Fits(more) && usage_.CouldFit(bytes)) {
+      died = KillOldest(now_us, Cause::kEvicted, &more);
+    }
+  }
+  if (died > 0) Announce(now_us);
+  // Who evicts entry by entry may do so faster than the reaper sweeps.
+  if (sweeper_.IsBehind()) sweeper_.Step(now_us, Shard::kSweepLockRecords);
+  // What evicts goes on while others fill the room that was made; each such
+  // round means that one of them succeeded.
+  return died > 0 || usage_.Fits(more) || (evict && usage_.CouldFit(bytes));
+}
+
+void TimeCacheMap::Announce(int64_t due_us) {
+  if (!schedule_) return;
+  int64_t announced_us = announced_us_.load(std::memory_order_relaxed);
+  while (due_us < announced_us) {
+    if (announced_us_.compare_exchange_weak(announced_us, due_us)) {
+      schedule_(due_us);
+      return;
+    }
+  }
+}
+
+int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
+  // Before anything is looked at: what changes behind the look is told.
+  announced_us_.store(kNeverUs);
+  int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
+  due_us = std::min(due_us, groups_.NextDueUs());
+  for (const auto& shard : shards_)
+    due_us = std::min(due_us, shard->NextDeathUs());
+  int64_t announced_us = announced_us_.load();
+  while (due_us < announced_us &&
+         !announced_us_.compare_exchange_weak(announced_us, due_us)) {
+  }
+  return due_us;
+}
+
+void TimeCacheMap::AddDue(std::vector<Shard::Detached> due) {
+  const int64_t width_us = BucketWidthUs(options_);
+  std::vector<DeadBucket> buckets;
+  // Each shard's generations stand in order of death: merge them.
+  std::vector<size_t> next(due.size(), 0);
+  for (;;) {
+    int64_t death_us = kNeverUs;
+    for (size_t i = 0; i < due.size(); ++i) {
+      if (next[i] < due[i].size()) {
+        death_us = std::min(death_us, due[i][next[i]]->death_us);
+      }
+    }
+    if (death_us == kNeverUs) break;
+    DeadBucket& bucket = buckets.emplace_back();
+    bucket.death_us = death_us;
+    bucket.cause = Cause::kExpired;
+    bucket.width_us = width_us;
+    for (size_t i = 0; i < due.size(); ++i) {
+      if (next[i] == due[i].size() || due[i][next[i]]->death_us != death_us)
+        continue;
+      bucket.Add(shards_[i].get(), std::move(due[i][next[i]++]));
+    }
+  }
+  sweeper_.Add(std::move(buckets), claimed_us_);
+}
+
+int64_t TimeCacheMap::DetachDue(int64_t now_us) {
+  std::vector<Shard::Detached> due(shards_.size());
+  int64_t died = 0;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i]->DetachDue(now_us, &due[i]);
+    for (const auto& generation : due[i]) died += generation->entries;
+  }
+  if (died > 0) AddDue(std::move(due));
+  return died;
+}
+
+void TimeCacheMap::AdvanceLocked(int64_t now_us) {
+  advances_.fetch_add(1, std::memory_order_relaxed);
+  DetachDue(now_us);
+  if (now_us > claimed_us_) {
+    claimed_us_ = now_us;
+    sweeper_.Add({}, claimed_us_);
+  }
+}
+
+// Locks all shards, so that what follows is at one instant for every reader,
+// and detaches what is due then. Returns the latest time that any shard has
+// seen.
+int64_t TimeCacheMap::LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (const auto& shard : shards_) shard->Lock();
+  for (const auto& shard : shards_)
+    now_us = std::max(now_us, shard->SeenLocked());
+  due->resize(shards_.size());
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i]->DetachDueLocked(now_us, &(*due)[i]);
+  }
+  return now_us;
+}
+
+void TimeCacheMap::UnlockAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (const auto& shard : shards_) shard->Unlock();
+}
+
+int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
+                                 const Usage::Amount* room_for)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<Shard::Detached> due;
+  now_us = LockAll(now_us, &due);
+  int64_t oldest_us = kNeverUs;
+  int64_t youngest_us = 0;
+  for (const auto& shard : shards_) {
+    oldest_us = std::min(oldest_us, shard->OldestLocked());
+    youngest_us = std::max(youngest_us, shard->YoungestLocked());
+  }
+  DeadBucket bucket;
+  // At the same tick as a watermark that may have been promised, it takes the
+  // next one.
+  bucket.death_us = std::max(now_us, claimed_us_ + 1);
+  bucket.cause = cause;
+  bucket.width_us = BucketWidthUs(options_);
+  const bool by_entry = room_for != nullptr && oldest_us == youngest_us;
+  if (!by_entry || !EvictSome(oldest_us, *room_for, &bucket)) {
+    for (const auto& shard : shards_) {
+      if (auto generation = shard->KillLocked(oldest_us)) {
+        bucket.Add(shard.get(), std::move(generation));
+      }
+    }
+  }
+  UnlockAll();
+  AddDue(std::move(due));
+  const int64_t died = bucket.entries;
+  if (died > 0) {
+    std::vector<DeadBucket> killed;
+    killed.push_back(std::move(bucket));
+    sweeper_.Add(std::move(killed), claimed_us_);
+  }
+  return died;
+}
+
+// Everything lives in one bucket: of that, only what makes room dies, the
+// oldest of all shards first. Stops early after kMaxEvictRecords. All shards
+// are locked. Returns false if a shard has no room to do so.
+bool TimeCacheMap::EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
+                             DeadBucket* dead) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  int records = kMaxEvictRecords;
+  std::vector<int64_t> oldest_us(shards_.size());
+  std::vector<std::unique_ptr<Generation>> killed(shards_.size());
+  bool room = true;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    oldest_us[i] = shards_[i]->OldestPutLocked(bucket_us, &records);
+  }
+  while (room && !usage_.Fits(room_for)) {
+    const auto next = std::min_element(oldest_us.begin(), oldest_us.end());
+    if (*next == kNeverUs || *next == Shard::kNotYet) break;
+    const auto i = static_cast<size_t>(next - oldest_us.begin());
+    if (killed[i] == nullptr) {
+      killed[i] = std::make_unique<Generation>(Generation::kDead);
+    }
+    room = shards_[i]->EvictOldestLocked(bucket_us, killed[i].get());
+    --records;
+    *next = shards_[i]->OldestPutLocked(bucket_us, &records);
+  }
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (killed[i] == nullptr || killed[i]->entries == 0) continue;
+    dead->Add(shards_[i].get(), std::move(killed[i]));
+  }
+  return room;
+}
+
+TimeCacheMap::Size TimeCacheMap::GetSize(int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  std::vector<Shard::Detached> due;
+  LockAll(now_us, &due);
+  const Size size = {usage_.entries(), usage_.bytes()};
+  UnlockAll();
+  AddDue(std::move(due));
+  return size;
+}
+
+bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
+                        int max_entries, int64_t max_bytes, ScanPlace* place,
+                        const Visitor& visit) {
+  for (int steps = kMaxScanSteps; steps > 0 && max_entries > 0 && max_bytes > 0;
+       --steps) {
+    if (place->shard == static_cast<int>(shards_.size())) return false;
+    shards_[static_cast<size_t>(place->shard)]->Scan(
+        prefix, now_us, &max_entries, &max_bytes, &place->tag, visit);
+    if (place->tag >= CompactIndex::kTags) {
+      ++place->shard;
+      place->tag = 0;
+    }
+  }
+  return place->shard < static_cast<int>(shards_.size());
+}
+
+MapOptions TimeCacheMap::options() const {
+  absl::MutexLock lock(&advance_mu_);
+  return options_;
+}
+
+void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  const int num_shards = options_.num_shards;
+  options_ = options;
+  options_.num_shards = num_shards;
+  max_ttl_us_ = options.max_ttl_us;
+  max_value_bytes_ = options.max_value_bytes;
+  evict_ = options.limit_policy == LimitPolicy::kEvictOldest;
+  rate_limit_.Set(options.max_operations_per_second);
+  usage_.SetLimits(options.max_entries, options.max_bytes);
+  log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
+  for (const auto& shard : shards_) shard->SetOptions(options);
+  groups_.SetOptions(options);
+}
+
+int64_t TimeCacheMap::Rotate(int64_t now_us) {
+  int64_t died;
+  {
+    absl::MutexLock lock(&advance_mu_);
+    died = KillOldest(now_us, Cause::kRotated);
+  }
+  Announce(now_us);
+  return died;
+}
+
+void TimeCacheMap::Advance(int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+}
+
+bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
+  const bool unswept = sweeper_.Step(now_us, max_records);
+  log_.Trim(now_us);
+  const bool more = groups_.Advance(now_us);
+  const bool reclaiming = MemoryReclaimer::Process().Step();
+  return unswept || more || reclaiming;
+}
+
+void TimeCacheMap::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
+  if (max_age_us > 0 &&
+      refreshed_us_.load(std::memory_order_acquire) > now_us - max_age_us) {
+    return;
+  }
+  Advance(now_us);
+  sweeper_.PublishWatermark();
+  // An earlier time in place of a later one costs an Advance.
+  refreshed_us_.store(now_us, std::memory_order_release);
+}
+
+std::unique_ptr<ExpiryLog::Cursor> TimeCacheMap::Subscribe(
+    ExpiryLog::Start start, int64_t now_us, std::function<void()> wake) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  sweeper_.PublishWatermark();
+  return sweeper_.Subscribe(start, now_us, std::move(wake));
+}
+
+absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> TimeCacheMap::Resume(
+    const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  sweeper_.PublishWatermark();
+  return sweeper_.Resume(point, std::move(wake));
+}
+
+uint64_t TimeCacheMap::Follow(ExpiryLog::Follower* follower,
+                              ExpiryLog::Start start, int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  sweeper_.PublishWatermark();
+  return sweeper_.Follow(follower, start);
+}
+
+}  // namespace timecache

@@ -1,0 +1,301 @@
+// The expiring map: Storm's TimeCacheMap, with O(1) operations whatever the
+// number of buckets, buckets that die without a stop, and a log of what died.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_TIME_CACHE_MAP_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_TIME_CACHE_MAP_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/expiry/expiring_feed.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/expiry/sweeper.h"
+#include "server/engine/groups/consumer_groups.h"
+#include "server/engine/map/operation.h"
+#include "server/engine/map/options.h"
+#include "server/engine/map/rate_limit.h"
+#include "server/engine/map/shard.h"
+#include "server/engine/map/usage.h"
+#include "server/engine/map/version_source.h"
+#include "server/engine/statistics.h"
+
+namespace timecache {
+
+class ItemsByShard;
+
+// A map whose entries die in buckets.
+//
+// An entry put at time t with TTL x is there for every reader until its bucket
+// dies at d = ceil((t + x) / w) * w, for the bucket width w = ttl /
+// (num_buckets - 1): so d is in [t + x, t + x + w), never early, late by less
+// than w. This holds by the clock, whether or not anybody has come round to
+// sweep: readers compare with `now`.
+//
+// The map reads no clock and owns no thread: every call says what time it is,
+// and somebody (Reaper) calls Advance and Sweep. A `now_us` behind one that a
+// part of the map has already seen counts as that one.
+//
+// Thread-safe. Apply costs O(1) whatever the number of entries and buckets: a
+// hash, a lock of one of num_shards parts, a cache miss for the index and one
+// for the record. An own TTL costs O(log of the live buckets) more. The death
+// of a bucket costs O(1) under each part's lock; the sweep that follows holds a
+// lock for at most kSweepLockRecords records at a time.
+class TimeCacheMap {
+ public:
+  // `options` must be valid. `server_usage` counts for all maps of a server;
+  // not owned, may be null. `format` writes the log's events; not owned.
+  // `first_event` numbers them, from 1 up: another one for a map that is made
+  // again, or a settlement that comes late would settle another event.
+  // `versions` is the source of all maps of a server; not owned. If null, the
+  // map has one of its own that starts at `created_us`.
+  TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
+               int64_t created_us,
+               const EventFormat* format = EventFormat::Plain(),
+               uint64_t first_event = 1, VersionSource* versions = nullptr);
+  ~TimeCacheMap();
+  TimeCacheMap(const TimeCacheMap&) = delete;
+  TimeCacheMap& operator=(const TimeCacheMap&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  // How many of `operations` the map's max_operations_per_second lets through:
+  // the first ones. For whoever takes operations from clients; Apply does not
+  // ask.
+  size_t Admit(size_t operations, int64_t now_us) {
+    return rate_limit_.Take(operations, now_us);
+  }
+  // RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), and when to come again: the error
+  // of the others.
+  absl::Status RateError(int64_t now_us) const;
+
+  // Applies one operation. Result.status is OK, INVALID_ARGUMENT (malformed
+  // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
+  // (a limit).
+  // `*result` is overwritten; one that is used again saves allocations.
+  void Apply(const Operation& op, int64_t now_us, Result* result);
+  Result Apply(const Operation& op, int64_t now_us) {
+    Result result;
+    Apply(op, now_us, &result);
+    return result;
+  }
+
+  // Puts an entry that the server itself has written: of any size, as
+  // max_value_bytes is for what clients put. OUT_OF_RANGE
+  // (DEAD_LETTER_TOO_LARGE) for one that is larger than all of the map, or of
+  // the server, may be; RESOURCE_EXHAUSTED for what may pass.
+  absl::Status PutDeadLetter(absl::string_view key, absl::string_view value,
+                             int64_t now_us);
+
+  // Applies many, as if one after the other for each key; each succeeds or
+  // fails by itself. `results` has as many. RESOURCE_EXHAUSTED
+  // (MAX_RESPONSE_BYTES) for one whose entry has no AnswerRoom beside the
+  // others. Locks several parts of the map at once, as many as have
+  // Shard::kMaxLockItems together, so that the cache misses of all overlap; a
+  // part that another holds comes later.
+  void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
+                  absl::Span<Result> results);
+
+  // Live entries and bytes of their keys and values, at one instant: `now_us`,
+  // or the latest time that any part of the map has seen. Holds all parts for a
+  // moment.
+  struct Size {
+    int64_t entries = 0;
+    int64_t bytes = 0;
+  };
+  Size GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // The same as it was counted, without a lock: what died since the last
+  // Advance is still in it. O(1).
+  Size CountedSize() const { return {usage_.entries(), usage_.bytes()}; }
+
+  // A walk over the live entries whose keys begin with `prefix`. Every entry
+  // that is live from the first call to the last is visited exactly once,
+  // others at most once. Each call goes on until about `max_entries` or
+  // `max_bytes` (a line of the index and its
+  // overflow more at the most) were visited,
+  // or kMaxScanSteps parts of the map were walked without; it sets `*place` for
+  // the next call and returns whether there is more. The views given to `visit`
+  // live until it returns; it runs under a part's lock, so it must only copy.
+  static constexpr int kMaxScanSteps = 8;
+  struct ScanPlace {
+    int shard = 0;
+    uint32_t tag = 0;
+    bool begins() const { return shard == 0 && tag == 0; }
+  };
+  using Visitor = Shard::Visitor;
+  bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
+            int64_t max_bytes, ScanPlace* place, const Visitor& visit);
+
+  MapOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // Takes `options` for what comes; entries that are in keep their deaths. They
+  // must be valid; num_shards is not looked at.
+  void Update(const MapOptions& options, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Kills the live bucket that would die next; returns how many entries died.
+  int64_t Rotate(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // --- Time, called by whoever drives the map.
+
+  // `schedule(due_us)` is called when something becomes due earlier than was
+  // said before: from within other calls, never under a lock of the map. Set
+  // before use.
+  void SetSchedule(std::function<void(int64_t due_us)> schedule) {
+    schedule_ = std::move(schedule);
+  }
+
+  // When Advance and Sweep next have something to do; kNeverUs if never. From
+  // this call on, `schedule` tells what becomes due earlier than what it
+  // returned.
+  int64_t NextDueUs(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Buckets whose time has come are dead and wait for Sweep. O(1) each.
+  void Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Walks up to `max_records` dead records, publishes what is complete and
+  // moves the watermark; then lets the consumer groups' time-outs happen, and
+  // events of any map give way where memory runs short (MemoryReclaimer::Step).
+  // Returns whether there is more to do. O(max_records).
+  bool Sweep(int64_t now_us, int max_records) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // Advance; if then nothing waits for Sweep, the watermark is `now_us`
+  // afterwards. One that was refreshed less than `max_age_us` ago is good
+  // enough, and costs an atomic load: so the heartbeats of all watchers of the
+  // map share one Advance.
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us = 0)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // How often all parts were locked, one after the other, to see what is due.
+  uint64_t advances() const {
+    return advances_.load(std::memory_order_relaxed);
+  }
+
+  // --- Events.
+
+  // A cursor on what dies after `now_us`, or from the oldest retained event on.
+  // See ExpiryLog::Subscribe.
+  std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
+                                               int64_t now_us,
+                                               std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // A cursor where another one stood. Errors as ExpiryLog::Resume.
+  absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
+      const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // What is going to die.
+  ExpiringFeed& expiring() { return expiring_; }
+
+  // Whose members share this map's events.
+  ConsumerGroups& groups() { return groups_; }
+
+  // Ends all cursors and groups: the map is being deleted.
+  void Close() {
+    groups_.Close();
+    log_.Close();
+    expiring_.Close();
+  }
+
+  // Events were handed to a watcher so long after their death, or since it
+  // could take them.
+  void CountDelivery(int64_t lateness_us, uint64_t events)
+      ABSL_LOCKS_EXCLUDED(deliveries_mu_) {
+    absl::MutexLock lock(&deliveries_mu_);
+    delivery_lateness_.Add(lateness_us, events);
+  }
+
+  int64_t watermark_us() const { return log_.watermark_us(); }
+
+  // Refreshes the watermark, too. O(shards + buckets); locks the parts one
+  // after the other.
+  MapStatistics GetStatistics(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+ private:
+  friend class ConsumerGroups;
+
+  Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
+  void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
+                AnswerRoom* room, Result* result);
+  void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
+                  AnswerRoom* room, absl::Span<Result> results);
+  void ApplyTurn(ItemsByShard* items, int64_t now_us, AnswerRoom* room);
+  absl::Status Check(const Operation& op) const;
+  bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  absl::Status LimitError(LimitHit hit);
+  void CountRefused(LimitHit hit) {
+    refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
+  }
+  void Announce(int64_t due_us);
+  // As ExpiryLog::Follow, of what dies after `now_us`.
+  uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
+                  int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  int64_t LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void UnlockAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  int64_t DetachDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void AddDue(std::vector<Shard::Detached> due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void AdvanceLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  // With `room_for`, for the limits' sake: see EvictSome.
+  int64_t KillOldest(int64_t now_us, Cause cause,
+                     const Usage::Amount* room_for = nullptr)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  bool EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
+                 DeadBucket* dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+
+  // Constant after construction.
+  const std::string name_;
+  const uint64_t shard_mask_;
+  const KeyHash key_hash_;
+  VersionSource own_versions_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::function<void(int64_t)> schedule_;
+
+  RateLimit rate_limit_;
+  Usage usage_;
+  ExpiryLog log_;
+  Sweeper sweeper_;
+  // After the log, which it follows.
+  ConsumerGroups groups_{this};
+  ExpiringFeed expiring_;
+  // Puts that a limit refused, by LimitHit.
+  std::array<std::atomic<uint64_t>, kLimitHits> refused_ = {};
+  // The earliest due time that `schedule_` knows of.
+  std::atomic<int64_t> announced_us_{kNeverUs};
+
+  // Held while buckets die, so that they reach the sweeper in order of death.
+  // Taken before any shard's lock, and before the sweeper's.
+  mutable absl::Mutex advance_mu_;
+  MapOptions options_ ABSL_GUARDED_BY(advance_mu_);
+  // The watermark may have been promised up to this time, which no later call's
+  // is before: what is killed by hand from now on dies after it.
+  int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
+
+  // Taken with none of the others.
+  absl::Mutex deliveries_mu_;
+  DurationHistogram delivery_lateness_ ABSL_GUARDED_BY(deliveries_mu_);
+
+  // The time of the last RefreshWatermark.
+  std::atomic<int64_t> refreshed_us_{INT64_MIN};
+  std::atomic<uint64_t> advances_{0};
+
+  // What Apply checks operations against: options_, without a lock.
+  std::atomic<int64_t> max_ttl_us_;
+  std::atomic<int64_t> max_value_bytes_;
+  std::atomic<bool> evict_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_TIME_CACHE_MAP_H_

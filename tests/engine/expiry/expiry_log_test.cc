@@ -1,0 +1,546 @@
+#include "server/engine/expiry/expiry_log.h"
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/map_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Start = ExpiryLog::Start;
+
+constexpr int64_t kMiB = 1 << 20;
+
+ExpiredEvent EventOf(absl::string_view key, absl::string_view value) {
+  ExpiredEvent event;
+  event.key = key;
+  event.value = value;
+  return event;
+}
+
+std::shared_ptr<const EventBatch> BatchOf(
+    int64_t death_us, std::initializer_list<std::string> keys,
+    size_t value_bytes = 0, Cause cause = Cause::kExpired) {
+  auto batch =
+      std::make_shared<EventBatch>("map", Death{death_us, death_us, cause});
+  const std::string value(value_bytes, 'v');
+  for (const std::string& key : keys) batch->Add(EventOf(key, value));
+  return batch;
+}
+
+std::vector<std::string> Keys(const Reading& reading) {
+  std::vector<std::string> keys;
+  for (const Told& told : reading.events) keys.push_back(told.key);
+  return keys;
+}
+
+std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog* log, Start start,
+                                             int64_t now_us = 0,
+                                             uint64_t pending = 0) {
+  return log->Subscribe(start, now_us, pending, [] {});
+}
+
+// Appends, and leaves the watermark where it is.
+void Append(ExpiryLog* log, std::shared_ptr<const EventBatch> batch,
+            int64_t now_us) {
+  log->Append(std::move(batch), now_us, INT64_MIN);
+}
+
+TEST(EventBatchTest, GivesBackWhatWasPutIn) {
+  EventBatch batch("map", {700, 701, Cause::kRotated});
+  const std::string binary("\0\xff\n", 3);
+  batch.Add({"key", "value", 11, 100, 600});
+  batch.Add({binary, "", 12, -5, kNeverUs});
+  ASSERT_EQ(batch.size(), 2);
+  EXPECT_EQ(batch.death_us(), 700);
+  EXPECT_EQ(batch.death().published_us, 701);
+  EXPECT_EQ(batch.cause(), Cause::kRotated);
+  EXPECT_EQ(batch.event(0).key, "key");
+  EXPECT_EQ(batch.event(0).value, "value");
+  EXPECT_EQ(batch.event(0).version, 11u);
+  EXPECT_EQ(batch.event(0).put_us, 100);
+  EXPECT_EQ(batch.event(0).deadline_us, 600);
+  EXPECT_EQ(batch.event(1).key, binary);
+  EXPECT_EQ(batch.event(1).value, "");
+  EXPECT_EQ(batch.event(1).version, 12u);
+  EXPECT_EQ(batch.event(1).put_us, -5);
+  EXPECT_EQ(batch.event(1).deadline_us, kNeverUs);
+}
+
+TEST(EventBatchTest, HoldsNoMoreEventsThanABatchMay) {
+  EventBatch batch("map", Death());
+  const ExpiredEvent event = EventOf("k", "v");
+  while (batch.size() < kMaxEventBatchEvents) {
+    ASSERT_TRUE(batch.HasRoomFor(event));
+    batch.Add(event);
+  }
+  EXPECT_FALSE(batch.HasRoomFor(event));
+}
+
+TEST(EventBatchTest, HoldsNoMoreBytesThanABatchMayUnlessItIsOneEvent) {
+  EventBatch small("map", Death());
+  const std::string half(kMaxEventBatchBytes / 2 + 1, 'h');
+  ASSERT_TRUE(small.HasRoomFor(EventOf("k", half)));
+  small.Add(EventOf("k", half));
+  EXPECT_FALSE(small.HasRoomFor(EventOf("k", half)));
+  EXPECT_GE(small.bytes(), static_cast<int64_t>(half.size()));
+
+  EventBatch large("map", Death());
+  const std::string huge(kMaxValueBytesLimit, 'x');
+  ASSERT_TRUE(large.HasRoomFor(EventOf("k", huge)));
+  large.Add(EventOf("k", huge));
+  EXPECT_EQ(large.event(0).value, huge);
+  EXPECT_FALSE(large.HasRoomFor(EventOf("", "")));
+}
+
+TEST(ExpiryLogTest, TellsEveryCursorEverythingInOrder) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto one = Subscribe(&log, Start::kNow);
+  const auto two = Subscribe(&log, Start::kEarliest);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  Append(&log, BatchOf(200, {"c"}), 200);
+  log.AdvanceWatermark(250);
+  for (const auto* cursor : {&one, &two}) {
+    const Reading reading = ReadAll(cursor->get());
+    EXPECT_THAT(Keys(reading), ElementsAre("a", "b", "c"));
+    EXPECT_THAT(reading.batch_sizes, ElementsAre(2, 1));
+    EXPECT_EQ(reading.events[0].death_us, 100);
+    EXPECT_EQ(reading.events[2].death_us, 200);
+    EXPECT_EQ(reading.watermark_us, 250);
+    EXPECT_EQ(reading.lost, 0u);
+    EXPECT_FALSE(reading.closed);
+    EXPECT_THAT(ReadAll(cursor->get()).events, IsEmpty());
+  }
+}
+
+TEST(ExpiryLogTest, CursorsShareTheBytesOfABatch) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto one = Subscribe(&log, Start::kNow);
+  const auto two = Subscribe(&log, Start::kNow);
+  const auto batch = BatchOf(100, {"a"});
+  Append(&log, batch, 100);
+  EXPECT_EQ(one->Read(kMiB).batches.at(0).get(), batch.get());
+  EXPECT_EQ(two->Read(kMiB).batches.at(0).get(), batch.get());
+}
+
+TEST(ExpiryLogTest, ReadTakesAtLeastOneBatchHoweverLittleWasAskedFor) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto cursor = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  Append(&log, BatchOf(200, {"b"}, 1'000), 200);
+  const ExpiryLog::Chunk first = cursor->Read(1);
+  EXPECT_EQ(first.batches.size(), 1u);
+  EXPECT_TRUE(first.more);
+  const ExpiryLog::Chunk second = cursor->Read(1);
+  EXPECT_EQ(second.batches.size(), 1u);
+  EXPECT_FALSE(second.more);
+  EXPECT_THAT(cursor->Read(1).batches, IsEmpty());
+}
+
+TEST(ExpiryLogTest, StartNowSkipsWhatDiedAtOrBefore) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"before"}), 100);
+  // Two events are dead at the start of the watch, and swept only later.
+  const auto cursor = Subscribe(&log, Start::kNow, 200, 2);
+  Append(&log, BatchOf(150, {"unswept"}), 210);
+  Append(&log, BatchOf(200, {"at"}), 210);
+  Append(&log, BatchOf(201, {"after"}), 210);
+  log.AdvanceWatermark(210);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_THAT(Keys(reading), ElementsAre("after"));
+  EXPECT_EQ(reading.lost, 0u);
+  EXPECT_EQ(reading.watermark_us, 210);
+}
+
+TEST(ExpiryLogTest, StartNowKnowsAllUpToNow) {
+  ExpiryLog log(kSecond, kMiB);
+  log.AdvanceWatermark(100);
+  const auto cursor = Subscribe(&log, Start::kNow, 200);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 200);
+  log.AdvanceWatermark(150);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 200);
+  log.AdvanceWatermark(300);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 300);
+}
+
+TEST(ExpiryLogTest, StartEarliestBeginsWithTheOldestRetainedEvent) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"trimmed"}), 100);
+  Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
+  log.Trim(2 * kSecond);
+  const auto cursor = Subscribe(&log, Start::kEarliest, 2 * kSecond);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_THAT(Keys(reading), ElementsAre("kept"));
+  EXPECT_EQ(reading.lost, 0u);
+}
+
+TEST(ExpiryLogTest, RetainsByAge) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"a", "b"}), 1'000);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  EXPECT_GT(log.GetStatistics().bytes, 0);
+  EXPECT_LE(log.NextTrimUs(1'000), 1'000 + kSecond + 1);
+  EXPECT_GE(log.NextTrimUs(1'000), 1'000 + kSecond);
+  log.Trim(1'000 + kSecond - 1);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  log.Trim(1'000 + kSecond + 1);
+  EXPECT_EQ(log.GetStatistics().events, 0u);
+  EXPECT_EQ(log.GetStatistics().bytes, 0);
+  EXPECT_EQ(log.NextTrimUs(2 * kSecond), kNeverUs);
+}
+
+TEST(ExpiryLogTest, AConnectedSlowCursorKeepsOldBatchesUntilTheByteBound) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  const auto fast = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a", "b"}, 300'000), 100);
+  ReadAll(fast.get());
+  log.Trim(100 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  Append(&log, BatchOf(200, {"c"}, 300'000), 100 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 3u);
+  Append(&log, BatchOf(300, {"d"}, 300'000), 100 * kSecond);
+  const Reading reading = ReadAll(slow.get());
+  EXPECT_EQ(reading.lost, 2u);
+  EXPECT_THAT(Keys(reading), ElementsAre("c", "d"));
+  EXPECT_EQ(ReadAll(slow.get()).lost, 0u);
+  EXPECT_EQ(ReadAll(fast.get()).lost, 0u);
+}
+
+TEST(ExpiryLogTest, OldBatchesGoOnceTheSlowCursorHasReadOrLeft) {
+  ExpiryLog log(kSecond, kMiB);
+  auto reads = Subscribe(&log, Start::kNow);
+  auto leaves = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a"}), 100);
+  ReadAll(reads.get());
+  log.Trim(10 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 1u);
+  leaves.reset();
+  log.Trim(10 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 0u);
+}
+
+TEST(ExpiryLogTest, LostIsExactOverManyDroppedBatches) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  uint64_t appended = 0, delivered = 0, lost = 0;
+  for (int64_t i = 1; i <= 200; ++i) {
+    Append(&log, BatchOf(i, {"a", "b", "c"}, 10'000), i);
+    appended += 3;
+    if (i % 60 != 0) continue;
+    const ExpiryLog::Chunk chunk = slow->Read(100'000);
+    for (const auto& batch : chunk.batches) delivered += batch->size();
+    lost += chunk.lost;
+  }
+  const Reading rest = ReadAll(slow.get());
+  delivered += rest.events.size();
+  lost += rest.lost;
+  EXPECT_GT(lost, 0u);
+  EXPECT_GT(delivered, 0u);
+  EXPECT_EQ(delivered + lost, appended);
+}
+
+TEST(ExpiryLogTest, NeverHoldsMoreThanItsBytes) {
+  ExpiryLog log(kMaxRetentionUs, kMiB);
+  for (int64_t i = 1; i <= 100; ++i) {
+    Append(&log, BatchOf(i, {"key"}, 50'000), i);
+    ASSERT_LE(log.GetStatistics().bytes, kMiB);
+  }
+  EXPECT_GE(log.GetStatistics().events, 15u);
+}
+
+TEST(ExpiryLogTest, LowerRetentionTakesEffectAtOnce) {
+  ExpiryLog log(100 * kSecond, 4 * kMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  for (int64_t i = 1; i <= 20; ++i) {
+    Append(&log, BatchOf(i, {"key"}, 150'000), i);
+  }
+  EXPECT_EQ(log.GetStatistics().events, 20u);
+  log.SetRetention(100 * kSecond, kMiB, 20);
+  EXPECT_LE(log.GetStatistics().bytes, kMiB);
+  const Reading reading = ReadAll(slow.get());
+  EXPECT_EQ(reading.events.size() + reading.lost, 20u);
+  EXPECT_GT(reading.lost, 0u);
+  log.SetRetention(kSecond, kMiB, 2 * kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 0u);
+}
+
+TEST(ExpiryLogTest, NobodyWantsEventsWithoutRetentionAndCursors) {
+  ExpiryLog log(0, kMiB);
+  EXPECT_FALSE(log.Wanted());
+  auto cursor = Subscribe(&log, Start::kNow);
+  EXPECT_TRUE(log.Wanted());
+  Append(&log, BatchOf(100, {"a"}), 100);
+  EXPECT_THAT(Keys(ReadAll(cursor.get())), ElementsAre("a"));
+  cursor.reset();
+  EXPECT_FALSE(log.Wanted());
+  log.SetRetention(kSecond, kMiB, 100);
+  EXPECT_TRUE(log.Wanted());
+}
+
+TEST(ExpiryLogTest, WithoutRetentionNothingIsLeftForEarliest) {
+  ExpiryLog log(0, kMiB);
+  const auto reader = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a"}), 100);
+  ReadAll(reader.get());
+  log.Trim(101);
+  const auto late = Subscribe(&log, Start::kEarliest, 101);
+  EXPECT_THAT(ReadAll(late.get()).events, IsEmpty());
+}
+
+TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
+  ExpiryLog log(0, kMiB);
+  log.Skip(4);
+  const auto cursor = Subscribe(&log, Start::kNow);
+  EXPECT_EQ(ReadAll(cursor.get()).lost, 0u);
+  log.Skip(3);
+  EXPECT_EQ(ReadAll(cursor.get()).lost, 3u);
+}
+
+TEST(ExpiryLogTest, TheWatermarkIsNeverAheadOfWhatWasRead) {
+  ExpiryLog log(kSecond, kMiB);
+  const auto cursor = Subscribe(&log, Start::kEarliest);
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  Append(&log, BatchOf(100, {"b"}, 1'000), 100);
+  Append(&log, BatchOf(300, {"c"}, 1'000), 300);
+  log.AdvanceWatermark(400);
+  EXPECT_LT(cursor->Read(1).watermark_us, 100);
+  const int64_t second_us = cursor->Read(1).watermark_us;
+  EXPECT_LT(second_us, 300);
+  const int64_t third_us = cursor->Read(1).watermark_us;
+  EXPECT_EQ(third_us, 400);
+}
+
+TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
+  ExpiryLog log(kSecond, kMiB);
+  log.AdvanceWatermark(500);
+  log.AdvanceWatermark(400);
+  EXPECT_EQ(log.watermark_us(), 500);
+  const auto cursor = Subscribe(&log, Start::kEarliest);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 500);
+  // A batch that is not read yet holds the watermark; it does not pull it back.
+  Append(&log, BatchOf(501, {"a"}, 1'000), 501);
+  Append(&log, BatchOf(502, {"b"}, 1'000), 502);
+  EXPECT_GE(cursor->Read(1).watermark_us, 500);
+  EXPECT_GE(cursor->Read(1).watermark_us, 500);
+}
+
+TEST(ExpiryLogTest, WakesItsCursorsWhenThereIsSomethingToRead) {
+  ExpiryLog log(kSecond, kMiB);
+  int wakes = 0;
+  auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
+  const int before_append = wakes;
+  Append(&log, BatchOf(100, {"a"}), 100);
+  EXPECT_GT(wakes, before_append);
+  ReadAll(cursor.get());
+  EXPECT_EQ(log.GetStatistics().cursors, 1);
+  cursor.reset();
+  EXPECT_EQ(log.GetStatistics().cursors, 0);
+  const int after_leaving = wakes;
+  Append(&log, BatchOf(200, {"b"}), 200);
+  log.Close();
+  EXPECT_EQ(wakes, after_leaving);
+}
+
+TEST(ExpiryLogTest, WakesACursorOnceUntilItHasReadToTheEnd) {
+  ExpiryLog log(kSecond, kMiB);
+  int wakes = 0;
+  const auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
+  for (int i = 0; i < 3; ++i) Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  EXPECT_EQ(wakes, 1);
+  EXPECT_TRUE(cursor->Read(1).more);
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  EXPECT_EQ(wakes, 1);
+  ReadAll(cursor.get());
+  Append(&log, BatchOf(200, {"b"}), 200);
+  EXPECT_EQ(wakes, 2);
+  ReadAll(cursor.get());
+  log.Close();
+  EXPECT_EQ(wakes, 3);
+}
+
+TEST(ExpiryLogTest, ACursorReadsToTheEndBeforeItFindsTheLogClosed) {
+  ExpiryLog log(kSecond, kMiB);
+  int wakes = 0;
+  const auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
+  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
+  Append(&log, BatchOf(200, {"b"}, 1'000), 200);
+  EXPECT_EQ(wakes, 1);
+  // It has been woken, and has not read yet: it will find both.
+  log.Close();
+  EXPECT_EQ(wakes, 1);
+  const ExpiryLog::Chunk first = cursor->Read(1);
+  EXPECT_EQ(first.batches.size(), 1u);
+  EXPECT_FALSE(first.closed);
+  const Reading rest = ReadAll(cursor.get());
+  EXPECT_THAT(Keys(rest), ElementsAre("b"));
+  EXPECT_TRUE(rest.closed || cursor->Read(1).closed);
+}
+
+TEST(ExpiryLogTest, ASubscriptionToAClosedLogFindsItClosed) {
+  ExpiryLog log(kSecond, kMiB);
+  log.Close();
+  const auto cursor = Subscribe(&log, Start::kNow);
+  EXPECT_TRUE(ReadAll(cursor.get()).closed);
+}
+
+// What a reader sees who leaves after each read and comes back by his point.
+TEST(ExpiryLogTest, ResumingIsAsIfTheCursorHadStayed) {
+  ExpiryLog log(kMaxRetentionUs, kMiB);
+  ExpiryLog::Point point = Subscribe(&log, Start::kNow)->Read(kMiB).point;
+  EXPECT_EQ(point.log_id, log.id());
+  std::vector<std::string> keys;
+  int64_t watermark_us = INT64_MIN;
+  for (int64_t i = 1; i <= 20; ++i) {
+    log.Append(BatchOf(i, {absl::StrCat("a", i), absl::StrCat("b", i)}), i, i);
+    if (i % 3 != 0) continue;
+    const auto cursor = *log.Resume(point, 0, [] {});
+    const ExpiryLog::Chunk chunk = cursor->Read(1);
+    ASSERT_EQ(chunk.batches.size(), 1u);
+    for (int j = 0; j < 2; ++j) {
+      keys.emplace_back(chunk.batches[0]->event(j).key);
+    }
+    EXPECT_GE(chunk.watermark_us, watermark_us);
+    EXPECT_EQ(chunk.lost, 0u);
+    watermark_us = chunk.watermark_us;
+    point = chunk.point;
+  }
+  EXPECT_THAT(keys, ElementsAre("a1", "b1", "a2", "b2", "a3", "b3", "a4", "b4",
+                                "a5", "b5", "a6", "b6"));
+  EXPECT_EQ(watermark_us, 6);
+}
+
+TEST(ExpiryLogTest, APointThatIsTrimmedTellsExactlyWhatIsLost) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"read"}), 100);
+  const auto reader = Subscribe(&log, Start::kEarliest);
+  const ExpiryLog::Point point = reader->Read(kMiB).point;
+  Append(&log, BatchOf(200, {"lost", "lost too"}), 200);
+  reader->Read(kMiB);
+  log.Trim(200 + kSecond);
+  Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
+  const auto resumed = *log.Resume(point, 0, [] {});
+  const Reading reading = ReadAll(resumed.get());
+  EXPECT_EQ(reading.lost, 2u);
+  EXPECT_THAT(Keys(reading), ElementsAre("kept"));
+}
+
+TEST(ExpiryLogTest, SkippedEventsAreLostToWhoComesBack) {
+  ExpiryLog log(0, kMiB);
+  auto cursor = Subscribe(&log, Start::kNow);
+  const ExpiryLog::Point point = cursor->Read(kMiB).point;
+  cursor.reset();
+  log.Skip(7);
+  EXPECT_EQ(ReadAll(log.Resume(point, 0, [] {})->get()).lost, 7u);
+}
+
+TEST(ExpiryLogTest, SkippedEventsAreLostAlsoBehindWhatIsStillRetained) {
+  ExpiryLog log(0, kMiB);
+  const auto cursor = Subscribe(&log, Start::kNow);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  log.Skip(3);
+  Append(&log, BatchOf(300, {"c"}), 300);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_EQ(reading.events.size() + reading.lost, 6u);
+  EXPECT_THAT(Keys(reading), ElementsAre("c"));
+}
+
+TEST(ExpiryLogTest, APointOfAnotherLogOrOneAheadIsRefused) {
+  ExpiryLog log(kSecond, kMiB), other(kSecond, kMiB);
+  EXPECT_NE(log.id(), other.id());
+  // Three that died are on their way into the log.
+  ExpiryLog::Point point = Subscribe(&log, Start::kNow, 0, 3)->Read(kMiB).point;
+  EXPECT_TRUE(log.Resume(point, 3, [] {}).ok());
+  const absl::Status ahead = log.Resume(point, 2, [] {}).status();
+  EXPECT_EQ(ahead.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(ReasonOf(ahead), "RESUME_POINT_AHEAD");
+  const absl::Status changed = other.Resume(point, 3, [] {}).status();
+  EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(changed), "LOG_CHANGED");
+  EXPECT_EQ(other.GetStatistics().cursors, 0);
+}
+
+class Follower final : public ExpiryLog::Follower {
+ public:
+  void OnAppend(uint64_t first_event,
+                const std::shared_ptr<const EventBatch>& batch) override {
+    for (int i = 0; i < batch->size(); ++i) {
+      told.push_back(absl::StrCat(first_event + static_cast<uint64_t>(i), "=",
+                                  std::string(batch->event(i).key)));
+    }
+  }
+  std::vector<std::string> told;
+};
+
+TEST(ExpiryLogTest, AFollowerIsToldOfWhatItAsksForAndKeepsEventsWanted) {
+  ExpiryLog log(kSecond, kMiB);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  Follower now, earliest;
+  EXPECT_EQ(log.Follow(&now, Start::kNow, 3), 6u);
+  EXPECT_EQ(log.Follow(&earliest, Start::kEarliest, 3), 1u);
+  Append(&log, BatchOf(200, {"c"}), 200);
+  EXPECT_THAT(now.told, ElementsAre("3=c"));
+  EXPECT_THAT(earliest.told, ElementsAre("1=a", "2=b", "3=c"));
+  log.SetRetention(0, kMiB, 200);
+  log.Unfollow(&earliest);
+  EXPECT_TRUE(log.Wanted());
+  log.Unfollow(&now);
+  EXPECT_FALSE(log.Wanted());
+  Append(&log, BatchOf(300, {"d"}), 300);
+  EXPECT_EQ(now.told.size(), 1u);
+}
+
+// What was owed is made of places, all else of what was read.
+void ExpectAccount(const ExpiryLog& log, uint64_t delivered, uint64_t lost,
+                   uint64_t left, uint64_t pending) {
+  const ExpiryLog::Statistics statistics = log.GetStatistics();
+  EXPECT_EQ(statistics.delivered, delivered);
+  EXPECT_EQ(statistics.lost, lost);
+  EXPECT_EQ(statistics.left, left);
+  EXPECT_EQ(statistics.pending, pending);
+  EXPECT_EQ(statistics.owed, delivered + lost + left + pending);
+}
+
+TEST(ExpiryLogTest, EveryEventThatAWatchIsOwedIsAccountedFor) {
+  ExpiryLog log(kSecond, 1);
+  Append(&log, BatchOf(100, {"before"}), 100);
+  auto slow = Subscribe(&log, Start::kEarliest);
+  auto quick = Subscribe(&log, Start::kNow);
+  // Three events have died and are not in the log yet: not for one from NOW on.
+  auto late = Subscribe(&log, Start::kNow, 0, 3);
+  ExpectAccount(log, 0, 0, 0, 1);
+  Append(&log, BatchOf(200, {"a", "b", "c"}), 200);
+  ExpectAccount(log, 0, 0, 0, 1 + 3 + 3);
+  ReadAll(quick.get());
+  ReadAll(late.get());
+  ExpectAccount(log, 3, 0, 0, 4);
+  // One byte is retained, and the newest batch: "before" was dropped.
+  Append(&log, BatchOf(300, {"d"}), 300);
+  EXPECT_EQ(ReadAll(slow.get()).lost, 4u);
+  ExpectAccount(log, 3 + 1, 4, 0, 2);
+  const ExpiryLog::Point point = quick->Read(1).point;
+  ExpectAccount(log, 5, 4, 0, 1);
+  late.reset();
+  ExpectAccount(log, 5, 4, 1, 0);
+  quick.reset();
+  Append(&log, BatchOf(400, {"e"}), 400);
+  ExpectAccount(log, 5, 4, 1, 1);
+  // One that comes back is owed what died meanwhile.
+  const auto again = log.Resume(point, 0, [] {});
+  ASSERT_TRUE(again.ok());
+  ExpectAccount(log, 5, 4, 1, 2);
+  ReadAll(again->get());
+  slow.reset();
+  ExpectAccount(log, 6, 4, 2, 0);
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,362 @@
+#include "server/engine/groups/consumer_group.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/group_harness.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(ConsumerGroupTest, GivesEachEventToOneMember) {
+  GroupHarness harness;
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  harness.Die({"a", "b", "c", "d"});
+  EXPECT_THAT(harness.Take(one.get()), ElementsAre("a#1", "b#1"));
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("c#1", "d#1"));
+  EXPECT_THAT(harness.Take(one.get()), IsEmpty());
+  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
+}
+
+TEST(ConsumerGroupTest, TellsAnEventWhole) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a"}, 3);
+  const GroupChunk chunk = member->Take(harness.now_us());
+  ASSERT_THAT(chunk.deliveries, SizeIs(1));
+  const Delivery& delivery = chunk.deliveries[0];
+  EXPECT_EQ(delivery.event_id, 1u);
+  EXPECT_EQ(delivery.attempt, 1);
+  EXPECT_EQ(delivery.event().key, "a");
+  EXPECT_EQ(delivery.event().value, "vvv");
+  EXPECT_EQ(delivery.event().version, 7u);
+  EXPECT_EQ(delivery.batch->death_us(), harness.now_us());
+}
+
+TEST(ConsumerGroupTest, GivesAgainWhatIsNotSettledInTimeAndNotOneTickBefore) {
+  GroupHarness harness(WithAckTimeout(10 * kSecond));
+  const auto member = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  EXPECT_EQ(harness.group().NextDueUs(), harness.now_us() + 10 * kSecond);
+  EXPECT_EQ(harness.TakeScheduled(), harness.now_us() + 10 * kSecond);
+  harness.Pass(10 * kSecond - 1);
+  harness.Advance();
+  EXPECT_EQ(member->TakeWakes(), 0);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  harness.Pass(1);
+  harness.Advance();
+  EXPECT_EQ(member->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+  const GroupStatistics statistics = harness.Statistics();
+  EXPECT_EQ(statistics.timed_out, 1u);
+  EXPECT_EQ(statistics.delivered, 2u);
+  EXPECT_EQ(statistics.redelivered, 1u);
+}
+
+TEST(ConsumerGroupTest, TakeHonoursTheTimeOutByItself) {
+  GroupHarness harness(WithAckTimeout(10 * kSecond));
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(one.get()), ElementsAre("a#1"));
+  harness.Pass(10 * kSecond - 1);
+  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
+  harness.Pass(1);
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#2"));
+}
+
+TEST(ConsumerGroupTest, ThreeMembersShareOneBatch) {
+  GroupHarness harness;
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  const auto three = harness.Join();
+  for (const auto& member : {one.get(), two.get(), three.get()}) {
+    EXPECT_THAT(harness.Take(member), IsEmpty());
+  }
+  harness.DieMany("k", 900);
+  for (const auto& member : {one.get(), two.get(), three.get()}) {
+    EXPECT_EQ(member->TakeWakes(), 1);
+    EXPECT_THAT(harness.Take(member), SizeIs(300));
+  }
+}
+
+TEST(ConsumerGroupTest, AMemberThatDoesNotComeLeavesItsShareToTheOthers) {
+  GroupHarness harness;
+  const auto one = harness.Join();
+  const auto stuck = harness.Join();
+  harness.DieMany("k", 900);
+  size_t taken = 0;
+  for (bool more = true; more;) {
+    const GroupChunk chunk = one->Take(harness.now_us());
+    taken += chunk.deliveries.size();
+    more = chunk.more;
+  }
+  EXPECT_EQ(taken, 900u);
+}
+
+TEST(ConsumerGroupTest, SingleEventsGoRound) {
+  GroupHarness harness;
+  std::vector<std::unique_ptr<TestMember>> members;
+  for (int i = 0; i < 3; ++i) {
+    members.push_back(harness.Join());
+    EXPECT_THAT(harness.Take(members.back().get()), IsEmpty());
+  }
+  for (int i = 0; i < 9; ++i) {
+    harness.Die({absl::StrCat("k", i)});
+    for (int m = 0; m < 3; ++m) {
+      TestMember* const member = members[static_cast<size_t>(m)].get();
+      ASSERT_EQ(member->TakeWakes(), m == i % 3 ? 1 : 0) << i << " " << m;
+      if (m != i % 3) continue;
+      EXPECT_THAT(harness.Take(member), SizeIs(1));
+    }
+  }
+}
+
+TEST(ConsumerGroupTest, WakesAMemberOnceUntilItHasTakenAll) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  EXPECT_FALSE(member->Take(harness.now_us()).more);
+  harness.Die({"a"});
+  harness.Die({"b"});
+  EXPECT_EQ(member->TakeWakes(), 1);
+  EXPECT_TRUE(member->Take(harness.now_us(), 1).more);
+  harness.Die({"c"});
+  EXPECT_EQ(member->TakeWakes(), 0);
+  EXPECT_FALSE(member->Take(harness.now_us()).more);
+  EXPECT_EQ(member->TakeWakes(), 0);
+  harness.Die({"d"});
+  EXPECT_EQ(member->TakeWakes(), 1);
+}
+
+TEST(ConsumerGroupTest, WakesAnotherWhenTheOneThatWasWokenDoesNotCome) {
+  GroupHarness harness;
+  const auto stuck = harness.Join();
+  const auto other = harness.Join();
+  harness.Take(stuck.get());
+  harness.Take(other.get());
+  harness.Die({"a"});
+  EXPECT_EQ(stuck->TakeWakes(), 1);
+  EXPECT_EQ(harness.group().NextDueUs(),
+            harness.now_us() + GroupTurns::kPatienceUs);
+  harness.Pass(GroupTurns::kPatienceUs - 1);
+  harness.Advance();
+  EXPECT_EQ(other->TakeWakes(), 0);
+  harness.Pass(1);
+  harness.Advance();
+  EXPECT_EQ(other->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(other.get()), ElementsAre("a#1"));
+  // From now on nobody waits for the one that is stuck.
+  harness.Die({"b"});
+  EXPECT_EQ(stuck->TakeWakes(), 0);
+  EXPECT_EQ(other->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(stuck.get()), ElementsAre("b#1"));
+}
+
+TEST(ConsumerGroupTest, AMemberThatLeavesGivesBackAtOnce) {
+  GroupHarness harness;
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  harness.Take(two.get());
+  harness.Die({"a", "b"});
+  EXPECT_THAT(harness.Take(one.get(), 1), ElementsAre("a#1"));
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("b#1"));
+  two->TakeWakes();
+  one->Leave();
+  EXPECT_EQ(two->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#2"));
+  EXPECT_EQ(harness.Statistics().members, 1);
+  EXPECT_EQ(harness.Statistics().timed_out, 0u);
+}
+
+TEST(ConsumerGroupTest, OneWhoHoldsVeryManyGivesThemAllBack) {
+  GroupHarness harness;
+  const auto one = harness.Join(8192);
+  const auto two = harness.Join(8192);
+  harness.Take(two.get());
+  harness.DieMany("k", 5000);
+  while (one->Take(harness.now_us()).more) {
+  }
+  EXPECT_EQ(harness.Statistics().in_flight, 5000u);
+  one->Leave();
+  EXPECT_EQ(harness.Statistics().in_flight, 0u);
+  EXPECT_EQ(harness.Statistics().members, 1);
+  while (two->Take(harness.now_us()).more) {
+  }
+  EXPECT_EQ(harness.Statistics().redelivered, 5000u);
+}
+
+TEST(ConsumerGroupTest, GivesNoMoreThanMaxInFlight) {
+  GroupHarness harness;
+  const auto member = harness.Join(2);
+  harness.Die({"a", "b", "c"});
+  const GroupChunk chunk = member->Take(harness.now_us());
+  EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
+  EXPECT_FALSE(chunk.more);
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  member->TakeWakes();
+  EXPECT_TRUE(harness.Ack(2, 1).ok());
+  EXPECT_EQ(member->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("c#1"));
+}
+
+TEST(ConsumerGroupTest, WakesNobodyWhoMayTakeNoMore) {
+  GroupHarness harness;
+  const auto full = harness.Join(1);
+  const auto other = harness.Join(1);
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(full.get()), ElementsAre("a#1"));
+  EXPECT_THAT(harness.Take(other.get()), IsEmpty());
+  harness.Die({"b", "c"});
+  EXPECT_EQ(full->TakeWakes(), 0);
+  EXPECT_EQ(other->TakeWakes(), 1);
+}
+
+TEST(ConsumerGroupTest, GivesAboutMaxBytesAndAtLeastOne) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a", "b", "c"}, 1000);
+  const GroupChunk first = member->Take(harness.now_us(), 1000, 1);
+  EXPECT_THAT(Given(first), ElementsAre("a#1"));
+  EXPECT_TRUE(first.more);
+  const GroupChunk second = member->Take(harness.now_us(), 1000, 2100);
+  EXPECT_THAT(Given(second), ElementsAre("b#1", "c#1"));
+  EXPECT_FALSE(second.more);
+}
+
+TEST(ConsumerGroupTest, EventsOfOneKeyComeOneAfterTheOther) {
+  GroupHarness harness;
+  const auto one = harness.Join();
+  const auto two = harness.Join();
+  harness.Die({"a", "b"});
+  harness.Die({"a", "c"});
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(one.get(), 2), ElementsAre("a#1", "b#1"));
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("c#1"));
+  EXPECT_THAT(harness.Take(one.get()), IsEmpty());
+  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  EXPECT_EQ(one->TakeWakes() + two->TakeWakes(), 1);
+  const GroupChunk second = one->Take(harness.now_us());
+  ASSERT_THAT(Given(second), ElementsAre("a#1"));
+  EXPECT_EQ(second.deliveries[0].event_id, 3u);
+  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
+  EXPECT_TRUE(harness.Ack(3, 1).ok());
+  const GroupChunk third = two->Take(harness.now_us());
+  ASSERT_THAT(Given(third), ElementsAre("a#1"));
+  EXPECT_EQ(third.deliveries[0].event_id, 5u);
+}
+
+TEST(ConsumerGroupTest, ANackedEventComesBeforeTheNextOfItsKey) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  harness.Die({"a", "b"});
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1", "b#1"));
+  EXPECT_TRUE(harness.Nack(1, 1, kSecond).ok());
+  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  harness.Pass(kSecond);
+  const GroupChunk again = member->Take(harness.now_us());
+  ASSERT_THAT(Given(again), ElementsAre("a#2"));
+  EXPECT_EQ(again.deliveries[0].event_id, 1u);
+  EXPECT_TRUE(harness.Ack(1, 2).ok());
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+}
+
+TEST(ConsumerGroupTest, GivesOutNothingFreshWhileTooMuchWaitsBehindItsKey) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  const int batches =
+      static_cast<int>(GroupLedger::kMaxBehind) / kMaxEventBatchEvents;
+  harness.Die({"a"});
+  for (int i = 0; i < batches; ++i) {
+    harness.Die(std::vector<std::string>(kMaxEventBatchEvents, "a"));
+  }
+  harness.Die({"b"});
+  size_t given = 0;
+  for (bool more = true; more;) {
+    const GroupChunk chunk = member->Take(harness.now_us());
+    given += chunk.deliveries.size();
+    more = chunk.more;
+  }
+  EXPECT_EQ(given, 1u);
+  EXPECT_TRUE(harness.Ack(1, 1).ok());
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1", "b#1"));
+}
+
+TEST(ConsumerGroupTest, TheWatermarkStaysBehindWhatIsUnsettled) {
+  GroupHarness harness;
+  const auto member = harness.Join();
+  const int64_t first_us = harness.now_us();
+  harness.Die({"a"});
+  harness.Pass(kSecond);
+  const int64_t second_us = harness.now_us();
+  harness.Die({"b"});
+  EXPECT_EQ(member->Take(harness.now_us()).watermark_us, first_us - 1);
+  EXPECT_EQ(harness.Statistics().oldest_unsettled_us, first_us);
+  EXPECT_TRUE(harness.Ack(2, 1).ok());
+  EXPECT_EQ(member->Take(harness.now_us()).watermark_us, first_us - 1);
+  EXPECT_TRUE(harness.Nack(1, 1).ok());
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+  EXPECT_TRUE(harness.Ack(1, 2).ok());
+  EXPECT_EQ(member->Take(harness.now_us()).watermark_us, second_us);
+  harness.Pass(kSecond);
+  harness.log().AdvanceWatermark(harness.now_us());
+  EXPECT_EQ(member->Take(harness.now_us()).watermark_us, harness.now_us());
+}
+
+TEST(ConsumerGroupTest, ClosingEndsAllMembers) {
+  GroupHarness harness;
+  const auto idle = harness.Join();
+  const auto full = harness.Join(1);
+  harness.Take(idle.get());
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(full.get()), ElementsAre("a#1"));
+  harness.group().Close();
+  EXPECT_EQ(idle->TakeWakes(), 1);
+  EXPECT_EQ(full->TakeWakes(), 1);
+  for (TestMember* const member : {idle.get(), full.get()}) {
+    const GroupChunk chunk = member->Take(harness.now_us());
+    EXPECT_TRUE(chunk.closed);
+    EXPECT_THAT(chunk.deliveries, IsEmpty());
+  }
+  harness.Die({"b"});
+  harness.Pass(3600 * kSecond);
+  EXPECT_THAT(harness.Advance(), IsEmpty());
+  EXPECT_EQ(ReasonOf(harness.Ack(1, 1)), "EVENT_NOT_UNSETTLED");
+  full->Leave();
+  EXPECT_EQ(idle->TakeWakes(), 0);
+  EXPECT_EQ(harness.Statistics().backlog_bytes, 0);
+  EXPECT_EQ(harness.group().NextDueUs(), kNeverUs);
+}
+
+TEST(ConsumerGroupTest, NamesTheOptionThatIsOutOfItsRange) {
+  GroupOptions options;
+  EXPECT_TRUE(Validate(options).ok());
+  options.ack_timeout_us = kMinAckTimeoutUs - 1;
+  EXPECT_EQ(FieldOf(Validate(options)), "ack_timeout");
+  options.ack_timeout_us = kMaxAckTimeoutUs + 1;
+  EXPECT_EQ(FieldOf(Validate(options)), "ack_timeout");
+  options = GroupOptions();
+  options.max_attempts = 0;
+  EXPECT_EQ(FieldOf(Validate(options)), "max_attempts");
+  options.max_attempts = kMaxAttempts + 1;
+  EXPECT_EQ(FieldOf(Validate(options)), "max_attempts");
+  options = GroupOptions();
+  options.max_backlog_bytes = kMinBacklogBytes - 1;
+  EXPECT_EQ(FieldOf(Validate(options)), "max_backlog_bytes");
+  options.max_backlog_bytes = kMaxBacklogBytes + 1;
+  EXPECT_EQ(FieldOf(Validate(options)), "max_backlog_bytes");
+}
+
+}  // namespace
+}  // namespace timecache

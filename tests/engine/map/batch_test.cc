@@ -1,0 +1,206 @@
+// Batches: as if their operations came one after the other.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/error.h"
+#include "server/engine/map/compact_index.h"
+#include "server/engine/map/shard.h"
+#include "server/engine/map/time_cache_map.h"
+
+namespace timecache {
+namespace {
+
+constexpr int64_t kNowUs = 1'000'000'000;
+
+void ExpectSame(const Result& batch, const Result& single) {
+  EXPECT_EQ(batch.status, single.status);
+  EXPECT_EQ(batch.found, single.found);
+  EXPECT_EQ(batch.version == 0, single.version == 0);
+  ASSERT_EQ(batch.has_entry, single.has_entry);
+  if (!batch.has_entry) return;
+  EXPECT_EQ(batch.entry.value, single.entry.value);
+  EXPECT_EQ(batch.entry.put_us, single.entry.put_us);
+  EXPECT_EQ(batch.entry.deadline_us, single.entry.deadline_us);
+}
+
+// Random batches on one map, the same operations one by one on another.
+void CompareWithSingles(const MapOptions& options, int key_space) {
+  constexpr int kBatches = 400;
+  TimeCacheMap batched("map", options, nullptr, 0);
+  TimeCacheMap single("map", options, nullptr, 0);
+  std::mt19937 random(7);
+  int64_t now_us = kNowUs;
+  // Results are used again, with what the last batch left in them.
+  std::vector<Result> results(1'500);
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const size_t size = random() % 8 == 0 ? 1'500 : random() % 70;
+    std::vector<std::string> keys(size);
+    std::vector<std::string> values(size);
+    std::vector<Operation> ops(size);
+    for (size_t i = 0; i < size; ++i) {
+      keys[i] = std::to_string(random() % static_cast<unsigned>(key_space));
+      values[i] = std::string(random() % 100, 'v') + keys[i];
+      switch (random() % 6) {
+        case 0:
+          ops[i] = Operation::Get(keys[i]);
+          break;
+        case 1:
+          ops[i] = Operation::Remove(keys[i]);
+          ops[i].return_previous = true;
+          break;
+        case 2:
+          ops[i] = Operation::Touch(keys[i]);
+          break;
+        case 3:
+          ops[i] = Operation::Put(keys[i], values[i]);
+          ops[i].condition = Condition::kIfAbsent;
+          break;
+        case 4:
+          // Now and then a TTL that is refused.
+          ops[i] = Operation::Put(keys[i], values[i])
+                       .WithTtl(static_cast<int64_t>(random() % 5'000'000));
+          break;
+        default:
+          ops[i] = Operation::Put(keys[i], values[i]);
+          ops[i].return_previous = true;
+      }
+    }
+    batched.ApplyBatch(ops, now_us, absl::MakeSpan(results).subspan(0, size));
+    for (size_t i = 0; i < size; ++i) {
+      SCOPED_TRACE(testing::Message() << "batch " << batch << " op " << i);
+      ExpectSame(results[i], single.Apply(ops[i], now_us));
+      if (testing::Test::HasFailure()) return;
+    }
+    now_us += random() % 400'000;
+    const auto size_batched = batched.GetSize(now_us);
+    const auto size_single = single.GetSize(now_us);
+    ASSERT_EQ(size_batched.entries, size_single.entries);
+    ASSERT_EQ(size_batched.bytes, size_single.bytes);
+    while (batched.Sweep(now_us, 1'000)) {
+    }
+    while (single.Sweep(now_us, 1'000)) {
+    }
+  }
+}
+
+TEST(BatchTest, EqualsSinglesWithoutLimits) {
+  MapOptions options;
+  options.ttl_us = 3'000'000;
+  CompareWithSingles(options, 2'000);
+}
+
+TEST(BatchTest, EqualsSinglesOnFewHotKeys) {
+  MapOptions options;
+  options.ttl_us = 3'000'000;
+  options.num_buckets = 3;
+  options.sliding = true;
+  CompareWithSingles(options, 5);
+}
+
+// With one shard the operations keep their order, so that the same ones meet
+// the limit.
+TEST(BatchTest, EqualsSinglesAtALimit) {
+  for (LimitPolicy policy : {LimitPolicy::kReject, LimitPolicy::kEvictOldest}) {
+    MapOptions options;
+    options.ttl_us = 3'000'000;
+    options.num_shards = 1;
+    options.max_entries = 300;
+    options.limit_policy = policy;
+    CompareWithSingles(options, 2'000);
+  }
+}
+
+TEST(BatchTest, OneBadOperationFailsAlone) {
+  TimeCacheMap map("map", MapOptions(), nullptr, 0);
+  const std::vector<Operation> ops = {
+      Operation::Put("a", "1"), Operation::Put("", "2"),
+      Operation::Put("b", "3"), Operation::Get("a")};
+  std::vector<Result> results(ops.size());
+  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
+  EXPECT_TRUE(results[0].status.ok());
+  EXPECT_EQ(FieldOf(results[1].status), "key");
+  EXPECT_TRUE(results[2].status.ok());
+  EXPECT_EQ(results[3].entry.value, "1");
+}
+
+TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
+  const std::string large(AnswerRoom::kMaxBytes - 1, 'v');
+  MapOptions options;
+  options.max_value_bytes = kMaxValueBytesLimit;
+  options.num_shards = 1;
+  TimeCacheMap map("map", options, nullptr, 0);
+  map.Apply(Operation::Put("a", large), kNowUs);
+  map.Apply(Operation::Put("b", "22"), kNowUs);
+  Operation replace = Operation::Put("b", "new");
+  replace.return_previous = true;
+  Operation remove = Operation::Remove("b");
+  remove.return_previous = true;
+  Operation touch = Operation::Get("b");
+  touch.touch = true;
+  const std::vector<Operation> ops = {
+      Operation::Get("a"), replace, remove, touch, Operation::Put("c", "1"),
+      Operation::Get("c")};
+  std::vector<Result> results(ops.size());
+  const auto size = map.GetSize(kNowUs);
+  const uint64_t version = map.Apply(Operation::Get("b"), kNowUs).entry.version;
+  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
+  EXPECT_EQ(results[0].entry.value, large);
+  for (int i : {1, 2, 3}) {
+    EXPECT_EQ(ReasonOf(results[i].status), "MAX_RESPONSE_BYTES") << i;
+    EXPECT_FALSE(results[i].has_entry);
+  }
+  EXPECT_TRUE(results[4].status.ok());
+  EXPECT_EQ(results[5].entry.value, "1") << "one byte was left";
+  EXPECT_EQ(map.Apply(Operation::Get("b"), kNowUs).entry.version, version);
+  EXPECT_EQ(map.GetSize(kNowUs).bytes, size.bytes + 2);
+}
+
+TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
+  const std::string large(AnswerRoom::kMaxBytes + 1, 'v');
+  MapOptions options;
+  options.max_value_bytes = kMaxValueBytesLimit;
+  TimeCacheMap map("map", options, nullptr, 0);
+  map.Apply(Operation::Put("a", large), kNowUs);
+  const std::vector<Operation> ops = {Operation::Get("a"), Operation::Get("a")};
+  std::vector<Result> results(ops.size());
+  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
+  EXPECT_EQ(results[0].entry.value, large);
+  EXPECT_EQ(ReasonOf(results[1].status), "MAX_RESPONSE_BYTES");
+}
+
+TEST(BatchTest, NothingIsAskedNothingIsDone) {
+  TimeCacheMap map("map", MapOptions(), nullptr, 0);
+  map.ApplyBatch({}, kNowUs, {});
+  EXPECT_EQ(map.GetSize(kNowUs).entries, 0);
+}
+
+// Keys that come in the order of one map's index are in no order for another's:
+// each map hashes by a seed of its own.
+TEST(KeyHashTest, OneMapsScanOrderIsNotAnothers) {
+  constexpr int kEntries = 20'000;
+  const KeyHash one(0x1234'5678'9abc'def1);
+  const KeyHash other(0x0fed'cba9'8765'4321);
+  std::vector<std::pair<uint32_t, std::string>> by_tag;
+  for (int i = 0; i < kEntries; ++i) {
+    const std::string key = std::to_string(i);
+    by_tag.emplace_back(CompactIndex::TagOf(one(key)), key);
+  }
+  std::sort(by_tag.begin(), by_tag.end());
+  // Inserted in that order, no slot stands far from its home at any time.
+  CompactIndex index;
+  RecordRef ref = 0;
+  for (const auto& [tag, key] : by_tag) {
+    index.Insert(CompactIndex::TagOf(other(key)), ++ref);
+  }
+  EXPECT_LE(index.longest_run(), 64u);
+}
+
+}  // namespace
+}  // namespace timecache
