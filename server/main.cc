@@ -41,8 +41,8 @@
 #include "server/ops/ticker.h"
 #include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
-#include "server/service/event_codec.h"
 #include "server/service/server.h"
+#include "server/service/watch/event_codec.h"
 
 namespace timecache {
 namespace {

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "server/ops/access_rules.h"
 #include "server/ops/file_watch.h"
-#include "server/service/access.h"
+#include "server/service/call/access.h"
 
 namespace timecache {
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/ops/token_hash.h"
-#include "server/service/access.h"
+#include "server/service/call/access.h"
 
 namespace timecache {
 

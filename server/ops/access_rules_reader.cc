@@ -8,7 +8,7 @@
 #include "server/engine/map/options.h"
 #include "server/ops/access_rules.h"
 #include "server/ops/yaml_to_proto.h"
-#include "server/service/certificate_names.h"
+#include "server/service/connection/certificate_names.h"
 #include "timecache/v1/config.pb.h"
 
 namespace timecache {

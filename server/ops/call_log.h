@@ -13,7 +13,7 @@
 #include "server/engine/clock.h"
 #include "server/ops/folded_lines.h"
 #include "server/ops/log.h"
-#include "server/service/call_observer.h"
+#include "server/service/call/call_observer.h"
 
 namespace timecache {
 

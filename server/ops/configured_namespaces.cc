@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/ops/log.h"
 #include "server/ops/proto_to_json.h"
-#include "server/service/convert.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "server/engine/registry.h"
-#include "server/service/namespace_service.h"
+#include "server/service/admin/namespace_service.h"
 #include "timecache/v1/config.pb.h"
 
 namespace timecache {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "server/ops/log.h"
-#include "server/service/convert.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 

@@ -16,8 +16,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/synchronization/mutex.h"
-#include "server/service/call_observer.h"
-#include "server/service/method.h"
+#include "server/service/call/call_observer.h"
+#include "server/service/call/method.h"
 
 namespace timecache {
 

@@ -12,7 +12,7 @@
 #include "server/ops/system_memory.h"
 #include "server/ops/tls_listeners.h"
 #include "server/ops/version.h"
-#include "server/service/convert.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {

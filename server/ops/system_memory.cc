@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "server/service/request.h"
+#include "server/service/call/request.h"
 
 namespace timecache {
 namespace {

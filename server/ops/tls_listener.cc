@@ -12,7 +12,7 @@
 #include "server/ops/log.h"
 #include "server/ops/tls_material.h"
 #include "server/ops/tls_resumption.h"
-#include "server/service/convert.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {

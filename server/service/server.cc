@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/memory_budget.h"
-#include "server/service/convert.h"
-#include "server/service/timed_shutdown.h"
+#include "server/service/call/convert.h"
+#include "server/service/grpc_1_51/timed_shutdown.h"
 
 namespace timecache {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/map/options.h"
-#include "server/service/convert.h"
-#include "server/service/pipeline_stream.h"
+#include "server/service/call/convert.h"
+#include "server/service/data/pipeline_stream.h"
 #include "tests/bench/service_load.h"
 #include "tests/bench/service_servers.h"
 

@@ -16,8 +16,8 @@
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/map/options.h"
 #include "server/engine/registry.h"
-#include "server/service/event_codec.h"
 #include "server/service/server.h"
+#include "server/service/watch/event_codec.h"
 
 extern char** environ;
 

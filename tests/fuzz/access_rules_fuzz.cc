@@ -21,7 +21,7 @@
 #include "server/ops/access_rules.h"
 #include "server/ops/token_hash.h"
 #include "server/ops/yaml_to_proto.h"
-#include "server/service/certificate_names.h"
+#include "server/service/connection/certificate_names.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache {

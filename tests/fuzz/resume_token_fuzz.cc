@@ -8,7 +8,7 @@
 
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"
-#include "server/service/resume_token.h"
+#include "server/service/watch/resume_token.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/service/event_codec.h"
+#include "server/service/watch/event_codec.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::fuzz {

@@ -15,7 +15,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
-#include "server/service/access.h"
+#include "server/service/call/access.h"
 #include "server/service/server.h"
 
 namespace timecache::fuzz {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/engine/expiry/reaper.h"
-#include "server/service/event_codec.h"
-#include "server/service/settle.h"
+#include "server/service/watch/event_codec.h"
+#include "server/service/watch/settle.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/group_harness.h"
 

@@ -3,7 +3,7 @@
 
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"
-#include "server/service/watch_request.h"
+#include "server/service/watch/watch_request.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/timecache.pb.h"
 

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/event_codec.h"
+#include "server/service/watch/event_codec.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/method.h"
-#include "server/service/request.h"
+#include "server/service/call/method.h"
+#include "server/service/call/request.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/test_server.h"
 

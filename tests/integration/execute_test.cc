@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/service/call_observer.h"
+#include "server/service/call/call_observer.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

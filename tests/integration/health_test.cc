@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/service/health_service.h"
+#include "server/service/admin/health_service.h"
 #include "tests/support/rpc.h"
 
 namespace timecache::test {

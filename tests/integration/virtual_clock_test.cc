@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/service/convert.h"
+#include "server/service/call/convert.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/ops/metrics.h"
-#include "server/service/call_observer.h"
+#include "server/service/call/call_observer.h"
 
 namespace timecache {
 namespace {

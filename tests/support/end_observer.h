@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/service/call_observer.h"
+#include "server/service/call/call_observer.h"
 
 namespace timecache::test {
 

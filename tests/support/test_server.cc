@@ -4,8 +4,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "server/service/convert.h"
-#include "server/service/event_codec.h"
+#include "server/service/call/convert.h"
+#include "server/service/watch/event_codec.h"
 #include "tests/support/rpc.h"
 
 namespace timecache::test {

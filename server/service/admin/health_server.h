@@ -1,0 +1,58 @@
+// Health for probes, on a port of its own.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVER_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVER_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/service/admin/health_service.h"
+#include "server/service/admin/unknown_service.h"
+#include "server/service/connection/connection_acceptor.h"
+
+namespace timecache {
+
+// Serves grpc.health.v1.Health and nothing else, in plain text, for probes that
+// have no certificate. Start, SetNotServing, Stop and the destructor are called
+// by one thread, what counts by any. Costs one more gRPC server, which shares
+// the threads of the first.
+class HealthServer {
+ public:
+  static constexpr int kMaxConnections = 128;
+  // Of one address.
+  static constexpr int kMaxNewConnectionsPerSecond = 20;
+  static constexpr int kMaxCallsPerConnection = 16;
+  static constexpr int kMaxMetadataBytes = 4 << 10;
+  static constexpr int kMaxRequestBytes = 1 << 10;
+
+  HealthServer();
+  ~HealthServer() { Stop(); }
+  HealthServer(const HealthServer&) = delete;
+  HealthServer& operator=(const HealthServer&) = delete;
+
+  // Says SERVING from now on. Errors as ConnectionAcceptor::Listen.
+  absl::Status Start(const std::string& address);
+  void SetNotServing();
+  // Ends open watches of health, and serves no more. What it counted stays.
+  void Stop();
+
+  size_t watches() const { return health_service_.watches(); }
+  uint64_t refused_watches() const { return health_service_.refused_watches(); }
+
+  // With the port that was taken.
+  std::string address() const { return acceptor_.addresses().front(); }
+
+ private:
+  ConnectionAcceptor acceptor_;
+  HealthService health_service_{&acceptor_.guard()};
+  UnknownService unknown_service_{&acceptor_.guard()};
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVER_H_

@@ -1,0 +1,79 @@
+#include "server/service/admin/health_watch.h"
+
+#include <utility>
+
+#include "server/service/admin/health_service.h"
+#include "server/service/call/request.h"
+#include "server/service/call/status.h"
+
+namespace timecache {
+
+using grpc::health::v1::HealthCheckResponse;
+
+HealthWatch* HealthWatch::Start(std::shared_ptr<HealthWatch> watch) {
+  HealthWatch* const raw = watch.get();
+  raw->self_ = watch;
+  const absl::Status status = raw->service_->Add(watch, raw->from_);
+  if (!status.ok()) raw->End(status, /*wait=*/true);
+  return raw;
+}
+
+HealthWatch* HealthWatch::Refuse(std::shared_ptr<HealthWatch> watch,
+                                 const absl::Status& status) {
+  HealthWatch* const raw = watch.get();
+  raw->self_ = std::move(watch);
+  raw->End(status, /*wait=*/true);
+  return raw;
+}
+
+void HealthWatch::Tell(bool serving) {
+  absl::MutexLock lock(&mu_);
+  due_ = !known_   ? HealthCheckResponse::SERVICE_UNKNOWN
+         : serving ? HealthCheckResponse::SERVING
+                   : HealthCheckResponse::NOT_SERVING;
+  Continue();
+}
+
+void HealthWatch::End(const absl::Status& status, bool wait) {
+  absl::MutexLock lock(&mu_);
+  if (!end_.has_value()) end_ = status;
+  if (writing_ && !wait) context_->TryCancel();
+  Continue();
+}
+
+void HealthWatch::Continue() {
+  if (writing_ || finished_) return;
+  if (end_.has_value()) {
+    finished_ = true;
+    Finish(ToGrpcStatus(*end_));
+    return;
+  }
+  if (due_ == told_) return;
+  told_ = due_;
+  HealthCheckResponse response;
+  response.set_status(*due_);
+  message_ = ToBytes(response);
+  writing_ = true;
+  StartWrite(&message_);
+}
+
+void HealthWatch::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mu_);
+  writing_ = false;
+  if (!ok && !end_.has_value())
+    end_ = absl::CancelledError("the client is gone");
+  Continue();
+}
+
+void HealthWatch::OnCancel() {
+  End(absl::CancelledError("the client is gone"), /*wait=*/true);
+}
+
+void HealthWatch::OnDone() {
+  service_->Remove(this, from_);
+  // Whoever ended the call may still hold the lock.
+  { absl::MutexLock lock(&mu_); }
+  self_.reset();
+}
+
+}  // namespace timecache

@@ -1,0 +1,73 @@
+// A client that watches the server's health.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_WATCH_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_WATCH_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/health/v1/health.pb.h"
+#include "server/service/connection/peer_address.h"
+
+namespace timecache {
+
+class HealthService;
+
+// Sends the status, and each one after it; of those that come while one is on
+// its way, only the last. Thread-safe. Lives until OnDone.
+class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
+
+  // None is owned. `known`: whether there is such a service; else it is told so
+  // and nothing more.
+  HealthWatch(HealthService* service, grpc::CallbackServerContext* context,
+              bool known)
+      : service_(service),
+        context_(context),
+        from_(PeerEndpoint::OfGrpcPeer(context->peer()).address()),
+        known_(known) {}
+
+  // Puts it among the service's, or ends it.
+  static HealthWatch* Start(std::shared_ptr<HealthWatch> watch);
+  // One that ends at once.
+  static HealthWatch* Refuse(std::shared_ptr<HealthWatch> watch,
+                             const absl::Status& status);
+
+  void Tell(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends behind the message that is on its way, or without waiting for a client
+  // that does not read it.
+  void End(const absl::Status& status, bool wait) ABSL_LOCKS_EXCLUDED(mu_);
+
+  void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnCancel() override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  // Writes what is due, or ends.
+  void Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  HealthService* const service_;
+  grpc::CallbackServerContext* const context_;
+  const PeerAddress from_;
+  const bool known_;
+  // What keeps it: gRPC owns no reactor.
+  std::shared_ptr<HealthWatch> self_;
+
+  absl::Mutex mu_;
+  std::optional<Status> due_ ABSL_GUARDED_BY(mu_);
+  std::optional<Status> told_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool finished_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_WATCH_H_

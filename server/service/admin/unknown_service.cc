@@ -1,0 +1,39 @@
+#include "server/service/admin/unknown_service.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/service/call/status.h"
+
+namespace timecache {
+namespace {
+
+// As much of a path as the answer repeats: more than any method's.
+constexpr size_t kMaxShownBytes = 128;
+
+class Refusal final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Refusal(const std::string& path) {
+    const std::string shown =
+        absl::CHexEscape(absl::string_view(path).substr(0, kMaxShownBytes));
+    Finish(ToGrpcStatus(
+        ErrorWithReason(absl::StatusCode::kUnimplemented, "UNKNOWN_METHOD",
+                        absl::StrCat("this server has no method ", shown),
+                        {{"method", shown}})));
+  }
+
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+grpc::ServerGenericBidiReactor* UnknownService::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
+  if (!guard_->IsGone(*context)) guard_->CountAnonymous(*context);
+  return new Refusal(context->method());
+}
+
+}  // namespace timecache

@@ -1,0 +1,60 @@
+// timecache.testing.v1.VirtualClock: a server's time in a test's hands.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_
+
+#include <functional>
+#include <queue>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/service/call/call_gate.h"
+#include "server/service/watch/watch_hub.h"
+#include "timecache/testing/v1/virtual_clock.grpc.pb.h"
+
+namespace timecache {
+
+// Thread-safe; Advance calls come one after the other. Costs a thread, since
+// Advance waits for the sweep, which a thread of gRPC's must not.
+class VirtualClockService final
+    : public testing::v1::VirtualClock::WithRawCallbackMethod_Advance<
+          testing::v1::VirtualClock::WithRawCallbackMethod_Now<
+              testing::v1::VirtualClock::Service>> {
+ public:
+  // None is owned; all must outlive the service.
+  VirtualClockService(const CallGate* gate, ManualClock* clock, Reaper* reaper,
+                      WatchHub* hub);
+  // No call is open any more.
+  ~VirtualClockService() override;
+
+  grpc::ServerUnaryReactor* Advance(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context,
+                                const grpc::ByteBuffer* request,
+                                grpc::ByteBuffer* response) override;
+
+ private:
+  // Advances, one after the other, until the service ends.
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status AdvanceTo(const testing::v1::AdvanceRequest& request,
+                         testing::v1::AdvanceResponse* response);
+
+  const CallGate& gate_;
+  ManualClock* const clock_;
+  Reaper* const reaper_;
+  WatchHub* const hub_;
+
+  absl::Mutex mu_;
+  std::queue<std::function<void()>> advances_ ABSL_GUARDED_BY(mu_);
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_

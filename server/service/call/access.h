@@ -1,0 +1,125 @@
+// Who calls, and what they may do: the service's view of access rules, which
+// server/ops reads from a file.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_
+#define TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/map/operation.h"
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+
+// A set of verbs. A value; costs nothing.
+class Verbs {
+ public:
+  constexpr Verbs() = default;
+  constexpr Verbs(v1::Verb verb) : bits_(Bit(verb)) {}  // NOLINT
+  constexpr Verbs(std::initializer_list<v1::Verb> verbs) {
+    for (const v1::Verb verb : verbs) bits_ |= Bit(verb);
+  }
+  static constexpr Verbs All() {
+    return {v1::VERB_READ, v1::VERB_WRITE, v1::VERB_WATCH, v1::VERB_SETTLE,
+            v1::VERB_ADMIN};
+  }
+
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool Contains(Verbs other) const {
+    return (other.bits_ & ~bits_) == 0;
+  }
+  // What is in this and not in `other`.
+  constexpr Verbs Without(Verbs other) const {
+    return FromBits(bits_ & static_cast<uint8_t>(~other.bits_));
+  }
+  constexpr Verbs operator|(Verbs other) const {
+    return FromBits(bits_ | other.bits_);
+  }
+  constexpr bool operator==(const Verbs&) const = default;
+
+  // "read, write", as an access file has them.
+  std::string ToString() const;
+
+ private:
+  static constexpr uint8_t Bit(v1::Verb verb) {
+    return static_cast<uint8_t>(1u << verb);
+  }
+  static constexpr Verbs FromBits(unsigned bits) {
+    Verbs verbs;
+    verbs.bits_ = static_cast<uint8_t>(bits);
+    return verbs;
+  }
+
+  uint8_t bits_ = 0;
+};
+
+// What an operation needs: WRITE what writes, and a Get that touches; READ what
+// answers with an entry or whether there is one.
+Verbs VerbsOf(const Operation& operation);
+
+// What stands for the whole server where a namespace is asked for: no namespace
+// has this name, and of all patterns only "*" matches it.
+inline constexpr absl::string_view kWholeServer = "*";
+
+// One who calls, by the rules of one moment. Immutable, so thread-safe.
+class Caller {
+ public:
+  virtual ~Caller() = default;
+  // The principal's name.
+  virtual const std::string& name() const = 0;
+  // What it may do there. Costs tens of nanoseconds for each rule that names
+  // the principal.
+  virtual Verbs VerbsIn(absl::string_view name) const = 0;
+  // Whether it may do anything at all, in whatever namespace.
+  virtual bool MayAnything() const = 0;
+};
+
+// What a call brings to say who makes it. Views, of whatever the call holds.
+struct Credentials {
+  // The peer showed a certificate that the listener's roots signed.
+  bool has_certificate = false;
+  // Those of certificate_names.h.
+  std::vector<absl::string_view> certificate_sans;
+  // The value of each "authorization" in the call's metadata.
+  std::vector<absl::string_view> authorizations;
+};
+
+// The rules in force. Thread-safe.
+class Access {
+ public:
+  virtual ~Access() = default;
+
+  // UNAUTHENTICATED, with one of the reasons NO_CREDENTIALS,
+  // UNKNOWN_CERTIFICATE, UNKNOWN_TOKEN and MALFORMED_CREDENTIALS.
+  virtual absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
+      const Credentials& credentials) const = 0;
+
+  // The principal of this name, by the rules of now; null if there is none. For
+  // what is done in its name when it does not call.
+  virtual std::shared_ptr<const Caller> FindPrincipal(
+      absl::string_view name) const = 0;
+
+  // Changes whenever the rules do. One atomic read.
+  virtual uint64_t generation() const = 0;
+
+  // Calls this after every change, on the thread that sees it; null ends that,
+  // and waits for one that runs. It must not call SetListener.
+  virtual void SetListener(std::function<void()> on_change) = 0;
+};
+
+// PERMISSION_DENIED (ACCESS_DENIED) unless the principal of this name may do
+// all of `verbs` in the namespace now.
+absl::Status CheckPrincipal(const Access& access, absl::string_view principal,
+                            Verbs verbs, absl::string_view name);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_

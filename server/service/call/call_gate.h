@@ -1,0 +1,57 @@
+// What every call passes before it is served.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CALL_CALL_GATE_H_
+#define TIMECACHED_SERVER_SERVICE_CALL_CALL_GATE_H_
+
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/service/call/access.h"
+#include "server/service/call/call_observer.h"
+#include "server/service/call/response_ledger.h"
+#include "server/service/connection/peer_guard.h"
+
+namespace timecache {
+
+// The rules that calls are held to, and those who are told of calls. Every
+// handler makes a Call (call.h) of it, first thing. Thread-safe.
+class CallGate {
+ public:
+  // None is owned; all must outlive the gate and its calls. `access` null:
+  // there are no rules, and everybody may do everything. `guard` null: calls
+  // are served whatever has become of their connection. `responses` null:
+  // responses are not counted; else the services' unary calls are CountedCalls.
+  CallGate(const Access* access, std::vector<CallObserver*> observers,
+           PeerGuard* guard = nullptr, ResponseLedger* responses = nullptr)
+      : access_(access),
+        observers_(std::move(observers)),
+        guard_(guard),
+        responses_(responses) {}
+
+  const Access* access() const { return access_; }
+  const std::vector<CallObserver*>& observers() const { return observers_; }
+
+  PeerGuard* guard() const { return guard_; }
+  // The account of the connection that a call came on.
+  ResponseAccountRef AccountOf(const std::string& peer) const {
+    return responses_ == nullptr ? ResponseAccountRef()
+                                 : responses_->Find(peer);
+  }
+
+  // Calls that are made from now on get no further: UNAVAILABLE (DRAINING).
+  void Close() { closed_.store(true, std::memory_order_relaxed); }
+  bool closed() const { return closed_.load(std::memory_order_relaxed); }
+
+ private:
+  const Access* const access_;
+  const std::vector<CallObserver*> observers_;
+  PeerGuard* const guard_;
+  ResponseLedger* const responses_;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CALL_CALL_GATE_H_

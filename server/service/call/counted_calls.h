@@ -1,0 +1,84 @@
+// Counts unary calls on their connections.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_
+#define TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_
+
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/message_allocator.h>
+
+#include <functional>
+#include <optional>
+
+#include "server/service/call/response_account.h"
+#include "server/service/call/response_ledger.h"
+
+namespace timecache {
+
+// Request and response of one unary call. gRPC makes it before the handler is
+// called, and releases it once the response is on its way or the client is
+// gone: the one moment of which it tells without a reactor of the call's own.
+class CountedCall final
+    : public grpc::MessageHolder<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit CountedCall(ResponseLedger* ledger) : ledger_(ledger) {
+    set_request(&request_);
+    set_response(&response_);
+  }
+
+  // That of a call whose service has CountedCalls; else null: gRPC then has a
+  // holder of its own.
+  static CountedCall* Of(grpc::CallbackServerContext* context) {
+    return dynamic_cast<CountedCall*>(context->GetRpcAllocatorState());
+  }
+
+  // Begins to count it, and returns its connection's account.
+  ResponseAccount* Begin(const grpc::CallbackServerContext& context) {
+    account_ = ledger_->Find(context.peer());
+    account_->BeginCall();
+    return account_.get();
+  }
+  // It finishes now. The request is not kept for who does not read the answer.
+  void Answer() {
+    request_.Clear();
+    answered_ = account_->AnswerCall();
+  }
+  void Release() override {
+    if (account_) account_->EndCall(answered_);
+    delete this;
+  }
+
+ private:
+  ResponseLedger* const ledger_;
+  ResponseAccountRef account_;
+  std::optional<bool> answered_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
+};
+
+// Thread-safe. Costs an allocation for each call, in place of gRPC's own.
+class CountedCalls final
+    : public grpc::MessageAllocator<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  // `ledger` is not owned.
+  explicit CountedCalls(ResponseLedger* ledger) : ledger_(ledger) {}
+
+  grpc::MessageHolder<grpc::ByteBuffer, grpc::ByteBuffer>* AllocateMessages()
+      override {
+    return new CountedCall(ledger_);
+  }
+
+ private:
+  ResponseLedger* const ledger_;
+};
+
+// Has the unary methods of a service, all of them raw, counted by `counted`,
+// which must outlive the server. `handler_of` a method by its number.
+void CountUnaryCalls(
+    const char* service, CountedCalls* counted,
+    const std::function<grpc::internal::MethodHandler*(int)>& handler_of);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_

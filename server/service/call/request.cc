@@ -1,0 +1,72 @@
+#include "server/service/call/request.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+bool Parse(const grpc::ByteBuffer& bytes,
+           google::protobuf::MessageLite* request) {
+  // A call may end without having sent a message.
+  if (!bytes.Valid()) return false;
+  grpc::Slice slice;
+  if (bytes.TrySingleSlice(&slice).ok()) {
+    return request->ParseFromArray(slice.begin(),
+                                   static_cast<int>(slice.size()));
+  }
+  // Shares the bytes: a reader takes its buffer apart.
+  grpc::ByteBuffer shared(bytes);
+  grpc::ProtoBufferReader reader(&shared);
+  return reader.status().ok() && request->ParseFromZeroCopyStream(&reader);
+}
+
+}  // namespace
+
+absl::Status CheckRequestSize(const grpc::ByteBuffer& bytes,
+                              absl::string_view field) {
+  const size_t size = bytes.Valid() ? bytes.Length() : 0;
+  if (size <= kMaxRequestBytes) return absl::OkStatus();
+  const std::string problem =
+      absl::StrCat("at most ", kMaxRequestBytes, " bytes, not ", size);
+  if (!field.empty()) {
+    return InvalidField(
+        field, absl::StrCat("must be smaller: a request has ", problem));
+  }
+  return ErrorWithReason(
+      absl::StatusCode::kInvalidArgument, "REQUEST_TOO_LARGE",
+      absl::StrCat("the request is too large: it has ", problem),
+      {{"max_request_bytes", absl::StrCat(kMaxRequestBytes)}});
+}
+
+absl::Status MalformedRequest(absl::string_view type) {
+  return ErrorWithReason(
+      absl::StatusCode::kInvalidArgument, "MALFORMED_REQUEST",
+      absl::StrCat("the request is not a ", type,
+                   ": send one that was made from the service's proto"));
+}
+
+absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
+                          google::protobuf::MessageLite* request,
+                          absl::string_view large_field) {
+  absl::Status status = CheckRequestSize(bytes, large_field);
+  if (status.ok() && !Parse(bytes, request)) {
+    status = MalformedRequest(request->GetTypeName());
+  }
+  return status;
+}
+
+grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
+                         ResponseAccount* account) {
+  grpc::Slice slice = NewSlice(account, message.ByteSizeLong());
+  message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+}  // namespace timecache

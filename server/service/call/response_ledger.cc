@@ -1,0 +1,192 @@
+#include "server/service/call/response_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
+
+namespace timecache {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+// Beyond so much of the bound calls that wait are reason enough to end others.
+constexpr int64_t kBusyShare = 2;
+// Where room is made, it is made for more than the next response.
+constexpr int64_t kRoomShare = 4;
+
+bool HasAddress(absl::string_view peer) {
+  return absl::StartsWith(peer, "ipv4:") || absl::StartsWith(peer, "ipv6:");
+}
+
+}  // namespace
+
+ResponseLedger::ResponseLedger(Options options)
+    : options_(std::move(options)),
+      pool_(std::make_shared<ResponsePool>(options_.max_bytes)) {}
+
+ResponseLedger::~ResponseLedger() { Stop(); }
+
+ResponseAccountRef ResponseLedger::Find(absl::string_view peer) {
+  Shard& shard = shards_[absl::HashOf(peer) % kShards];
+  absl::MutexLock lock(&shard.mu);
+  const auto it = shard.accounts.find(peer);
+  if (it != shard.accounts.end()) {
+    it->second.looked_at = false;
+    return it->second.account;
+  }
+  const ResponseAccountRef account(
+      new ResponseAccount(pool_, std::string(peer), HasAddress(peer)));
+  shard.accounts.emplace(account->peer(), Entry{.account = account});
+  return account;
+}
+
+void ResponseLedger::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ResponseLedger::Stop() {
+  pool_->Stop();
+  pool_->Ring();
+  if (thread_.joinable()) thread_.join();
+  // No more come, and a look may leave some to the next one.
+  do {
+    Look(std::chrono::steady_clock::now());
+  } while (pool_->waiting() > 0);
+}
+
+void ResponseLedger::Run() {
+  while (!pool_->stopped()) {
+    const bool busy =
+        pool_->waiting() > 0 ||
+        (options_.max_bytes > 0 && pool_->held_bytes() > options_.max_bytes);
+    pool_->WaitForBell(busy ? kBusyInterval : kInterval);
+    Look(std::chrono::steady_clock::now());
+    std::this_thread::sleep_for(kMinInterval);
+  }
+}
+
+void ResponseLedger::Look(SteadyTime now) {
+  const std::vector<Seen> accounts = LookAtAccounts(now);
+  EndStalled(accounts, now);
+  EndForRoom(accounts, now);
+  ServeWaiting(accounts, now);
+}
+
+// Removes what nothing refers to since the last time.
+std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
+    SteadyTime now) {
+  std::vector<Seen> seen;
+  int64_t uncounted = 0;
+  for (Shard& shard : shards_) {
+    absl::MutexLock lock(&shard.mu);
+    absl::erase_if(shard.accounts, [](const auto& item) {
+      return item.second.looked_at && item.second.account.unique();
+    });
+    for (auto& [peer, entry] : shard.accounts) {
+      const ResponseAccountRef& account = entry.account;
+      const uint64_t done = account->calls_done();
+      if (done != entry.calls_done || account->calls() == 0 ||
+          entry.call_done_at == SteadyTime()) {
+        entry.call_done_at = now;
+      }
+      entry.calls_done = done;
+      entry.looked_at = true;
+      const int64_t bytes = account->bytes();
+      const bool waits = pool_->waiting() > 0 && account->HasWaitingSince(now);
+      if (bytes == 0 && !waits && account->open_calls() == 0) continue;
+      uncounted += account->uncounted_bytes();
+      const auto calls_stalled = now - entry.call_done_at;
+      seen.push_back(
+          {account, bytes, calls_stalled,
+           std::max(calls_stalled, now - account->OldestSince(true, now))});
+    }
+  }
+  pool_->SetCallBytes(uncounted);
+  return seen;
+}
+
+void ResponseLedger::ServeWaiting(const std::vector<Seen>& accounts,
+                                  SteadyTime now) {
+  if (pool_->waiting() == 0) return;
+  // A response each, and again, while one of them goes on.
+  const SteadyTime until = std::chrono::steady_clock::now() + kServeTime;
+  for (bool served = true; served;) {
+    served = false;
+    if (std::chrono::steady_clock::now() > until) return pool_->Ring();
+    for (const Seen& each : accounts) {
+      auto [waiter, status] = each.account->TakeWaiting(now - options_.timeout);
+      if (waiter == nullptr) continue;
+      (status.ok() ? waited_ : refused_).fetch_add(1);
+      waiter(std::move(status));
+      served = true;
+    }
+  }
+}
+
+void ResponseLedger::EndStalled(const std::vector<Seen>& accounts,
+                                SteadyTime now) {
+  for (const Seen& each : accounts) {
+    const int calls = options_.max_calls_per_connection;
+    const bool too_many = calls > 0 && each.account->open_calls() > 2 * calls;
+    const int64_t bytes = each.account->impatient_bytes();
+    const auto patience =
+        options_.timeout + milliseconds(1'000 * bytes / kMinBytesPerSecond);
+    const auto stalled = std::max(each.calls_stalled,
+                                  now - each.account->OldestSince(false, now));
+    if (too_many || (bytes > 0 && stalled > patience)) {
+      End(each.account.get());
+    }
+  }
+}
+
+void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
+  const int64_t max = options_.max_bytes;
+  if (max == 0) return;
+  int64_t held = pool_->held_bytes();
+  const bool waited_for =
+      held > max / kBusyShare && pool_->waiting() > 0 &&
+      std::any_of(accounts.begin(), accounts.end(), [&](const Seen& each) {
+        return each.account->HasWaitingSince(now - kBusyInterval);
+      });
+  if (held <= max && !waited_for) return;
+  // By what it has held, and for how long; a new one by what it holds.
+  const auto cost = [](const Seen& each) {
+    return each.bytes * (duration_cast<milliseconds>(each.stalled).count() + 1);
+  };
+  std::sort(accounts.begin(), accounts.end(),
+            [&](const Seen& a, const Seen& b) { return cost(a) > cost(b); });
+  // What ended before is on its way out.
+  for (const Seen& each : accounts) {
+    if (each.account->ended()) held -= each.bytes;
+  }
+  for (const Seen& each : accounts) {
+    if (held <= max - max / kRoomShare) return;
+    if (each.account->ended() || !each.account->can_end()) continue;
+    if (each.stalled < (held <= 2 * max ? kMinStall : kBusyInterval)) continue;
+    End(each.account.get());
+    held -= each.bytes;
+  }
+}
+
+void ResponseLedger::End(ResponseAccount* account) {
+  if (!account->can_end() || account->ended()) return;
+  account->End();
+  ended_.fetch_add(1);
+  if (options_.end_connection != nullptr) {
+    options_.end_connection(account->peer());
+  }
+}
+
+ResponseLedger::Statistics ResponseLedger::GetStatistics() const {
+  return {.bytes = pool_->held_bytes(),
+          .max = options_.max_bytes,
+          .waiting = pool_->waiting(),
+          .waited = waited_,
+          .refused = refused_,
+          .ended_connections = ended_};
+}
+
+}  // namespace timecache

@@ -1,0 +1,177 @@
+#include "server/service/connection/connection_acceptor.h"
+
+#include <grpcpp/support/byte_buffer.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "server/engine/check.h"
+
+namespace timecache {
+namespace {
+
+// An address may be charged while its connections wait, never the other way
+// round: so a turn that comes early does no harm.
+constexpr int64_t kMaxWaitMs = 1'000;
+
+// Whether accept may work again with the next connection, or when it is asked
+// again: what else goes wrong needs file descriptors or memory, which others
+// must first give back.
+bool IsPassing(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return false;
+    default:
+      // The connection is gone, or its network was.
+      return true;
+  }
+}
+
+std::chrono::steady_clock::time_point Now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+ConnectionAcceptor::ConnectionAcceptor(size_t max_connections, int pace)
+    : connections_(max_connections),
+      pacer_(pace),
+      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  TIMECACHED_CHECK(stop_fd_ >= 0);
+}
+
+ConnectionAcceptor::~ConnectionAcceptor() {
+  Stop();
+  close(stop_fd_);
+}
+
+absl::Status ConnectionAcceptor::Listen(
+    const std::string& address,
+    std::shared_ptr<grpc::ServerCredentials> credentials,
+    grpc::ServerBuilder* builder) {
+  absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(address);
+  if (!socket.ok()) return socket.status();
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  listeners_.push_back({*std::move(socket),
+                        builder->experimental().AddExternalConnectionAcceptor(
+                            Type::FROM_FD, std::move(credentials))});
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ConnectionAcceptor::addresses() const {
+  std::vector<std::string> addresses;
+  for (const Listener& listener : listeners_)
+    addresses.push_back(listener.socket.address());
+  return addresses;
+}
+
+void ConnectionAcceptor::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ConnectionAcceptor::Stop() {
+  if (thread_.joinable()) {
+    eventfd_write(stop_fd_, 1);
+    thread_.join();
+  }
+  listeners_.clear();
+}
+
+void ConnectionAcceptor::Run() {
+  std::vector<pollfd> polled = {{stop_fd_, POLLIN, 0}};
+  for (Listener& listener : listeners_) {
+    for (const int fd : listener.socket.fds()) {
+      polled.push_back({fd, POLLIN, 0});
+      doors_.push_back({fd, &listener});
+    }
+  }
+  for (;;) {
+    poll(polled.data(), polled.size(), WaitMs());
+    if (polled[0].revents != 0) break;
+    bool paused = false;
+    for (size_t i = 0; i < doors_.size(); ++i) {
+      if (polled[i + 1].revents != 0) paused = !AcceptSome(i) || paused;
+    }
+    AdmitDue();
+    if (paused) {
+      poll(polled.data(), 1,
+           static_cast<int>(absl::ToInt64Milliseconds(kPause)));
+    }
+  }
+  for (const PacedConnection& waiting : pacer_.TakeAll()) close(waiting.fd);
+}
+
+int ConnectionAcceptor::WaitMs() const {
+  const auto due = pacer_.NextDue();
+  if (!due.has_value()) return -1;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(*due - Now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, kMaxWaitMs));
+}
+
+// False if nothing can be taken at present.
+bool ConnectionAcceptor::AcceptSome(size_t door) {
+  for (int i = 0; i < kMaxAcceptsPerTurn; ++i) {
+    sockaddr_storage from = {};
+    socklen_t size = sizeof(from);
+    const int fd = accept4(doors_[door].fd, reinterpret_cast<sockaddr*>(&from),
+                           &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      Admit(PeerEndpoint::Of(from), {fd, door});
+    } else if (errno == EAGAIN) {
+      return true;
+    } else if (!IsPassing(errno)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void ConnectionAcceptor::Admit(const PeerEndpoint& from,
+                               PacedConnection connection) {
+  if (!connections_.Add(connection.fd, from)) {
+    close(connection.fd);
+    return;
+  }
+  switch (pacer_.Offer(from.address(), connection, Now(),
+                       OpenConnections::IsClosed)) {
+    case ConnectionPacer::Verdict::kNow:
+      return HandOver(connection);
+    case ConnectionPacer::Verdict::kWait:
+      return;
+    case ConnectionPacer::Verdict::kRefuse:
+      close(connection.fd);
+      return;
+  }
+}
+
+void ConnectionAcceptor::AdmitDue() {
+  const ConnectionPacer::Due due =
+      pacer_.TakeDue(Now(), OpenConnections::IsClosed);
+  for (const PacedConnection& gone : due.gone) close(gone.fd);
+  for (const PacedConnection& taken : due.taken) HandOver(taken);
+}
+
+void ConnectionAcceptor::HandOver(PacedConnection connection) {
+  const Door& door = doors_[connection.listener];
+  const int on = 1;
+  // Fails on a unix socket, which has no delay.
+  setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters to;
+  to.listener_fd = door.fd;
+  to.fd = connection.fd;
+  door.listener->acceptor->HandleNewConnection(&to);
+}
+
+}  // namespace timecache

@@ -1,0 +1,110 @@
+// Takes connections, as many as may be, and hands them to gRPC.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_ACCEPTOR_H_
+#define TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_ACCEPTOR_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/service/connection/connection_pacer.h"
+#include "server/service/connection/listening_socket.h"
+#include "server/service/connection/open_connections.h"
+#include "server/service/connection/peer_address.h"
+#include "server/service/connection/peer_guard.h"
+
+namespace timecache {
+
+// In place of gRPC 1.51's own listener, which takes connections without a
+// limit, and never takes one again after the process was once out of file
+// descriptors.
+//
+// An address that connects faster than it may waits before TLS or HTTP/2 cost
+// anything, and connections that are closed meanwhile cost gRPC nothing.
+//
+// Listen on all addresses, build the server, Start, ..., Stop, shut the server
+// down. By one thread, but for the counts. Costs a thread, and a few system
+// calls a connection.
+class ConnectionAcceptor {
+ public:
+  // Connections that are taken from one socket, until the others have their
+  // turn.
+  static constexpr int kMaxAcceptsPerTurn = 64;
+  // How long nothing is taken once the process has no file descriptor left.
+  static constexpr absl::Duration kPause = absl::Milliseconds(100);
+
+  // One more than `max_connections` is closed at once. `pace`: connections a
+  // second of one address.
+  ConnectionAcceptor(size_t max_connections, int pace);
+  ~ConnectionAcceptor();
+  ConnectionAcceptor(const ConnectionAcceptor&) = delete;
+  ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
+
+  // As ListeningSocket::Open. What comes in speaks as `credentials` say.
+  absl::Status Listen(const std::string& address,
+                      std::shared_ptr<grpc::ServerCredentials> credentials,
+                      grpc::ServerBuilder* builder);
+  // With the ports that were taken, in the order of Listen.
+  std::vector<std::string> addresses() const;
+
+  // Begins to take connections; the builder's server has started.
+  void Start();
+  // Takes no more, and listens no longer.
+  void Stop();
+
+  // As OpenConnections.
+  void Cut(const PeerEndpoint& peer) { connections_.Cut(peer); }
+  void CutSilent(std::chrono::milliseconds silent) {
+    connections_.CutSilent(silent);
+  }
+
+  size_t max() const { return connections_.max(); }
+  size_t open() const { return connections_.Count(); }
+  // Beyond max.
+  uint64_t refused() const { return connections_.refused(); }
+  const ConnectionPacer& pacer() const { return pacer_; }
+  PeerGuard& guard() { return guard_; }
+  const PeerGuard& guard() const { return guard_; }
+
+ private:
+  struct Listener {
+    ListeningSocket socket;
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  };
+
+  // A listening descriptor, and whose it is.
+  struct Door {
+    int fd;
+    Listener* listener;
+  };
+
+  void Run();
+  bool AcceptSome(size_t door);
+  void Admit(const PeerEndpoint& from, PacedConnection connection);
+  void AdmitDue();
+  void HandOver(PacedConnection connection);
+  // For poll: milliseconds until a connection that waits is due, or -1.
+  int WaitMs() const;
+
+  OpenConnections connections_;
+  ConnectionPacer pacer_;
+  PeerGuard guard_{&pacer_, &connections_};
+  std::vector<Listener> listeners_;
+  std::vector<Door> doors_;
+  // Readable once Stop was called.
+  int stop_fd_;
+  std::thread thread_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_ACCEPTOR_H_

@@ -1,0 +1,167 @@
+#include "server/service/connection/connection_pacer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace timecache {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr seconds kSecond{1};
+
+}  // namespace
+
+ConnectionPacer::ConnectionPacer(int per_second)
+    : token_(duration_cast<Duration>(nanoseconds(kSecond)) / per_second),
+      tolerance_(token_ * (std::max(per_second / kBurstPart, 1) - 1)) {}
+
+void ConnectionPacer::Use(Duration tokens, Time now, Address* address) {
+  address->full_at = std::min(std::max(address->full_at, now) + tokens,
+                              now + tolerance_ + kMaxDebt);
+  const int64_t until =
+      (address->full_at - tolerance_ / 2).time_since_epoch().count();
+  if (until > busy_until_.load(std::memory_order_relaxed)) {
+    busy_until_.store(until, std::memory_order_relaxed);
+  }
+}
+
+ConnectionPacer::Verdict ConnectionPacer::Offer(const PeerAddress& from,
+                                                PacedConnection connection,
+                                                Time now,
+                                                const IsGone& is_gone) {
+  if (from.empty()) return Verdict::kNow;
+  absl::MutexLock lock(&mu_);
+  Address& address = AddressOf(from, now);
+  if (address.waiting.empty() && now >= TokenAt(address)) {
+    Use(token_, now, &address);
+    return Verdict::kNow;
+  }
+  last_delayed_ = from;
+  if (address.waiting.size() >= kMaxWaiting &&
+      now >= address.looked_at + kLookInterval) {
+    address.looked_at = now;
+    DropGone(is_gone, &address);
+  }
+  if (address.waiting.size() >= kMaxWaiting) {
+    ++refused_;
+    return Verdict::kRefuse;
+  }
+  ++delayed_;
+  address.waiting.push_back(connection);
+  if (!address.is_due) SetDue(&address);
+  return Verdict::kWait;
+}
+
+void ConnectionPacer::SetDue(Address* address) {
+  address->is_due = true;
+  due_.emplace(TokenAt(*address), address);
+}
+
+void ConnectionPacer::DropGone(const IsGone& is_gone, Address* address) {
+  std::deque<PacedConnection> left;
+  for (const PacedConnection& each : address->waiting) {
+    if (is_gone(each.fd)) {
+      dropped_.push_back(each);
+    } else {
+      left.push_back(each);
+    }
+  }
+  address->waiting = std::move(left);
+}
+
+ConnectionPacer::Due ConnectionPacer::TakeDue(Time now, const IsGone& is_gone) {
+  absl::MutexLock lock(&mu_);
+  Due due;
+  due.gone = std::exchange(dropped_, {});
+  while (!due_.empty() && due_.begin()->first <= now) {
+    Address* const address = due_.begin()->second;
+    due_.erase(due_.begin());
+    address->is_due = false;
+    while (!address->waiting.empty() && TokenAt(*address) <= now) {
+      const PacedConnection next = address->waiting.front();
+      address->waiting.pop_front();
+      if (is_gone(next.fd)) {
+        due.gone.push_back(next);
+      } else {
+        due.taken.push_back(next);
+        Use(token_, now, address);
+      }
+    }
+    if (!address->waiting.empty()) SetDue(address);
+  }
+  gone_ += due.gone.size();
+  return due;
+}
+
+std::optional<ConnectionPacer::Time> ConnectionPacer::NextDue() const {
+  absl::MutexLock lock(&mu_);
+  if (due_.empty()) return std::nullopt;
+  return due_.begin()->first;
+}
+
+std::vector<PacedConnection> ConnectionPacer::TakeAll() {
+  absl::MutexLock lock(&mu_);
+  std::vector<PacedConnection> all = std::exchange(dropped_, {});
+  for (auto& [from, address] : addresses_) {
+    all.insert(all.end(), address.waiting.begin(), address.waiting.end());
+    address.waiting.clear();
+    address.is_due = false;
+  }
+  due_.clear();
+  return all;
+}
+
+bool ConnectionPacer::Charge(const PeerAddress& from, double connections,
+                             Time now) {
+  if (from.empty()) return true;
+  absl::MutexLock lock(&mu_);
+  Address& address = AddressOf(from, now);
+  const bool had_most = address.full_at >= now + tolerance_ + kMaxDebt - token_;
+  Use(duration_cast<Duration>(token_ * connections), now, &address);
+  return !had_most;
+}
+
+bool ConnectionPacer::IsBusy(const PeerAddress& from, Time now) const {
+  absl::MutexLock lock(&mu_);
+  const auto it = addresses_.find(from);
+  return it != addresses_.end() && it->second.full_at > now + tolerance_ / 2;
+}
+
+ConnectionPacer::Address& ConnectionPacer::AddressOf(const PeerAddress& from,
+                                                     Time now) {
+  const auto known = addresses_.find(from);
+  if (known != addresses_.end()) return known->second;
+  if (addresses_.size() >= sweep_at_) {
+    absl::erase_if(addresses_, [now](const auto& each) {
+      return !each.second.is_due && each.second.full_at <= now;
+    });
+    sweep_at_ = std::clamp<size_t>(2 * addresses_.size(), 64, kMaxAddresses);
+  }
+  // Without an address: that of all for which there is no room.
+  return addresses_[addresses_.size() < kMaxAddresses ? from : PeerAddress()];
+}
+
+PeerAddress ConnectionPacer::last_delayed() const {
+  absl::MutexLock lock(&mu_);
+  return last_delayed_;
+}
+
+uint64_t ConnectionPacer::delayed() const {
+  absl::MutexLock lock(&mu_);
+  return delayed_;
+}
+
+uint64_t ConnectionPacer::gone() const {
+  absl::MutexLock lock(&mu_);
+  return gone_;
+}
+
+uint64_t ConnectionPacer::refused() const {
+  absl::MutexLock lock(&mu_);
+  return refused_;
+}
+
+}  // namespace timecache

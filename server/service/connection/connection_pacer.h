@@ -1,0 +1,141 @@
+// How fast connections of one address are taken.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_PACER_H_
+#define TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_PACER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/node_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "server/service/connection/peer_address.h"
+
+namespace timecache {
+
+// A connection that was accepted and may have to wait: its descriptor, and
+// which of the listeners it came to.
+struct PacedConnection {
+  int fd = -1;
+  size_t listener = 0;
+};
+
+// A token bucket for each address. What comes faster than an address may bring
+// connections waits, in order, and costs a descriptor meanwhile; a connection
+// that its peer closes while it waits is dropped and costs no token. So whoever
+// opens and closes connections as fast as it can slows down itself, and not the
+// others.
+//
+// Decides, and neither reads a clock nor touches a descriptor. Thread-safe.
+// Costs a hash look-up for a connection, and about 150 bytes for each address
+// that came lately.
+class ConnectionPacer {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  using Duration = std::chrono::steady_clock::duration;
+  // Whether the connection's peer has closed it.
+  using IsGone = std::function<bool(int fd)>;
+
+  // Connections that wait, of one address; one more is refused.
+  static constexpr size_t kMaxWaiting = 256;
+  // How often it is looked for connections that are gone, where that many wait.
+  static constexpr std::chrono::milliseconds kLookInterval{100};
+  // Addresses that are remembered; beyond these, all others share a bucket.
+  static constexpr size_t kMaxAddresses = 16'384;
+  // A bucket holds the tokens of this part of a second, at least one.
+  static constexpr int kBurstPart = 20;
+  // Debt grows no further: an address waits no longer for its next connection.
+  static constexpr std::chrono::seconds kMaxDebt{10};
+
+  // Connections a second of one address.
+  explicit ConnectionPacer(int per_second);
+
+  enum class Verdict { kNow, kWait, kRefuse };
+  // Whether a connection is taken now. One that waits is in the pacer's hands.
+  // No address: always now.
+  Verdict Offer(const PeerAddress& from, PacedConnection connection, Time now,
+                const IsGone& is_gone) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // What has waited, and is taken now or gone.
+  struct Due {
+    std::vector<PacedConnection> taken;
+    std::vector<PacedConnection> gone;
+  };
+  Due TakeDue(Time now, const IsGone& is_gone) ABSL_LOCKS_EXCLUDED(mu_);
+  // When to ask TakeDue again; none while nothing waits.
+  std::optional<Time> NextDue() const ABSL_LOCKS_EXCLUDED(mu_);
+  // All that waits.
+  std::vector<PacedConnection> TakeAll() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The address has used as much as so many connections would. False if its
+  // debt was as large as it gets.
+  bool Charge(const PeerAddress& from, double connections, Time now)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether it has used more than half of its bucket.
+  bool IsBusy(const PeerAddress& from, Time now) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether any address may have. A read of a number.
+  bool AnyBusy(Time now) const {
+    return now.time_since_epoch().count() <
+           busy_until_.load(std::memory_order_relaxed);
+  }
+
+  // Connections that had to wait, and of these that were gone before it was
+  // their turn; and connections that were refused.
+  uint64_t delayed() const ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t gone() const ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
+  // That of the last connection which was not taken at once.
+  PeerAddress last_delayed() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Address {
+    // When its bucket will be full again.
+    Time full_at;
+    std::deque<PacedConnection> waiting;
+    // Whether it is in due_: always while connections wait.
+    bool is_due = false;
+    Time looked_at;
+  };
+  using Addresses = absl::node_hash_map<PeerAddress, Address>;
+
+  // When it has a token.
+  Time TokenAt(const Address& address) const {
+    return address.full_at - tolerance_;
+  }
+  void Use(Duration tokens, Time now, Address* address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Address& AddressOf(const PeerAddress& from, Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetDue(Address* address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropGone(const IsGone& is_gone, Address* address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // A token's time, and that of all but one of a full bucket.
+  const Duration token_;
+  const Duration tolerance_;
+  // When no address is busy any more, unless one comes. Changed under mu_.
+  std::atomic<int64_t> busy_until_{0};
+  mutable absl::Mutex mu_;
+  Addresses addresses_ ABSL_GUARDED_BY(mu_);
+  // Addresses by when they have a token, or would have had one without Charge.
+  absl::btree_multimap<Time, Address*> due_ ABSL_GUARDED_BY(mu_);
+  // Gone, for the next TakeDue.
+  std::vector<PacedConnection> dropped_ ABSL_GUARDED_BY(mu_);
+  // Full buckets are forgotten when there are so many addresses.
+  size_t sweep_at_ ABSL_GUARDED_BY(mu_) = 64;
+  PeerAddress last_delayed_ ABSL_GUARDED_BY(mu_);
+  uint64_t delayed_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t gone_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_PACER_H_

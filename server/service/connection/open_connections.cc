@@ -1,0 +1,120 @@
+#include "server/service/connection/open_connections.h"
+
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "absl/time/clock.h"
+
+namespace timecache {
+namespace {
+
+// 0 if it is not open, or no socket.
+ino_t InodeOf(int fd) {
+  struct stat info;
+  return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
+}
+
+}  // namespace
+
+bool OpenConnections::Add(int fd, const PeerEndpoint& peer) {
+  const ino_t inode = InodeOf(fd);
+  absl::MutexLock lock(&mu_);
+  const auto place = static_cast<size_t>(fd);
+  if (place >= connections_.size()) connections_.resize(place + 1);
+  // The number was another connection's, which is gone.
+  Clear(place);
+  if (count_ >= max_) Recount();
+  if (count_ >= max_) {
+    ++refused_;
+    return false;
+  }
+  connections_[place] = {inode, peer};
+  if (!peer.empty()) fds_[peer] = fd;
+  ++count_;
+  return true;
+}
+
+void OpenConnections::Clear(size_t fd) const {
+  Connection& connection = connections_[fd];
+  if (connection.inode == 0) return;
+  const auto it = fds_.find(connection.peer);
+  // The peer may have connected from the same port again.
+  if (it != fds_.end() && it->second == static_cast<int>(fd)) fds_.erase(it);
+  connection = {};
+  --count_;
+}
+
+int OpenConnections::Find(const PeerEndpoint& peer, bool* open) const {
+  const auto it = fds_.find(peer);
+  if (it == fds_.end()) return -1;
+  const int fd = it->second;
+  *open = InodeOf(fd) == connections_[static_cast<size_t>(fd)].inode;
+  return fd;
+}
+
+bool OpenConnections::IsGone(const PeerEndpoint& peer) const {
+  absl::MutexLock lock(&mu_);
+  bool open = false;
+  const int fd = Find(peer, &open);
+  return fd >= 0 && (!open || IsClosed(fd));
+}
+
+void OpenConnections::Cut(const PeerEndpoint& peer) {
+  absl::MutexLock lock(&mu_);
+  bool open = false;
+  const int fd = Find(peer, &open);
+  if (fd >= 0 && open) shutdown(fd, SHUT_RDWR);
+}
+
+size_t OpenConnections::Count() const {
+  absl::MutexLock lock(&mu_);
+  Recount();
+  return count_;
+}
+
+uint64_t OpenConnections::refused() const {
+  absl::MutexLock lock(&mu_);
+  return refused_;
+}
+
+void OpenConnections::CutSilent(std::chrono::milliseconds silent) {
+  absl::MutexLock lock(&mu_);
+  for (size_t place = 0; place < connections_.size(); ++place) {
+    const int fd = static_cast<int>(place);
+    if (connections_[place].inode == 0 ||
+        InodeOf(fd) != connections_[place].inode) {
+      continue;
+    }
+    tcp_info info = {};
+    socklen_t size = sizeof(info);
+    int unsent = 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent > 0) {
+      continue;
+    }
+    if (std::chrono::milliseconds(info.tcpi_last_data_recv) > silent)
+      shutdown(fd, SHUT_RDWR);
+  }
+}
+
+void OpenConnections::Recount() const {
+  const absl::Time now = absl::Now();
+  if (now - recounted_ < kRecountInterval && now >= recounted_) return;
+  recounted_ = now;
+  for (size_t fd = 0; fd < connections_.size(); ++fd) {
+    const ino_t inode = connections_[fd].inode;
+    if (inode != 0 && InodeOf(static_cast<int>(fd)) != inode) Clear(fd);
+  }
+}
+
+bool OpenConnections::IsClosed(int fd) {
+  pollfd polled = {fd, POLLRDHUP, 0};
+  return poll(&polled, 1, 0) > 0 && polled.revents != 0;
+}
+
+}  // namespace timecache

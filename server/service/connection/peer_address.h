@@ -1,0 +1,75 @@
+// Where a connection comes from, as far as limits go by it.
+
+#ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_ADDRESS_H_
+#define TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_ADDRESS_H_
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace timecache {
+
+// An IPv4 address, or the first 64 bits of an IPv6 address: who has one address
+// there has all that begin like it. A value, 10 bytes.
+class PeerAddress {
+ public:
+  // No address: a unix socket's peer, and what cannot be read.
+  PeerAddress() = default;
+
+  bool empty() const { return family_ == 0; }
+  // "192.0.2.1", "2001:db8::/64"; empty for none.
+  std::string ToString() const;
+
+  bool operator==(const PeerAddress&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const PeerAddress& address) {
+    return H::combine(std::move(state), address.family_, address.bytes_);
+  }
+
+ private:
+  friend class PeerEndpoint;
+
+  // AF_INET or AF_INET6; 0 for none.
+  uint16_t family_ = 0;
+  // In network order; an IPv4 address has four.
+  std::array<uint8_t, 8> bytes_ = {};
+};
+
+// A peer's whole address and port: one of its connections. An IPv4 address that
+// is written as IPv6 (::ffff:192.0.2.1) is the IPv4 address. A value, 20 bytes.
+class PeerEndpoint {
+ public:
+  // None, as that of PeerAddress.
+  PeerEndpoint() = default;
+
+  static PeerEndpoint Of(const sockaddr_storage& address);
+  // Of what gRPC says of a call's peer: "ipv4:192.0.2.1:50000",
+  // "ipv6:%5B2001:db8::1%5D:50000", "unix:..."
+  static PeerEndpoint OfGrpcPeer(absl::string_view peer);
+
+  bool empty() const { return family_ == 0; }
+  PeerAddress address() const;
+
+  bool operator==(const PeerEndpoint&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const PeerEndpoint& endpoint) {
+    return H::combine(std::move(state), endpoint.family_, endpoint.port_,
+                      endpoint.bytes_);
+  }
+
+ private:
+  PeerEndpoint(bool is_ipv4, const void* bytes, uint16_t port);
+
+  uint16_t family_ = 0;
+  uint16_t port_ = 0;
+  std::array<uint8_t, 16> bytes_ = {};
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_ADDRESS_H_

@@ -1,0 +1,35 @@
+#include "server/service/connection/peer_guard.h"
+
+#include <chrono>
+
+#include "server/service/connection/peer_address.h"
+
+namespace timecache {
+
+bool PeerGuard::IsGone(const grpc::ServerContextBase& context) {
+  const Time now = std::chrono::steady_clock::now();
+  return pacer_->AnyBusy(now) && IsGone(context.peer(), now);
+}
+
+void PeerGuard::CountAnonymous(const grpc::ServerContextBase& context) {
+  CountAnonymous(context.peer(), std::chrono::steady_clock::now());
+}
+
+bool PeerGuard::IsGone(absl::string_view peer, Time now) {
+  const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
+  const PeerAddress from = endpoint.address();
+  if (!pacer_->IsBusy(from, now) || !connections_->IsGone(endpoint))
+    return false;
+  pacer_->Charge(from, kCallCost, now);
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void PeerGuard::CountAnonymous(absl::string_view peer, Time now) {
+  const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
+  if (pacer_->Charge(endpoint.address(), kCallCost, now)) return;
+  connections_->Cut(endpoint);
+  cut_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace timecache

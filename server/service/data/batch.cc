@@ -1,0 +1,81 @@
+#include "server/service/data/batch.h"
+
+#include <utility>
+
+#include "server/service/call/request.h"
+#include "server/service/data/batch_response.h"
+
+namespace timecache {
+namespace {
+
+// Results keep the memory of their values for the next request, up to this.
+constexpr size_t kMaxKeptBytes = size_t{256} << 10;
+
+// By the operations of a batch, whatever they are.
+constexpr Verbs kNeededAtMost = {v1::VERB_READ, v1::VERB_WRITE};
+
+}  // namespace
+
+void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
+                ResponseAccount* account, Done done) {
+  call_ = call;
+  store_ = store;
+  account_ = account;
+  done_ = std::move(done);
+  absl::Status status = CheckRequestSize(request, "operations");
+  if (status.ok()) {
+    // A call may end without having sent a message.
+    status = request.Valid()
+                 ? request_.Decode(request)
+                 : MalformedRequest(v1::ExecuteRequest().GetTypeName());
+  }
+  if (!status.ok()) {
+    // Who is not known is told nothing else.
+    const absl::Status known = call->Identify();
+    return Finish(known.ok() ? std::move(status) : known);
+  }
+  const absl::StatusOr<Verbs> verbs = call->VerbsIn(request_.name());
+  if (!verbs.ok()) return Finish(verbs.status());
+  if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
+  if (account == nullptr || account->HasRoom()) return Execute();
+  account->WhenRoom([this](absl::Status room) {
+    if (!room.ok()) return Finish(std::move(room));
+    Execute();
+  });
+}
+
+void Batch::Execute() {
+  results_.resize(request_.operations().size());
+  store_->Execute(request_.name(), request_.operations(),
+                  absl::MakeSpan(results_),
+                  [this](absl::Status status) { Finish(std::move(status)); });
+}
+
+// One error for all operations that lack the same.
+void Batch::Deny(Verbs has, Call* call) {
+  std::vector<std::pair<Verbs, absl::Status>> errors;
+  request_.Refuse([&](const Operation& operation) -> absl::Status {
+    const Verbs lacks = VerbsOf(operation).Without(has);
+    if (lacks.empty()) return absl::OkStatus();
+    for (const auto& [verbs, error] : errors) {
+      if (verbs == lacks) return error;
+    }
+    return errors.emplace_back(lacks, call->Deny(lacks, request_.name()))
+        .second;
+  });
+}
+
+void Batch::Finish(absl::Status status) {
+  grpc::ByteBuffer response;
+  if (status.ok()) {
+    RefusalCount refused;
+    response = EncodeResponse(request_, results_, &refused, account_);
+    refused.Tell(*call_);
+    if (response.Length() > kMaxKeptBytes) results_.clear();
+  }
+  // What it does may be the end of this.
+  Done done = std::move(done_);
+  done(std::move(status), std::move(response));
+}
+
+}  // namespace timecache

@@ -1,0 +1,71 @@
+// An ExecuteRequest, decoded where it lies.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_BATCH_REQUEST_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_BATCH_REQUEST_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/engine/map/operation.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+
+// The operations of one batch. Their keys and values are views of the message's
+// bytes: nothing is copied, and nothing allocated once the object has seen a
+// batch as large.
+//
+// A message in the plain form that every serializer writes (each field once, no
+// unknown ones) is read by hand in one pass. Any
+// other goes through the generated parser, and comes to the same operations.
+//
+// Not thread-safe.
+class BatchRequest {
+ public:
+  static constexpr size_t kMaxOperations = 4096;
+
+  // An operation that is malformed in a way that the engine does not see.
+  struct Refused {
+    size_t index;
+    absl::Status status;
+  };
+
+  // Takes another message in place of the last. INVALID_ARGUMENT if there is no
+  // operation to try: bytes that are no ExecuteRequest, none or too many
+  // operations.
+  absl::Status Decode(const grpc::ByteBuffer& message);
+
+  // Refuses the operations that `check` has an error for.
+  void Refuse(absl::FunctionRef<absl::Status(const Operation&)> check);
+
+  // The namespace's name, as it came.
+  absl::string_view name() const { return name_; }
+  // The operations that can be tried, in order, without the refused ones.
+  absl::Span<const Operation> operations() const { return operations_; }
+  // In order. Operation `index` of the request is not in operations().
+  absl::Span<const Refused> refused() const { return refused_; }
+
+ private:
+  bool DecodePlain(absl::string_view bytes);
+  absl::Status DecodeAny(absl::string_view bytes);
+
+  // What the views lead into.
+  grpc::Slice bytes_;
+  std::unique_ptr<v1::ExecuteRequest> parsed_;
+
+  absl::string_view name_;
+  std::vector<Operation> operations_;
+  std::vector<Refused> refused_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_BATCH_REQUEST_H_

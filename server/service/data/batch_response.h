@@ -1,0 +1,28 @@
+// The encoding of an ExecuteResponse.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_BATCH_RESPONSE_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_BATCH_RESPONSE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "absl/types/span.h"
+#include "server/engine/map/operation.h"
+#include "server/service/call/refusal_count.h"
+#include "server/service/call/response_account.h"
+#include "server/service/data/batch_request.h"
+
+namespace timecache {
+
+// The ExecuteResponse of a batch whose operations() had these results, written
+// into one buffer, byte for byte as the generated serializer would.
+// Thread-safe. `*refused_by_limits`,
+// unless null, counts the results that a limit refused, and `account` the
+// buffer.
+grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
+                                absl::Span<const Result> results,
+                                RefusalCount* refused_by_limits = nullptr,
+                                ResponseAccount* account = nullptr);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_BATCH_RESPONSE_H_

@@ -1,0 +1,218 @@
+#include "server/service/data/scan_stream.h"
+
+#include <grpc/support/time.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/engine/error.h"
+#include "server/service/call/convert.h"
+#include "server/service/call/request.h"
+
+namespace timecache {
+namespace {
+
+// What an entry holds that is ready to be written.
+int64_t CostOf(size_t payload_bytes) {
+  return static_cast<int64_t>(payload_bytes + sizeof(v1::Entry));
+}
+
+}  // namespace
+
+ScanStream* ScanStream::Start(const CallGate& gate,
+                              grpc::CallbackServerContext* context,
+                              Store* store, OpenStreams* streams, Turns* turns,
+                              absl::Duration max_duration,
+                              const grpc::ByteBuffer& request) {
+  std::shared_ptr<ScanStream> stream(
+      new ScanStream(gate, context, store, streams, turns, max_duration));
+  stream->self_ = stream;
+  stream->status_ = stream->Open(request);
+  if (stream->status_.ok()) {
+    stream->SetTimer();
+    stream->Continue();
+  } else {
+    stream->TakeTurn();
+  }
+  return stream.get();
+}
+
+absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
+  absl::Status status = call_.Identify();
+  if (status.ok()) status = ParseRequest(request, &request_);
+  if (!status.ok()) return status;
+  status = call_.Authorize(v1::VERB_READ, request_.namespace_());
+  if (!status.ok()) return status;
+  if (request_.key_prefix().size() > kMaxKeyBytes) {
+    return InvalidField(
+        "key_prefix",
+        absl::StrCat("must be at most ", kMaxKeyBytes, " bytes, not ",
+                     request_.key_prefix().size()));
+  }
+  const absl::StatusOr<size_t> max_bytes = ToMaxMessageBytes(request_);
+  if (!max_bytes.ok()) return max_bytes.status();
+  max_message_bytes_ = *max_bytes;
+  return streams_->Add(self_);
+}
+
+absl::Status ScanStream::CheckAccess() {
+  absl::Status status = call_.Renew();
+  if (!status.ok()) return status;
+  return call_.Authorize(v1::VERB_READ, request_.namespace_());
+}
+
+void ScanStream::SetTimer() {
+  const gpr_timespec deadline =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                   gpr_time_from_micros(
+                       absl::ToInt64Microseconds(max_duration_), GPR_TIMESPAN));
+  // The timer must not keep the stream that it belongs to.
+  timer_.Set(deadline, [weak = std::weak_ptr<ScanStream>(self_)](bool ok) {
+    const std::shared_ptr<ScanStream> stream = weak.lock();
+    if (ok && stream != nullptr) stream->OnTimer();
+  });
+}
+
+void ScanStream::OnTimer() {
+  absl::MutexLock lock(&mu_);
+  too_long_ = true;
+  if (writing_ && !done_) context_->TryCancel();
+}
+
+absl::Status ScanStream::CheckDuration() const {
+  absl::MutexLock lock(&mu_);
+  if (!too_long_) return absl::OkStatus();
+  const std::string most = absl::FormatDuration(max_duration_);
+  return ErrorWithReason(
+      absl::StatusCode::kDeadlineExceeded, "MAX_CALL_DURATION",
+      absl::StrCat("the scan took longer than the server's "
+                   "limits.max_call_duration of ",
+                   most, ": scan by prefixes, and read what comes"),
+      {{"max_call_duration", most}});
+}
+
+// False if the time is over: from here on the timer does nothing.
+bool ScanStream::BeginWrite() {
+  absl::MutexLock lock(&mu_);
+  writing_ = !too_long_;
+  return writing_;
+}
+
+void ScanStream::OnDone() {
+  {
+    absl::MutexLock lock(&mu_);
+    done_ = true;
+  }
+  timer_.Cancel();
+  streams_->Remove(this);
+  self_.reset();
+}
+
+void ScanStream::OnWriteDone(bool ok) {
+  {
+    absl::MutexLock lock(&mu_);
+    writing_ = false;
+  }
+  page_bytes_.Clear();
+  if (ok) {
+    call_.CountSent();
+  } else {
+    status_ = CheckDuration();
+    status_.Update(absl::CancelledError("the reader is gone"));
+  }
+  Continue();
+}
+
+void ScanStream::Continue() {
+  // It may be over by the time that this returns.
+  const std::shared_ptr<ScanStream> self = self_;
+  turns_->Add(request_.namespace_(), self);
+}
+
+// Begins a write, ends the scan, or takes a step. Returns whether to come
+// again: not where OnWriteDone or the step's completion calls Continue.
+bool ScanStream::TakeTurn() {
+  if (status_.ok() && call_.stale()) status_ = CheckAccess();
+  if (status_.ok()) status_ = CheckDuration();
+  if (status_.ok() && !found_.empty()) {
+    TakePage();
+    if (!BeginWrite()) return true;
+    page_bytes_ = ToBytes(page_, ready_.account());
+    page_ = v1::ScanResponse();
+    ready_.Set(found_bytes_);
+    StartWrite(&page_bytes_);
+    return false;
+  }
+  if (status_.ok() && more_ && context_->IsCancelled()) {
+    status_ = absl::CancelledError("the reader is gone");
+  }
+  if (!status_.ok() || !more_) {
+    Finish(call_.End(status_));
+    return false;
+  }
+  if (!HasRoom()) return false;
+  Step();
+  return step_.exchange(kReturned) == kCompleted;
+}
+
+// If not, the scan continues once there is.
+bool ScanStream::HasRoom() {
+  if (ready_.account() == nullptr || ready_.account()->HasRoom()) return true;
+  // When its turn comes others may have taken it: then it waits again.
+  ready_.account()->WhenRoom([this](absl::Status room) {
+    status_ = std::move(room);
+    Continue();
+  });
+  return false;
+}
+
+void ScanStream::Step() {
+  step_ = kBegun;
+  store_->Scan(
+      request_.namespace_(), request_.key_prefix(), kMaxPageEntries,
+      kMaxPageBytes, &place_, &more_,
+      [this](absl::string_view key, absl::string_view value, uint64_t version,
+             int64_t put_us, int64_t deadline_us) {
+        Found(key, value, version, put_us, deadline_us);
+      },
+      [this](absl::Status status) {
+        status_ = std::move(status);
+        ready_.Set(found_bytes_);
+        if (step_.exchange(kCompleted) == kReturned) Continue();
+      });
+}
+
+void ScanStream::Found(absl::string_view key, absl::string_view value,
+                       uint64_t version, int64_t put_us, int64_t deadline_us) {
+  v1::Entry& entry = found_.emplace_back();
+  entry.set_key(key.data(), key.size());
+  if (!request_.keys_only()) {
+    if (key.size() + value.size() + kMaxEntryOverhead <= max_message_bytes_) {
+      entry.set_value(value.data(), value.size());
+    } else {
+      entry.set_omitted_value_bytes(value.size());
+    }
+  }
+  entry.set_version(version);
+  SetTime(put_us, entry.mutable_put_time());
+  SetTime(deadline_us, entry.mutable_deadline());
+  found_bytes_ += CostOf(entry.key().size() + entry.value().size());
+}
+
+void ScanStream::TakePage() {
+  page_.Clear();
+  int64_t bytes = 0;
+  while (!found_.empty() && page_.entries_size() < kMaxPageEntries) {
+    v1::Entry& next = found_.front();
+    const size_t size = next.key().size() + next.value().size();
+    bytes += static_cast<int64_t>(size);
+    if (bytes > kMaxPageBytes && page_.entries_size() > 0) break;
+    found_bytes_ -= CostOf(size);
+    page_.add_entries()->Swap(&next);
+    found_.pop_front();
+  }
+}
+
+}  // namespace timecache

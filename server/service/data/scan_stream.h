@@ -1,0 +1,123 @@
+// One Scan call.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_SCAN_STREAM_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_SCAN_STREAM_H_
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/engine/store.h"
+#include "server/service/call/call.h"
+#include "server/service/call/message_limit.h"
+#include "server/service/call/open_streams.h"
+#include "server/service/call/response_account.h"
+#include "server/service/call/turns.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+
+// Walks the store a step at a time, in turns with other scans, and writes
+// pages, one in flight: a slow reader is waited for, as long as a call may
+// take, and holds no more than one step's entries; a step waits while its
+// connection has no room for a page. Then the scan ends with DEADLINE_EXCEEDED
+// (MAX_CALL_DURATION); where a page is on its way that the reader does not
+// take, no status would reach him either, and the call is cancelled. Lives
+// until OnDone.
+class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                         public Drainable,
+                         public Turns::Task {
+ public:
+  static constexpr int kMaxPageEntries = 1000;
+  static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
+  // Most bytes of an entry in its page beside its key and value.
+  static constexpr size_t kMaxEntryOverhead = 128;
+
+  // Starts a stream, which lives until its call is done. None is owned; all
+  // must outlive it.
+  static ScanStream* Start(const CallGate& gate,
+                           grpc::CallbackServerContext* context, Store* store,
+                           OpenStreams* streams, Turns* turns,
+                           absl::Duration max_duration,
+                           const grpc::ByteBuffer& request);
+
+  bool TakeTurn() override ABSL_LOCKS_EXCLUDED(mu_);
+
+  void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
+  // It has an end, and is waited for.
+  void OnDrain() override {}
+  // It asks before each step and each page.
+  void OnAccessChanged() override {}
+
+ private:
+  ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
+             Store* store, OpenStreams* streams, Turns* turns,
+             absl::Duration max_duration)
+      : ready_(gate.AccountOf(context->peer())),
+        call_(gate, methods::kScan, context),
+        context_(context),
+        store_(store),
+        streams_(streams),
+        turns_(turns),
+        max_duration_(max_duration) {}
+
+  absl::Status Open(const grpc::ByteBuffer& request);
+  absl::Status CheckAccess();
+  void SetTimer();
+  void OnTimer() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckDuration() const ABSL_LOCKS_EXCLUDED(mu_);
+  bool BeginWrite() ABSL_LOCKS_EXCLUDED(mu_);
+  void Continue();
+  bool HasRoom();
+  void Step();
+  void TakePage();
+  void Found(absl::string_view key, absl::string_view value, uint64_t version,
+             int64_t put_us, int64_t deadline_us);
+
+  // What is in found_.
+  ResponseCharge ready_;
+  int64_t found_bytes_ = 0;
+  Call call_;
+  grpc::CallbackServerContext* const context_;
+  Store* const store_;
+  OpenStreams* const streams_;
+  Turns* const turns_;
+  const absl::Duration max_duration_;
+  v1::ScanRequest request_;
+  size_t max_message_bytes_ = kDefaultMaxMessageBytes;
+  std::shared_ptr<ScanStream> self_;
+  TimeCacheMap::ScanPlace place_;
+  bool more_ = true;
+  absl::Status status_;
+  // Found, but not written yet.
+  std::deque<v1::Entry> found_;
+  v1::ScanResponse page_;
+  grpc::ByteBuffer page_bytes_;
+
+  // A step's completion may come before or after the call that began it
+  // returns.
+  enum StepState { kBegun, kReturned, kCompleted };
+  std::atomic<StepState> step_{kBegun};
+
+  grpc::Alarm timer_;
+  mutable absl::Mutex mu_;
+  bool too_long_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool done_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_SCAN_STREAM_H_

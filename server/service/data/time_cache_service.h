@@ -1,0 +1,101 @@
+// timecache.v1.TimeCacheService: validates, calls the store, translates.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_TIME_CACHE_SERVICE_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_TIME_CACHE_SERVICE_H_
+
+#include "absl/time/time.h"
+#include "server/engine/registry.h"
+#include "server/engine/store.h"
+#include "server/service/call/call_gate.h"
+#include "server/service/call/counted_calls.h"
+#include "server/service/call/open_streams.h"
+#include "server/service/call/turns.h"
+#include "server/service/watch/watch_hub.h"
+#include "timecache/v1/timecache.grpc.pb.h"
+
+namespace timecache {
+
+// How each method is served: as bytes. So requests are read where what is wrong
+// with them can be said; WatchExpired writes what was encoded once for all
+// watchers; Execute and Pipeline read operations where they lie.
+namespace methods {
+using S = v1::TimeCacheService;
+using Entries = S::WithRawCallbackMethod_Put<
+    S::WithRawCallbackMethod_Get<S::WithRawCallbackMethod_Remove<
+        S::WithRawCallbackMethod_Contains<S::WithRawCallbackMethod_Touch<
+            S::WithRawCallbackMethod_Size<S::Service>>>>>>;
+using Streams = S::WithRawCallbackMethod_Pipeline<S::WithRawCallbackMethod_Scan<
+    S::WithRawCallbackMethod_WatchExpired<Entries>>>;
+using All = S::WithRawCallbackMethod_Execute<
+    S::WithRawCallbackMethod_SettleExpired<Streams>>;
+}  // namespace methods
+
+// Thread-safe. Handlers never block: a unary call is answered on the thread
+// that took it, unless the store completes later.
+class TimeCacheService final : public methods::All {
+ public:
+  // None is owned; all must outlive the service and its calls.
+  TimeCacheService(const CallGate* gate, Store* store, const Registry* registry,
+                   WatchHub* hub, OpenStreams* streams, Turns* turns,
+                   absl::Duration max_call_duration)
+      : gate_(*gate),
+        store_(store),
+        registry_(registry),
+        hub_(hub),
+        streams_(streams),
+        turns_(turns),
+        max_call_duration_(max_call_duration) {}
+
+  // Before the server starts: its unary calls are counted. Not owned.
+  void CountCalls(CountedCalls* counted) {
+    CountUnaryCalls(
+        v1::TimeCacheService::service_full_name(), counted,
+        [this](int method) { return grpc::Service::GetHandler(method); });
+  }
+
+  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
+                                const grpc::ByteBuffer* request,
+                                grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
+                                const grpc::ByteBuffer* request,
+                                grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context,
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Contains(grpc::CallbackServerContext* context,
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Size(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Touch(grpc::CallbackServerContext* context,
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Scan(
+      grpc::CallbackServerContext* context,
+      const grpc::ByteBuffer* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
+      grpc::CallbackServerContext* context,
+      const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* SettleExpired(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+
+ private:
+  const CallGate& gate_;
+  Store* const store_;
+  const Registry* const registry_;
+  WatchHub* const hub_;
+  OpenStreams* const streams_;
+  Turns* const turns_;
+  const absl::Duration max_call_duration_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_TIME_CACHE_SERVICE_H_

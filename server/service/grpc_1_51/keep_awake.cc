@@ -1,0 +1,46 @@
+#include "server/service/grpc_1_51/keep_awake.h"
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include "absl/synchronization/notification.h"
+
+namespace timecache {
+
+KeepAwake::KeepAwake(grpc::Server* server)
+    : channel_(server->InProcessChannel(grpc::ChannelArguments())),
+      thread_([this] { Run(); }) {}
+
+KeepAwake::~KeepAwake() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    wake_.Signal();
+  }
+  thread_.join();
+}
+
+void KeepAwake::Run() {
+  absl::MutexLock lock(&mu_);
+  while (!stopping_) {
+    mu_.Unlock();
+    Call();
+    mu_.Lock();
+    // One that comes early is a call more.
+    if (!stopping_) wake_.WaitFor(&mu_, kInterval);
+  }
+}
+
+// What it answers does not matter: its completion is the event.
+void KeepAwake::Call() {
+  grpc::GenericStub stub(channel_);
+  grpc::ClientContext context;
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  absl::Notification done;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(),
+                 &request, &response,
+                 [&done](const grpc::Status& /*status*/) { done.Notify(); });
+  done.WaitForNotification();
+}
+
+}  // namespace timecache

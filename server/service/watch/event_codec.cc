@@ -1,0 +1,327 @@
+#include "server/service/watch/event_codec.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "server/engine/check.h"
+#include "server/engine/clock.h"
+#include "server/service/call/convert.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+namespace {
+
+// Fields of protobuf's wire format: a tag of one byte (the numbers here are
+// below 16), then a varint, or a length and as many bytes.
+enum WireType : uint32_t { kVarint = 0, kBytes = 2 };
+
+constexpr char Tag(int number, WireType type) {
+  return static_cast<char>(static_cast<uint32_t>(number) << 3 | type);
+}
+
+using v1::ExpiredEvent;
+using v1::WatchExpiredResponse;
+constexpr char kEvents = Tag(WatchExpiredResponse::kEventsFieldNumber, kBytes);
+constexpr char kWatermark =
+    Tag(WatchExpiredResponse::kWatermarkFieldNumber, kBytes);
+constexpr char kLost = Tag(WatchExpiredResponse::kLostFieldNumber, kVarint);
+constexpr char kResumeToken =
+    Tag(WatchExpiredResponse::kResumeTokenFieldNumber, kBytes);
+constexpr char kNamespace = Tag(ExpiredEvent::kNamespaceFieldNumber, kBytes);
+static_assert(kNamespace ==
+              Tag(WatchExpiredResponse::kNamespaceFieldNumber, kBytes));
+constexpr char kKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
+constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kBytes);
+constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);
+constexpr char kPutTime = Tag(ExpiredEvent::kPutTimeFieldNumber, kBytes);
+constexpr char kDeadline = Tag(ExpiredEvent::kDeadlineFieldNumber, kBytes);
+constexpr char kDeathTime = Tag(ExpiredEvent::kDeathTimeFieldNumber, kBytes);
+constexpr char kDeliveredAt =
+    Tag(ExpiredEvent::kDeliveredAtFieldNumber, kBytes);
+constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
+constexpr char kEventId = Tag(ExpiredEvent::kEventIdFieldNumber, kVarint);
+constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
+constexpr char kOmittedValueBytes =
+    Tag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
+// Of google.protobuf.Timestamp.
+constexpr char kSeconds = Tag(1, kVarint);
+constexpr char kNanos = Tag(2, kVarint);
+
+constexpr size_t kMaxVarintBytes = 10;
+constexpr size_t kMaxLengthBytes = 5;
+constexpr int64_t kNanosPerMicro = 1'000;
+// Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
+constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
+
+size_t VarintSize(uint64_t value) {
+  return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
+}
+
+char* PutVarint(uint64_t value, char* to) {
+  while (value >= 0x80) {
+    *to++ = static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+// A field that is left out if it is 0 or empty, as proto3 has it.
+char* PutNumber(char tag, uint64_t value, char* to) {
+  if (value == 0) return to;
+  *to++ = tag;
+  return PutVarint(value, to);
+}
+
+size_t NumberSize(uint64_t value) {
+  return value == 0 ? 0 : 1 + VarintSize(value);
+}
+
+char* PutRaw(absl::string_view bytes, char* to) {
+  // A view of nothing may be null, which memcpy must not be given.
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  return to + bytes.size();
+}
+
+char* PutBytes(char tag, absl::string_view bytes, char* to) {
+  if (bytes.empty()) return to;
+  *to++ = tag;
+  return PutRaw(bytes, PutVarint(bytes.size(), to));
+}
+
+size_t BytesSize(absl::string_view bytes) {
+  return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
+}
+
+// A google.protobuf.Timestamp.
+class Time {
+ public:
+  explicit Time(int64_t time_us) {
+    const TimeParts parts = PartsOfTime(time_us);
+    seconds_ = static_cast<uint64_t>(parts.seconds);
+    nanos_ = static_cast<uint64_t>(parts.nanos);
+    size_ = NumberSize(seconds_) + NumberSize(nanos_);
+  }
+
+  // As a field. It is there even if the time is 0.
+  size_t FieldSize() const { return 2 + size_; }
+  char* Put(char tag, char* to) const {
+    *to++ = tag;
+    *to++ = static_cast<char>(size_);
+    return PutNumber(kNanos, nanos_, PutNumber(kSeconds, seconds_, to));
+  }
+
+ private:
+  uint64_t seconds_;
+  uint64_t nanos_;
+  size_t size_;
+};
+
+const char* GetVarint(const char* from, uint64_t* value) {
+  *value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*from++);
+    *value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return from;
+  }
+}
+
+int64_t TimeUs(absl::string_view time) {
+  int64_t time_us = 0;
+  const char* at = time.data();
+  while (at != time.data() + time.size()) {
+    const char tag = *at++;
+    uint64_t value;
+    at = GetVarint(at, &value);
+    time_us += tag == kSeconds ? static_cast<int64_t>(value) * kMicrosPerSecond
+                               : static_cast<int64_t>(value) / kNanosPerMicro;
+  }
+  return time_us;
+}
+
+v1::ExpiryCause ToProto(Cause cause) {
+  switch (cause) {
+    case Cause::kExpired:
+      return v1::EXPIRY_CAUSE_EXPIRED;
+    case Cause::kEvicted:
+      return v1::EXPIRY_CAUSE_EVICTED;
+    case Cause::kRotated:
+      return v1::EXPIRY_CAUSE_ROTATED;
+    case Cause::kExpiring:
+      return v1::EXPIRY_CAUSE_EXPIRING;
+  }
+  return v1::EXPIRY_CAUSE_UNSPECIFIED;
+}
+
+// The frame is what stands before the key (the namespace) and behind the
+// deadline (death, delivery, cause) in every event; its first byte says how
+// long the former is. A namespace has at most 63 bytes.
+class WireEventFormat final : public EventFormat {
+ public:
+  std::string Frame(absl::string_view map, const Death& death) const override {
+    const size_t before = BytesSize(map);
+    const Time death_time(death.death_us);
+    const Time delivered_at(death.published_us);
+    const auto cause = static_cast<uint64_t>(ToProto(death.cause));
+    std::string frame(1 + before + death_time.FieldSize() +
+                          delivered_at.FieldSize() + NumberSize(cause),
+                      '\0');
+    char* to = frame.data();
+    *to++ = static_cast<char>(before);
+    to = PutBytes(kNamespace, map, to);
+    to = death_time.Put(kDeathTime, to);
+    to = delivered_at.Put(kDeliveredAt, to);
+    PutNumber(kCause, cause, to);
+    return frame;
+  }
+
+  size_t MaxOverhead(absl::string_view frame) const override {
+    return (1 + kMaxLengthBytes) + frame.size() + 2 * (1 + kMaxLengthBytes) +
+           (1 + kMaxVarintBytes) + 2 * kMaxTimeBytes;
+  }
+
+  char* Write(absl::string_view frame, const timecache::ExpiredEvent& event,
+              char* to) const override {
+    const auto before_bytes = static_cast<uint8_t>(frame[0]);
+    const absl::string_view before = frame.substr(1, before_bytes);
+    const absl::string_view behind = frame.substr(1 + size_t{before_bytes});
+    const Time put_time(event.put_us);
+    const Time deadline(event.deadline_us);
+    const size_t size = before.size() + BytesSize(event.key) +
+                        BytesSize(event.value) + NumberSize(event.version) +
+                        put_time.FieldSize() + deadline.FieldSize() +
+                        behind.size();
+    *to++ = kEvents;
+    to = PutVarint(size, to);
+    to = PutRaw(before, to);
+    to = PutBytes(kKey, event.key, to);
+    to = PutBytes(kValue, event.value, to);
+    to = PutNumber(kVersion, event.version, to);
+    to = put_time.Put(kPutTime, to);
+    to = deadline.Put(kDeadline, to);
+    return PutRaw(behind, to);
+  }
+
+  timecache::ExpiredEvent Read(absl::string_view /*frame*/,
+                               const char* from) const override {
+    uint64_t size;
+    const char* at = GetVarint(from + 1, &size);
+    const char* const end = at + size;
+    timecache::ExpiredEvent event;
+    while (at != end) {
+      const char tag = *at++;
+      uint64_t number;
+      at = GetVarint(at, &number);
+      if (tag == kVersion) event.version = number;
+      if ((tag & 7) != kBytes) continue;
+      const absl::string_view bytes(at, number);
+      at += number;
+      if (tag == kKey) event.key = bytes;
+      if (tag == kValue) event.value = bytes;
+      if (tag == kPutTime) event.put_us = TimeUs(bytes);
+      if (tag == kDeadline) event.deadline_us = TimeUs(bytes);
+    }
+    return event;
+  }
+
+  // Write puts it behind the frame's first part.
+  absl::string_view ReadKey(absl::string_view frame,
+                            const char* from) const override {
+    uint64_t size;
+    const char* at = GetVarint(from + 1, &size);
+    at = GetVarint(at + static_cast<uint8_t>(frame[0]) + 1, &size);
+    return {at, size};
+  }
+
+  // A timecache.v1.ExpiredEvent.
+  std::string WriteDelivery(absl::string_view frame,
+                            const timecache::ExpiredEvent& event,
+                            uint64_t event_id, int attempt) const override {
+    const auto attempts = static_cast<uint64_t>(attempt);
+    std::string out(MaxOverhead(frame) + event.key.size() + event.value.size() +
+                        NumberSize(event_id) + NumberSize(attempts),
+                    '\0');
+    char* to = Write(frame, event, out.data());
+    to = PutNumber(kEventId, event_id, to);
+    to = PutNumber(kAttempt, attempts, to);
+    out.resize(static_cast<size_t>(to - out.data()));
+    uint64_t size;
+    // Without the tag and the length that make it a field.
+    return out.substr(
+        static_cast<size_t>(GetVarint(out.data() + 1, &size) - out.data()));
+  }
+};
+
+}  // namespace
+
+const EventFormat* WireFormat() {
+  static const WireEventFormat format;
+  return &format;
+}
+
+std::string EncodeRest(absl::string_view map, int64_t watermark_us,
+                       uint64_t lost, absl::string_view resume_token) {
+  const Time watermark(watermark_us);
+  std::string rest(BytesSize(map) + watermark.FieldSize() + NumberSize(lost) +
+                       BytesSize(resume_token),
+                   '\0');
+  char* to = PutBytes(kNamespace, map, rest.data());
+  to = watermark.Put(kWatermark, to);
+  to = PutNumber(kLost, lost, to);
+  PutBytes(kResumeToken, resume_token, to);
+  return rest;
+}
+
+std::shared_ptr<const EventBatch> Filter(
+    const std::shared_ptr<const EventBatch>& batch, absl::string_view map,
+    absl::string_view key_prefix, bool keys_only) {
+  if (key_prefix.empty() && !keys_only && batch->format() == WireFormat()) {
+    return batch;
+  }
+  auto filtered =
+      std::make_shared<EventBatch>(map, batch->death(), WireFormat());
+  for (int i = 0; i < batch->size(); ++i) {
+    if (!absl::StartsWith(batch->key(i), key_prefix)) continue;
+    timecache::ExpiredEvent event = batch->event(i);
+    if (keys_only) event.value = {};
+    filtered->Add(event);
+  }
+  filtered->ShrinkToFit();
+  return filtered;
+}
+
+void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
+  TIMECACHED_CHECK(delivery.batch->format() == WireFormat());
+  uint64_t size;
+  const char* const body =
+      GetVarint(delivery.batch->encoded(delivery.index).data() + 1, &size);
+  absl::string_view before(body, size);
+  absl::string_view behind;
+  uint64_t omitted = 0;
+  if (form != ValueForm::kWhole) {
+    const absl::string_view value = delivery.event().value;
+    if (form == ValueForm::kOmitted) omitted = value.size();
+    if (!value.empty()) {
+      const auto end = static_cast<size_t>(value.data() + value.size() - body);
+      behind = before.substr(end);
+      before = before.substr(0, end - BytesSize(value));
+    }
+  }
+  const auto attempt = static_cast<uint64_t>(delivery.attempt);
+  size = before.size() + behind.size() + NumberSize(delivery.event_id) +
+         NumberSize(attempt) + NumberSize(omitted);
+  const size_t begin = to->size();
+  to->resize(begin + 1 + VarintSize(size) + size);
+  char* at = to->data() + begin;
+  *at++ = kEvents;
+  at = PutVarint(size, at);
+  at = PutRaw(before, at);
+  at = PutRaw(behind, at);
+  at = PutNumber(kEventId, delivery.event_id, at);
+  at = PutNumber(kAttempt, attempt, at);
+  PutNumber(kOmittedValueBytes, omitted, at);
+}
+
+}  // namespace timecache

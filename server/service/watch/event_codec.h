@@ -1,0 +1,49 @@
+// The wire form of WatchExpired's messages, written by hand: what the generated
+// classes would write, byte by byte, in one pass and without objects.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache {
+
+// Events as the field `events` of timecache.v1.WatchExpiredResponse, tag and
+// length included: a protobuf message is a sequence of fields in any order, so
+// the bytes of whole batches, one after the other, are a message. Logs whose
+// batches have this format are read by watchers without another encoding.
+const EventFormat* WireFormat();
+
+// The other fields of a message, to be put before or after its events. `lost`
+// is left out if it is 0, the token if it is empty.
+std::string EncodeRest(absl::string_view map, int64_t watermark_us,
+                       uint64_t lost, absl::string_view resume_token);
+
+// The events of `batch` whose keys begin with `key_prefix`, with `keys_only`
+// without their values, in the wire format. The batch itself if that is what it
+// holds.
+std::shared_ptr<const EventBatch> Filter(
+    const std::shared_ptr<const EventBatch>& batch, absl::string_view map,
+    absl::string_view key_prefix, bool keys_only);
+
+// What becomes of an event's value.
+enum class ValueForm {
+  kWhole,
+  kLeftOut,  // Nobody asked for it.
+  kOmitted,  // It is too large: left out, and its size told.
+};
+
+// Appends what a member of a group is given, as the field `events`: the event's
+// bytes as they lie in its batch, which must be in the wire format, with its
+// number and attempt, which are left out if they are 0.
+void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_

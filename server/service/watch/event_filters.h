@@ -1,0 +1,110 @@
+// What watches let pass, evaluated once for all that ask for the same.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_EVENT_FILTERS_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_EVENT_FILTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/expiry/event_batch.h"
+
+namespace timecache {
+
+class EventFilters;
+
+// A key prefix and whether values are left out. Thread-safe.
+class EventFilter : public std::enable_shared_from_this<EventFilter> {
+ public:
+  using BatchRef = std::shared_ptr<const EventBatch>;
+
+  // The events of `batch`, which died in `map`, that pass, in the wire format;
+  // the batch itself if that is what it holds.
+  BatchRef Apply(const BatchRef& batch, absl::string_view map) const;
+
+ private:
+  friend class EventFilters;
+  EventFilter(EventFilters* filters, absl::string_view key_prefix,
+              bool keys_only)
+      : filters_(filters), key_prefix_(key_prefix), keys_only_(keys_only) {}
+
+  EventFilters* const filters_;
+  const std::string key_prefix_;
+  const bool keys_only_;
+};
+
+// The filters in use, by what they say, and what the last batches became
+// through those that several watches share: a thousand of these filter and
+// write each batch once. Results are dropped in the order of their last use.
+//
+// Thread-safe. Must outlive its filters.
+class EventFilters {
+ public:
+  // Of the results that are kept, beside those that messages refer to.
+  static constexpr int64_t kMaxBytes = int64_t{16} << 20;
+  static constexpr size_t kMaxResults = 4096;
+
+  EventFilters() = default;
+  EventFilters(const EventFilters&) = delete;
+  EventFilters& operator=(const EventFilters&) = delete;
+
+  std::shared_ptr<const EventFilter> Find(absl::string_view key_prefix,
+                                          bool keys_only)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  struct Statistics {
+    size_t filters = 0;
+    size_t results = 0;
+    int64_t bytes = 0;
+    // Batches that were filtered, and that were found filtered.
+    uint64_t filtered = 0;
+    uint64_t found = 0;
+  };
+  Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  friend class EventFilter;
+  using BatchRef = EventFilter::BatchRef;
+  // The address of a batch and of a filter. What an entry is of is known by its
+  // weak references, as addresses come again.
+  using Key = std::pair<const void*, const void*>;
+  struct Result {
+    Key key;
+    std::weak_ptr<const EventBatch> batch;
+    std::weak_ptr<const EventFilter> filter;
+    BatchRef filtered;
+    int64_t bytes;
+  };
+  using Results = std::list<Result>;
+
+  BatchRef Apply(const EventFilter& filter, const BatchRef& batch,
+                 absl::string_view map) ABSL_LOCKS_EXCLUDED(mu_);
+  BatchRef FindResult(const EventFilter& filter, const BatchRef& batch)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Keep(const EventFilter& filter, const BatchRef& batch,
+            const BatchRef& filtered) ABSL_LOCKS_EXCLUDED(mu_);
+  void Drop(Results::iterator result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Delete(const EventFilter* filter) ABSL_LOCKS_EXCLUDED(mu_);
+
+  mutable absl::Mutex mu_;
+  absl::flat_hash_map<std::pair<std::string, bool>,
+                      std::weak_ptr<const EventFilter>>
+      filters_ ABSL_GUARDED_BY(mu_);
+  // The one that was used last comes first.
+  Results results_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<Key, Results::iterator> by_key_ ABSL_GUARDED_BY(mu_);
+  int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t filtered_count_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t found_count_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_EVENT_FILTERS_H_

@@ -1,0 +1,29 @@
+// The opaque tokens by which a watch goes on where another one stood.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_RESUME_TOKEN_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_RESUME_TOKEN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/expiry/expiry_log.h"
+
+namespace timecache {
+
+// A place in the log of one namespace.
+struct ResumePoint {
+  std::string map;
+  ExpiryLog::Point point;
+};
+
+// 33 bytes and the name: a version, the point, a checksum, the name.
+std::string EncodeResumeToken(absl::string_view map,
+                              const ExpiryLog::Point& point);
+
+// INVALID_ARGUMENT about resume_tokens for bytes that no server has given out.
+absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_RESUME_TOKEN_H_

@@ -1,0 +1,68 @@
+// One message of a watch stream, put together from shared bytes.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_MESSAGE_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_MESSAGE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/groups/group_types.h"
+#include "server/service/call/message_limit.h"
+#include "server/service/call/response_account.h"
+
+namespace timecache {
+
+// A WatchExpiredResponse as a list of slices: batches in the wire format as
+// they lie in the log, kept alive until gRPC has sent them, and a little of its
+// own. Not thread-safe. O(batches), but for small ones, which are copied.
+class WatchMessage {
+ public:
+  // Smaller batches are copied: a slice of its own costs gRPC more.
+  static constexpr size_t kMaxCopiedBytes = 1024;
+  // Most bytes of what is no event.
+  static constexpr size_t kMaxRestBytes = 512;
+
+  // An event whose value makes it larger than `max_bytes` with all that is no
+  // event goes without that value, and says how large it is.
+  // What is no shared batch is counted in `account`, unless that is null.
+  explicit WatchMessage(size_t max_bytes = kDefaultMaxMessageBytes,
+                        ResponseAccount* account = nullptr)
+      : max_event_bytes_(max_bytes - kMaxRestBytes), account_(account) {}
+
+  // In the wire format; one without events adds nothing.
+  void Add(const std::shared_ptr<const EventBatch>& batch);
+  // One event of a consumer group; copied.
+  void AddDelivery(const Delivery& delivery, bool keys_only);
+
+  // Whether it has no event.
+  bool empty() const { return slices_.empty() && own_.empty(); }
+
+  int64_t watermark_us = 0;
+  uint64_t lost = 0;
+  // Empty: none.
+  std::string resume_token;
+
+  // The whole message, about the namespace `map`. Leaves this one empty.
+  grpc::ByteBuffer Take(absl::string_view map);
+
+ private:
+  void Flush();
+
+  const size_t max_event_bytes_;
+  ResponseAccount* const account_;
+  absl::InlinedVector<grpc::Slice, 4> slices_;
+  // What comes after the slices.
+  std::string own_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_MESSAGE_H_

@@ -1,0 +1,54 @@
+// What a WatchExpired call asks for, checked.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/service/call/message_limit.h"
+#include "server/service/watch/event_filters.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+
+// As WatchExpiredRequest in the proto, with its defaults.
+struct WatchRequest {
+  static constexpr int kMaxNamespaces = 64;
+  static constexpr int64_t kMinHeartbeatUs = 10'000;
+  static constexpr int64_t kMaxHeartbeatUs = 3'600 * kMicrosPerSecond;
+  static constexpr int kMaxMaxInFlight = 65'536;
+
+  std::vector<std::string> namespaces;
+  ExpiryLog::Start start = ExpiryLog::Start::kNow;
+  std::string key_prefix;
+  bool keys_only = false;
+  // The two as the server applies them; set once the watch is to be opened.
+  std::shared_ptr<const EventFilter> filter;
+  int64_t heartbeat_us = kMicrosPerSecond;
+  // By namespace.
+  std::map<std::string, ExpiryLog::Point> resume_points;
+  bool fail_on_loss = false;
+  // 0: no lead time.
+  int64_t lead_us = 0;
+  // Empty: no group.
+  std::string group;
+  int max_in_flight = 1'000;
+  size_t max_message_bytes = kDefaultMaxMessageBytes;
+};
+
+// INVALID_ARGUMENT that names the first field that is out of its range or does
+// not go with another.
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::WatchExpiredRequest& request);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_

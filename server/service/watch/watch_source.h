@@ -1,0 +1,72 @@
+// Where the messages of a watch come from: one source for each namespace.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/service/watch/watch_message.h"
+
+namespace timecache {
+
+// One namespace as one watch sees it: its log, a consumer group's share of it,
+// or what is going to die. A source is made with a `wake` that it calls, from
+// any thread, when there may be something new to Read; it must not be called
+// from within the source's own methods.
+//
+// Used by one thread at a time. Not destroyed from its own `wake`.
+class WatchSource {
+ public:
+  // Encoded events that one Read takes, unless the first batch is larger. That
+  // is one of at most kMaxEventBatchBytes of keys and values and less than 200
+  // B for each event around them: less than 3 MiB, where gRPC's clients take at
+  // least 4 MiB. Or it is a single larger value.
+  static constexpr int64_t kMaxMessageBytes =
+      static_cast<int64_t>(kMaxEventBatchBytes);
+
+  struct Reading {
+    // Whether there is more to Read now.
+    bool more = false;
+    // Not OK: the stream ends with this, once the message is told if it has an
+    // event or a loss.
+    absl::Status end;
+  };
+
+  virtual ~WatchSource() = default;
+
+  // Adds to `*message`, which may have some already, what there is to tell:
+  // events, `lost`; and sets `watermark_us` and `resume_token`.
+  virtual Reading Read(int64_t now_us, WatchMessage* message) = 0;
+
+  // What the last Reads found is being written; it could have been since
+  // `since_us`.
+  virtual void OnWritten(int64_t /*now_us*/, int64_t /*since_us*/) {}
+
+  // Brings the watermark up to `now_us`, or leaves one that is less than
+  // `max_age_us` old, as far as that is possible: a heartbeat is due.
+  virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
+
+  // The server stops: gives out nothing more that can wait.
+  virtual void OnDrain() {}
+
+  // The stream ends, and reads no more: gives back what others may have. The
+  // source itself lives on until the client has read what was written to it, or
+  // is gone.
+  virtual void OnEnd() {}
+
+  // When there may be something to Read without a `wake`; kNeverUs if never.
+  virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }
+
+ protected:
+  // How the streams of a namespace end that is deleted.
+  static absl::Status NamespaceDeleted(absl::string_view map);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_

@@ -1,0 +1,299 @@
+#include "server/service/watch/watch_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/service/call/request.h"
+#include "server/service/watch/expiring_source.h"
+#include "server/service/watch/group_source.h"
+#include "server/service/watch/log_source.h"
+#include "server/service/watch/watch_message.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+namespace {
+
+// The engine knows one namespace; a watch has several.
+std::string FieldPath(const std::string& field) {
+  return field == "namespace" ? "namespaces" : field;
+}
+
+}  // namespace
+
+WatchStream* WatchStream::Start(const CallGate& gate,
+                                grpc::CallbackServerContext* context,
+                                WatchHub* hub, const Registry& registry,
+                                const grpc::ByteBuffer& request) {
+  std::shared_ptr<WatchStream> stream(new WatchStream(gate, context, hub));
+  stream->self_ = stream;
+  const absl::Status status = stream->Open(registry, request);
+  absl::MutexLock lock(&stream->mu_);
+  if (status.ok()) {
+    // What it was woken for before is looked at now.
+    stream->open_ = true;
+    if (stream->draining_) stream->DrainSources();
+    stream->CheckAccess();
+    stream->PumpOrQueue();
+  } else {
+    stream->End(status);
+  }
+  return stream.get();
+}
+
+absl::Status WatchStream::Open(const Registry& registry,
+                               const grpc::ByteBuffer& request) {
+  absl::Status status = call_.Identify();
+  v1::WatchExpiredRequest parsed;
+  if (status.ok()) status = ParseRequest(request, &parsed);
+  if (!status.ok()) return status;
+  absl::StatusOr<WatchRequest> valid = ToWatchRequest(parsed);
+  if (!valid.ok()) return valid.status();
+  request_ = *std::move(valid);
+  status = Authorize();
+  if (!status.ok()) return status;
+  std::vector<std::shared_ptr<TimeCacheMap>> maps;
+  for (const std::string& name : request_.namespaces) {
+    auto map = registry.Find(name);
+    if (!map.ok()) return map.status();
+    maps.push_back(*std::move(map));
+  }
+  request_.filter =
+      hub_->filters()->Find(request_.key_prefix, request_.keys_only);
+  needs_ = {request_.namespaces.front(),
+            static_cast<int64_t>(request_.namespaces.size()),
+            request_.heartbeat_us};
+  absl::MutexLock lock(&mu_);
+  writable_us_ = hub_->clock()->NowUs();
+  // First, so that one watcher too many leaves no group behind. Until open_ is
+  // set nothing wakes the stream: it may still fail to open.
+  status = hub_->Add(self_, needs_);
+  if (!status.ok()) return status;
+  for (auto& map : maps) {
+    std::string name = map->name();
+    auto source = OpenSource(std::move(map), hub_->clock()->NowUs());
+    if (!source.ok()) return source.status();
+    // The first message is due now: it says that the watch stands.
+    sources_.push_back({std::move(name), *std::move(source), INT64_MIN, 0});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
+    std::shared_ptr<TimeCacheMap> map, int64_t now_us) {
+  auto wake = [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)] {
+    if (auto stream = weak.lock()) hub->Notify(stream);
+  };
+  if (!request_.group.empty()) {
+    return GroupSource::Open(std::move(map), &request_, call_.Principal(),
+                             now_us, std::move(wake));
+  }
+  if (request_.lead_us > 0) {
+    return ExpiringSource::Open(std::move(map), &request_, hub_->max_expiring(),
+                                std::move(wake));
+  }
+  return LogSource::Open(std::move(map), &request_, now_us, std::move(wake));
+}
+
+absl::Status WatchStream::Authorize() {
+  const Verbs verbs = request_.group.empty()
+                          ? Verbs(v1::VERB_WATCH)
+                          : Verbs{v1::VERB_WATCH, v1::VERB_SETTLE};
+  absl::Status status;
+  for (const std::string& name : request_.namespaces) {
+    status = call_.Authorize(verbs, name);
+    if (!status.ok()) break;
+  }
+  return status;
+}
+
+// A message that is in flight may still leave, for a while.
+void WatchStream::CheckAccess() {
+  if (ended_) return;
+  if (!withdrawn_.ok()) {
+    if (hub_->clock()->NowUs() >= withdrawn_us_ + kWithdrawalGraceUs) {
+      context_->TryCancel();
+    }
+    return;
+  }
+  if (!call_.stale()) return;
+  absl::Status status = call_.Renew();
+  if (status.ok()) status = Authorize();
+  if (status.ok()) return;
+  if (writing_) {
+    withdrawn_ = std::move(status);
+    withdrawn_us_ = hub_->clock()->NowUs();
+    hub_->SetTimer(self_, withdrawn_us_ + kWithdrawalGraceUs);
+  } else {
+    End(status);
+  }
+}
+
+bool WatchStream::OnWake(Wake why) {
+  absl::MutexLock lock(&mu_);
+  if (why == Wake::kDrain) draining_ = true;
+  if (has_waited_.exchange(false)) waiting_for_room_ = false;
+  if (ended_ || !open_) return false;
+  CheckAccess();
+  if (ended_) return false;
+  if (why == Wake::kDrain) DrainSources();
+  if (why != Wake::kReady) {
+    for (Source& source : sources_) source.heartbeat_us = INT64_MIN;
+  }
+  return Pump();
+}
+
+void WatchStream::DrainSources() {
+  for (Source& source : sources_) source.source->OnDrain();
+}
+
+void WatchStream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mu_);
+  writing_ = false;
+  writable_us_ = hub_->clock()->NowUs();
+  message_.Clear();
+  if (ended_) return;
+  if (!ok || cancelled_) {
+    End(!withdrawn_.ok() ? withdrawn_
+                         : absl::CancelledError("the watcher is gone"));
+    return;
+  }
+  call_.CountSent();
+  if (!withdrawn_.ok()) {
+    End(withdrawn_);
+    return;
+  }
+  PumpOrQueue();
+}
+
+void WatchStream::OnCancel() {
+  absl::MutexLock lock(&mu_);
+  cancelled_ = true;
+  if (ended_) return;
+  // A write that is in flight fails now, and then ends the stream.
+  if (writing_) {
+    for (Source& source : sources_) source.source->OnEnd();
+  } else {
+    End(absl::CancelledError("the watcher is gone"));
+  }
+}
+
+void WatchStream::OnDone() {
+  hub_->Remove(self_);
+  std::vector<Source> sources;
+  {
+    absl::MutexLock lock(&mu_);
+    sources.swap(sources_);
+  }
+  sources.clear();
+  self_.reset();
+}
+
+// Whether a message costs little to compose, as it refers to bytes that are
+// there or copies some: then gRPC's thread does it, without waiting for a turn.
+bool WatchStream::IsLight() const {
+  return request_.lead_us == 0 && request_.key_prefix.empty() &&
+         !request_.keys_only;
+}
+
+void WatchStream::PumpOrQueue() {
+  if (!IsLight() || Pump()) hub_->Notify(self_);
+}
+
+// Writes the next message, if there is one and none is in flight: sources take
+// turns. Returns whether there is more to do before there can be one.
+bool WatchStream::Pump() {
+  if (writing_ || ended_ || WaitsForRoom()) return false;
+  const int64_t now_us = hub_->clock()->NowUs();
+  for (size_t i = 0; i < sources_.size() && !ended_; ++i) {
+    Source& source = sources_[turn_];
+    turn_ = (turn_ + 1) % sources_.size();
+    switch (Compose(&source, now_us)) {
+      case Composed::kNothing:
+        break;
+      case Composed::kMore:
+        return true;
+      case Composed::kMessage:
+        writing_ = true;
+        StartWrite(&message_);
+        source.source->OnWritten(hub_->clock()->NowUs(), writable_us_);
+        return false;
+    }
+  }
+  if (ended_) return false;
+  if (draining_) {
+    End(absl::OkStatus());
+  } else {
+    SetTimer(now_us);
+  }
+  return false;
+}
+
+// Nothing is read from the sources while its connection has no room: their
+// cursors stay where they are.
+bool WatchStream::WaitsForRoom() {
+  if (waiting_for_room_) return true;
+  if (account_.get() == nullptr || !account_->MustWait()) return false;
+  waiting_for_room_ = true;
+  // Not this stream's own work: the ledger's thread serves all that wait.
+  account_->WhenRoom(
+      [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)](absl::Status) {
+        const std::shared_ptr<WatchStream> stream = weak.lock();
+        if (stream == nullptr) return;
+        stream->has_waited_.store(true);
+        hub->Notify(stream);
+      });
+  return true;
+}
+
+// Fills message_ with what the source has, if there is something to say.
+WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
+  const bool heartbeat = source->heartbeat_us <= now_us;
+  if (heartbeat) {
+    // The last watermark is exact. For others that of another stream will do;
+    // half a heartbeat, so that each goes beyond the one before.
+    const int64_t max_age_us =
+        draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
+    source->source->RefreshWatermark(now_us, max_age_us);
+  }
+  WatchMessage message(request_.max_message_bytes, account_.get());
+  const WatchSource::Reading reading = source->source->Read(now_us, &message);
+  const bool told = !message.empty() || message.lost > 0;
+  if (!reading.end.ok() && !told) {
+    End(reading.end);
+    return Composed::kNothing;
+  }
+  if (!reading.more) {
+    if (!told && !heartbeat) return Composed::kNothing;
+    // Only now: a heartbeat is due until the watermark behind all events is
+    // told, also where the last of them are filtered out.
+    source->heartbeat_us =
+        draining_ ? kNeverUs : now_us + hub_->HeartbeatUs(needs_);
+  } else if (!told && ++source->empty_reads < kMaxEmptyReads) {
+    return Composed::kMore;
+  }
+  source->empty_reads = 0;
+  // What a group loses, it loses once for all of its members.
+  if (message.lost > 0 && request_.group.empty()) {
+    call_.CountLost(source->map, message.lost);
+  }
+  // A filter that lets nothing pass still tells how far it has come.
+  message_ = message.Take(source->map);
+  return Composed::kMessage;
+}
+
+void WatchStream::SetTimer(int64_t now_us) {
+  int64_t due_us = kNeverUs;
+  for (const Source& source : sources_) {
+    due_us = std::min(
+        {due_us, source.heartbeat_us, source.source->NextDueUs(now_us)});
+  }
+  hub_->SetTimer(self_, due_us);
+}
+
+void WatchStream::End(const absl::Status& status) {
+  ended_ = true;
+  for (Source& source : sources_) source.source->OnEnd();
+  Finish(call_.End(status, FieldPath));
+}
+
+}  // namespace timecache

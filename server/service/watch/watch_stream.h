@@ -1,0 +1,132 @@
+// One WatchExpired call.
+
+#ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_
+#define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/registry.h"
+#include "server/service/call/call.h"
+#include "server/service/call/response_account.h"
+#include "server/service/watch/watch_hub.h"
+#include "server/service/watch/watch_request.h"
+#include "server/service/watch/watch_source.h"
+
+namespace timecache {
+
+// A source for each watched namespace, and one message in flight. A reader that
+// does not read costs its places in the sources and that message: nothing is
+// gathered for it, and when it reads again the log says what it lost.
+//
+// Thread-safe. Owns itself from Start to OnDone.
+class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                          public Watcher,
+                          public std::enable_shared_from_this<WatchStream> {
+ public:
+  // Reads whose events were all filtered out, each in a turn of its own, until
+  // the watcher is told how far it has come.
+  static constexpr int kMaxEmptyReads = 16;
+  // How old the watermark of a heartbeat may be. Streams on one namespace share
+  // what it costs to bring it up to date.
+  static constexpr int64_t kMaxWatermarkAgeUs = kMicrosPerSecond / 10;
+  // How long a reader who may not watch any more has for the message that is in
+  // flight.
+  static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;
+
+  // The stream for this request, a serialized WatchExpiredRequest, or one that
+  // ends at once with what is wrong with it. `hub` is not owned and must
+  // outlive the call.
+  static WatchStream* Start(const CallGate& gate,
+                            grpc::CallbackServerContext* context, WatchHub* hub,
+                            const Registry& registry,
+                            const grpc::ByteBuffer& request);
+
+  bool OnWake(Wake why) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  struct Source {
+    std::string map;
+    std::unique_ptr<WatchSource> source;
+    // A message is due by then, with or without events.
+    int64_t heartbeat_us = 0;
+    int empty_reads = 0;
+  };
+  enum class Composed : uint8_t {
+    kNothing,
+    kMessage,
+    // Nothing yet, and there is more to read.
+    kMore,
+  };
+
+  WatchStream(const CallGate& gate, grpc::CallbackServerContext* context,
+              WatchHub* hub)
+      : hub_(hub),
+        context_(context),
+        account_(gate.AccountOf(context->peer())),
+        call_(gate, methods::kWatchExpired, context) {}
+
+  absl::Status Open(const Registry& registry, const grpc::ByteBuffer& request);
+  absl::StatusOr<std::unique_ptr<WatchSource>> OpenSource(
+      std::shared_ptr<TimeCacheMap> map, int64_t now_us);
+  absl::Status Authorize();
+  void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsLight() const;
+  bool Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PumpOrQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool WaitsForRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Composed Compose(Source* source, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  WatchHub* const hub_;
+  grpc::CallbackServerContext* const context_;
+  const ResponseAccountRef account_;
+  // Guarded by mu_ once the stream is open.
+  Call call_;
+  // Constant once the stream is open.
+  WatchRequest request_;
+  WatchHub::Needs needs_;
+  // Itself, until OnDone.
+  std::shared_ptr<WatchStream> self_;
+
+  // Taken before the maps', the logs' and the hub's locks.
+  absl::Mutex mu_;
+  std::vector<Source> sources_ ABSL_GUARDED_BY(mu_);
+  // The source that has the next turn.
+  size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  // Since when it has not been writing.
+  int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
+  bool waiting_for_room_ ABSL_GUARDED_BY(mu_) = false;
+  // Set before the wake that follows a wait.
+  std::atomic<bool> has_waited_{false};
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // All sources are there, and messages may be written.
+  bool open_ ABSL_GUARDED_BY(mu_) = false;
+  // Why the stream ends behind the message that is in flight.
+  absl::Status withdrawn_ ABSL_GUARDED_BY(mu_);
+  int64_t withdrawn_us_ ABSL_GUARDED_BY(mu_) = 0;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_

@@ -1,0 +1,278 @@
+#include "server/service/call/convert.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+using google::protobuf::Duration;
+using google::protobuf::Timestamp;
+using google::protobuf::util::TimeUtil;
+using ::testing::HasSubstr;
+
+template <typename Message>
+Message Of(int64_t seconds, int32_t nanos) {
+  Message message;
+  message.set_seconds(seconds);
+  message.set_nanos(nanos);
+  return message;
+}
+
+void ExpectField(const absl::Status& status, const std::string& field) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(FieldOf(status), field) << status;
+}
+
+TEST(ConvertDuration, PartsOfAMicrosecondAreRoundedUp) {
+  EXPECT_EQ(*ToMicros(Of<Duration>(0, 1), "ttl"), 1);
+  EXPECT_EQ(*ToMicros(Of<Duration>(0, 999), "ttl"), 1);
+  EXPECT_EQ(*ToMicros(Of<Duration>(0, 1'000), "ttl"), 1);
+  EXPECT_EQ(*ToMicros(Of<Duration>(0, 1'001), "ttl"), 2);
+  EXPECT_EQ(*ToMicros(Of<Duration>(2, 999'999'001), "ttl"), 3'000'000);
+}
+
+TEST(ConvertDuration, NegativeOnesAreRoundedUpToo) {
+  EXPECT_EQ(*ToMicros(Of<Duration>(0, -1), "ttl"), 0);
+  EXPECT_EQ(*ToMicros(Of<Duration>(0, -1'001), "ttl"), -1);
+  EXPECT_EQ(*ToMicros(Of<Duration>(-3, -500'000'000), "ttl"), -3'500'000);
+}
+
+TEST(ConvertDuration, ExtremesAreExact) {
+  EXPECT_EQ(*ToMicros(Of<Duration>(TimeUtil::kDurationMaxSeconds, 0), "ttl"),
+            TimeUtil::kDurationMaxSeconds * kMicrosPerSecond);
+  EXPECT_EQ(*ToMicros(Of<Duration>(TimeUtil::kDurationMinSeconds, 0), "ttl"),
+            TimeUtil::kDurationMinSeconds * kMicrosPerSecond);
+}
+
+TEST(ConvertDuration, MalformedOnesNameTheField) {
+  for (const Duration& bad :
+       {Of<Duration>(TimeUtil::kDurationMaxSeconds + 1, 0),
+        Of<Duration>(TimeUtil::kDurationMinSeconds - 1, 0),
+        Of<Duration>(std::numeric_limits<int64_t>::max(), 0),
+        Of<Duration>(std::numeric_limits<int64_t>::min(), 0),
+        Of<Duration>(0, 1'000'000'000), Of<Duration>(0, -1'000'000'000),
+        Of<Duration>(1, -1), Of<Duration>(-1, 1),
+        Of<Duration>(0, std::numeric_limits<int32_t>::min())}) {
+    ExpectField(ToMicros(bad, "max_ttl").status(), "max_ttl");
+  }
+}
+
+TEST(ConvertTimestamp, PartsOfAMicrosecondAreRoundedUp) {
+  EXPECT_EQ(*ToMicros(Of<Timestamp>(1, 1), "to"), 1'000'001);
+  EXPECT_EQ(*ToMicros(Of<Timestamp>(-1, 999'999'999), "to"), 0);
+}
+
+TEST(ConvertTimestamp, MalformedOnesNameTheField) {
+  for (const Timestamp& bad :
+       {Of<Timestamp>(TimeUtil::kTimestampMaxSeconds + 1, 0),
+        Of<Timestamp>(TimeUtil::kTimestampMinSeconds - 1, 0),
+        Of<Timestamp>(0, -1), Of<Timestamp>(0, 1'000'000'000)}) {
+    ExpectField(ToMicros(bad, "to").status(), "to");
+  }
+}
+
+TEST(ConvertTimestamp, ComesBackAsItWent) {
+  for (const int64_t time_us :
+       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-1'000'000},
+        int64_t{-1'000'001}, int64_t{1'700'000'000'123'456},
+        TimeUtil::kTimestampMaxSeconds * kMicrosPerSecond,
+        TimeUtil::kTimestampMinSeconds * kMicrosPerSecond}) {
+    Timestamp time;
+    SetTime(time_us, &time);
+    EXPECT_EQ(*ToMicros(time, "to"), time_us);
+    Duration duration;
+    SetDuration(time_us, &duration);
+    EXPECT_EQ(*ToMicros(duration, "by"), time_us);
+  }
+}
+
+TEST(ConvertPut, CarriesEveryField) {
+  v1::PutRequest request;
+  request.set_key("k");
+  request.set_value("v");
+  request.mutable_ttl()->set_seconds(5);
+  request.set_condition(v1::PUT_CONDITION_IF_ABSENT);
+  request.set_return_previous(true);
+  const Operation op = *ToOperation(request);
+  EXPECT_EQ(op.kind, OpKind::kPut);
+  EXPECT_EQ(op.key, "k");
+  EXPECT_EQ(op.value, "v");
+  EXPECT_TRUE(op.has_ttl);
+  EXPECT_EQ(op.ttl_us, 5 * kMicrosPerSecond);
+  EXPECT_EQ(op.condition, Condition::kIfAbsent);
+  EXPECT_TRUE(op.return_previous);
+  request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
+  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfPresent);
+  request.clear_condition();
+  request.set_if_version(7);
+  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfVersion);
+  EXPECT_EQ(ToOperation(request)->if_version, 7u);
+}
+
+TEST(ConvertPut, ContradictionsAreRefused) {
+  v1::PutRequest request;
+  request.set_key("k");
+  request.set_if_version(0);
+  ExpectField(ToOperation(request).status(), "if_version");
+  request.set_if_version(1);
+  request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
+  ExpectField(ToOperation(request).status(), "if_version");
+  request.set_condition(static_cast<v1::PutCondition>(99));
+  const absl::Status status = ToOperation(request).status();
+  ExpectField(status, "condition");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("99"));
+}
+
+TEST(ConvertOptions, UnsetFieldsStay) {
+  MapOptions options;
+  options.ttl_us = 77'000;
+  options.sliding = true;
+  options.limit_policy = LimitPolicy::kEvictOldest;
+  v1::NamespaceOptions change;
+  change.set_max_entries(5);
+  ASSERT_TRUE(ApplyOptions(change, &options).ok());
+  EXPECT_EQ(options.ttl_us, 77'000);
+  EXPECT_TRUE(options.sliding);
+  EXPECT_EQ(options.limit_policy, LimitPolicy::kEvictOldest);
+  EXPECT_EQ(options.max_entries, 5);
+}
+
+TEST(ConvertOptions, ThereAndBackIsTheSame) {
+  MapOptions options;
+  options.ttl_us = 1'234'567;
+  options.num_buckets = 3;
+  options.max_ttl_us = kMaxTtlUs;
+  options.sliding = true;
+  options.max_entries = 11;
+  options.max_bytes = 12;
+  options.limit_policy = LimitPolicy::kEvictOldest;
+  options.max_value_bytes = 13;
+  options.retention_us = 0;
+  options.retention_bytes = kMaxRetentionBytes;
+  options.num_shards = 256;
+  options.dead_letter_map = "dead";
+  v1::NamespaceOptions message;
+  SetOptions(options, &message);
+  const MapOptions back = *NewOptions(message);
+  v1::NamespaceOptions again;
+  SetOptions(back, &again);
+  EXPECT_EQ(again.SerializeAsString(), message.SerializeAsString());
+  EXPECT_EQ(back.ttl_us, options.ttl_us);
+  EXPECT_EQ(back.retention_us, 0);
+  EXPECT_EQ(back.retention_bytes, kMaxRetentionBytes);
+  EXPECT_EQ(back.dead_letter_map, "dead");
+  v1::NamespaceOptions none;
+  none.set_dead_letter_namespace("");
+  ASSERT_TRUE(ApplyOptions(none, &options).ok());
+  EXPECT_EQ(options.dead_letter_map, "");
+}
+
+TEST(ConvertOptions, MaxTtlGrowsWithTtlWhereItIsNotSet) {
+  v1::NamespaceOptions from;
+  from.mutable_ttl()->set_seconds(86'400 * 30);
+  EXPECT_EQ(NewOptions(from)->max_ttl_us, NewOptions(from)->ttl_us);
+  from.mutable_max_ttl()->set_seconds(1);
+  ExpectField(Validate(*NewOptions(from)), "max_ttl");
+}
+
+TEST(ConvertOptions, NumbersThatDoNotFitAreRefused) {
+  const uint64_t huge = std::numeric_limits<uint64_t>::max();
+  v1::NamespaceOptions from;
+  from.set_max_entries(huge);
+  ExpectField(NewOptions(from).status(), "max_entries");
+  from.Clear();
+  from.set_max_bytes(huge);
+  ExpectField(NewOptions(from).status(), "max_bytes");
+  from.Clear();
+  from.set_event_retention_bytes(huge);
+  ExpectField(NewOptions(from).status(), "event_retention_bytes");
+  from.Clear();
+  from.set_num_buckets(std::numeric_limits<uint32_t>::max());
+  ExpectField(NewOptions(from).status(), "num_buckets");
+  from.Clear();
+  from.set_num_shards(std::numeric_limits<uint32_t>::max());
+  ExpectField(NewOptions(from).status(), "num_shards");
+  from.Clear();
+  from.set_limit_policy(static_cast<v1::LimitPolicy>(9));
+  ExpectField(NewOptions(from).status(), "limit_policy");
+}
+
+TEST(ConvertGroup, OptionsThereAndBackAreTheSameAndUnsetOnesStay) {
+  const GroupOptions options = {1'234'567, 3, int64_t{1} << 40};
+  v1::GroupOptions message;
+  SetOptions(options, &message);
+  GroupOptions back;
+  ASSERT_TRUE(ApplyOptions(message, &back).ok());
+  EXPECT_EQ(back.ack_timeout_us, options.ack_timeout_us);
+  EXPECT_EQ(back.max_attempts, options.max_attempts);
+  EXPECT_EQ(back.max_backlog_bytes, options.max_backlog_bytes);
+  v1::GroupOptions change;
+  change.set_max_attempts(9);
+  ASSERT_TRUE(ApplyOptions(change, &back).ok());
+  EXPECT_EQ(back.ack_timeout_us, options.ack_timeout_us);
+  EXPECT_EQ(back.max_attempts, 9);
+  EXPECT_EQ(back.max_backlog_bytes, options.max_backlog_bytes);
+}
+
+TEST(ConvertGroup, NumbersThatDoNotFitAreRefused) {
+  GroupOptions options;
+  v1::GroupOptions from;
+  from.set_max_attempts(std::numeric_limits<uint32_t>::max());
+  ExpectField(ApplyOptions(from, &options), "max_attempts");
+  from.Clear();
+  from.set_max_backlog_bytes(std::numeric_limits<uint64_t>::max());
+  ExpectField(ApplyOptions(from, &options), "max_backlog_bytes");
+  from.Clear();
+  from.mutable_ack_timeout()->set_nanos(-1'000'000'000);
+  ExpectField(ApplyOptions(from, &options), "ack_timeout");
+}
+
+TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
+  GroupStatistics from;
+  from.members = 1;
+  from.backlog = 2;
+  from.backlog_bytes = 3;
+  from.in_flight = 4;
+  from.delivered = 6;
+  from.redelivered = 7;
+  from.acked = 8;
+  from.nacked = 9;
+  from.put_back = 10;
+  from.timed_out = 11;
+  from.dead_lettered = 12;
+  from.dead_letter_failures = 13;
+  from.lost = 14;
+  from.unresponsive_members = 15;
+  from.dead_letters_dropped = 16;
+  from.in_flight_bytes = 17;
+  from.dead_letters_denied = 18;
+  v1::GroupStatistics to;
+  SetStatistics(from, &to);
+  // By number, as every field has the value of its own.
+  const google::protobuf::Descriptor& type = *to.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (field.message_type() != nullptr) continue;
+    EXPECT_EQ(to.GetReflection()->GetUInt64(to, &field),
+              static_cast<uint64_t>(field.number()))
+        << field.name();
+  }
+  EXPECT_FALSE(to.has_oldest_unsettled());
+  EXPECT_FALSE(to.has_unused_since());
+  from.oldest_unsettled_us = 1'500'000;
+  from.unused_since_us = 2'500'000;
+  SetStatistics(from, &to);
+  EXPECT_EQ(to.unused_since().seconds(), 2);
+  EXPECT_EQ(to.oldest_unsettled().seconds(), 1);
+  EXPECT_EQ(to.oldest_unsettled().nanos(), 500'000'000);
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,187 @@
+// How fast an address may bring connections, and what becomes of the others.
+#include "server/service/connection/connection_pacer.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Verdict = ConnectionPacer::Verdict;
+using std::chrono::milliseconds;
+
+constexpr int kPerSecond = 100;
+constexpr int kBurst = kPerSecond / ConnectionPacer::kBurstPart;
+constexpr milliseconds kToken{1'000 / kPerSecond};
+constexpr milliseconds kLong{60'000};
+
+PeerAddress Address(const std::string& text) {
+  return PeerEndpoint::OfGrpcPeer(absl::StrCat("ipv4:", text, ":1")).address();
+}
+
+class ConnectionPacerTest : public ::testing::Test {
+ protected:
+  Verdict Offer(const PeerAddress& from, int fd) {
+    return pacer_.Offer(from, {fd, 0}, now_, is_gone_);
+  }
+  // As many as are taken at once, from `fd` on.
+  int OfferUntilOneWaits(const PeerAddress& from, int fd) {
+    int taken = 0;
+    while (Offer(from, fd + taken) == Verdict::kNow) ++taken;
+    return taken;
+  }
+  std::vector<int> Taken() {
+    std::vector<int> fds;
+    ConnectionPacer::Due due = pacer_.TakeDue(now_, is_gone_);
+    for (const PacedConnection& each : due.taken) fds.push_back(each.fd);
+    for (const PacedConnection& each : due.gone) dropped_.insert(each.fd);
+    return fds;
+  }
+
+  ConnectionPacer pacer_{kPerSecond};
+  ConnectionPacer::Time now_{kLong};
+  std::set<int> gone_;
+  std::set<int> dropped_;
+  const ConnectionPacer::IsGone is_gone_ = [this](int fd) {
+    return gone_.contains(fd);
+  };
+  const PeerAddress attacker_ = Address("192.0.2.1");
+  const PeerAddress honest_ = Address("192.0.2.2");
+};
+
+TEST_F(ConnectionPacerTest, ABurstIsTakenAndTheNextWaitsForItsToken) {
+  EXPECT_EQ(OfferUntilOneWaits(attacker_, 1), kBurst);
+  EXPECT_EQ(pacer_.delayed(), 1u);
+  EXPECT_EQ(pacer_.last_delayed(), attacker_);
+  EXPECT_EQ(pacer_.NextDue(), now_ + kToken);
+  EXPECT_THAT(Taken(), IsEmpty());
+  now_ += kToken;
+  EXPECT_THAT(Taken(), ElementsAre(1 + kBurst));
+  EXPECT_EQ(pacer_.NextDue(), std::nullopt);
+}
+
+TEST_F(ConnectionPacerTest, WhoWaitsKeepsNobodyElse) {
+  for (int i = 0; i < 100; ++i) Offer(attacker_, i);
+  EXPECT_EQ(Offer(honest_, 1'000), Verdict::kNow);
+}
+
+TEST_F(ConnectionPacerTest, ConnectionsThatWaitComeInTheirOrder) {
+  const int taken = OfferUntilOneWaits(attacker_, 0);
+  EXPECT_EQ(Offer(attacker_, taken + 1), Verdict::kWait);
+  now_ += kToken;
+  // There is a token, but it is that of the one that waits.
+  EXPECT_EQ(Offer(attacker_, taken + 2), Verdict::kWait);
+  now_ += kToken;
+  EXPECT_THAT(Taken(), ElementsAre(taken, taken + 1));
+  now_ += kToken;
+  EXPECT_THAT(Taken(), ElementsAre(taken + 2));
+}
+
+TEST_F(ConnectionPacerTest, WhatIsGoneCostsNoToken) {
+  const int taken = OfferUntilOneWaits(attacker_, 0);
+  for (int i = 1; i <= 5; ++i) Offer(attacker_, taken + i);
+  gone_ = {taken, taken + 1, taken + 3};
+  now_ += kToken;
+  EXPECT_THAT(Taken(), ElementsAre(taken + 2));
+  now_ += kToken;
+  EXPECT_THAT(Taken(), ElementsAre(taken + 4));
+  EXPECT_EQ(dropped_, gone_);
+  EXPECT_EQ(pacer_.gone(), 3u);
+}
+
+TEST_F(ConnectionPacerTest, OneTooManyIsRefusedUnlessOthersAreGone) {
+  int fd = OfferUntilOneWaits(attacker_, 0);
+  for (size_t i = 1; i < ConnectionPacer::kMaxWaiting; ++i) {
+    ASSERT_EQ(Offer(attacker_, ++fd), Verdict::kWait);
+  }
+  EXPECT_EQ(Offer(attacker_, ++fd), Verdict::kRefuse);
+  EXPECT_EQ(pacer_.refused(), 1u);
+  gone_ = {fd - 1, fd - 2};
+  // It was looked just now.
+  EXPECT_EQ(Offer(attacker_, ++fd), Verdict::kRefuse);
+  now_ += ConnectionPacer::kLookInterval;
+  EXPECT_EQ(Offer(attacker_, ++fd), Verdict::kWait);
+  Taken();
+  EXPECT_EQ(dropped_, gone_);
+}
+
+TEST_F(ConnectionPacerTest, AllThatWaitMayBeGone) {
+  OfferUntilOneWaits(attacker_, 0);
+  gone_ = {kBurst};
+  now_ += kToken;
+  EXPECT_THAT(Taken(), IsEmpty());
+  EXPECT_EQ(pacer_.NextDue(), std::nullopt);
+  EXPECT_EQ(Offer(attacker_, 1'000), Verdict::kNow);
+}
+
+TEST_F(ConnectionPacerTest, ABucketFillsUpAgainAndNoFurther) {
+  EXPECT_EQ(OfferUntilOneWaits(attacker_, 0), kBurst);
+  now_ += kLong;
+  Taken();
+  now_ += kLong;
+  EXPECT_EQ(OfferUntilOneWaits(attacker_, 0), kBurst);
+}
+
+TEST_F(ConnectionPacerTest, AChargeCountsAsConnectionsDo) {
+  pacer_.Charge(attacker_, kBurst + 0.5, now_);
+  EXPECT_TRUE(pacer_.IsBusy(attacker_, now_));
+  EXPECT_FALSE(pacer_.IsBusy(honest_, now_));
+  EXPECT_EQ(Offer(attacker_, 1), Verdict::kWait);
+  EXPECT_EQ(pacer_.NextDue(), now_ + kToken + kToken / 2);
+  // One that comes while it waits makes it wait longer.
+  pacer_.Charge(attacker_, 1, now_);
+  now_ += kToken + kToken / 2;
+  EXPECT_THAT(Taken(), IsEmpty());
+  now_ += kToken;
+  EXPECT_THAT(Taken(), ElementsAre(1));
+}
+
+TEST_F(ConnectionPacerTest, DebtIsBounded) {
+  for (int i = 0; i < 10; ++i) pacer_.Charge(attacker_, 1e6, now_);
+  EXPECT_EQ(Offer(attacker_, 1), Verdict::kWait);
+  EXPECT_EQ(pacer_.NextDue(), now_ + ConnectionPacer::kMaxDebt);
+}
+
+TEST_F(ConnectionPacerTest, WithoutAnAddressThereIsNoPace) {
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_EQ(Offer(PeerAddress(), i), Verdict::kNow);
+  }
+}
+
+TEST_F(ConnectionPacerTest, AddressesBeyondTheBoundShareABucket) {
+  const auto nth = [](size_t n) {
+    return Address(
+        absl::StrCat("10.", n >> 16, ".", n >> 8 & 255, ".", n & 255));
+  };
+  for (size_t i = 0; i < ConnectionPacer::kMaxAddresses; ++i) {
+    ASSERT_EQ(Offer(nth(i), 1), Verdict::kNow);
+  }
+  for (int i = 0; i < kBurst; ++i) {
+    EXPECT_EQ(Offer(nth(ConnectionPacer::kMaxAddresses + i), 1), Verdict::kNow);
+  }
+  EXPECT_EQ(Offer(honest_, 1), Verdict::kWait);
+  // What is known keeps its own, and full buckets are forgotten.
+  EXPECT_EQ(Offer(nth(0), 1), Verdict::kNow);
+  now_ += kLong;
+  EXPECT_THAT(Taken(), ElementsAre(1));
+  EXPECT_EQ(Offer(attacker_, 1), Verdict::kNow);
+}
+
+TEST_F(ConnectionPacerTest, OneASecondIsAPaceAsWell) {
+  ConnectionPacer slow(1);
+  EXPECT_EQ(slow.Offer(attacker_, {1, 0}, now_, is_gone_), Verdict::kNow);
+  EXPECT_EQ(slow.Offer(attacker_, {2, 0}, now_, is_gone_), Verdict::kWait);
+  EXPECT_EQ(slow.NextDue(), now_ + std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,112 @@
+// Connections are counted until their file descriptors are closed by others.
+#include "server/service/connection/open_connections.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+namespace timecache {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+int Socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+
+TEST(OpenConnectionsTest, TakesAsManyAsMayBe) {
+  OpenConnections connections(2);
+  const std::vector<int> fds = {Socket(), Socket(), Socket()};
+  EXPECT_TRUE(connections.Add(fds[0]));
+  EXPECT_TRUE(connections.Add(fds[1]));
+  EXPECT_FALSE(connections.Add(fds[2]));
+  EXPECT_EQ(connections.Count(), 2u);
+  EXPECT_EQ(connections.refused(), 1u);
+  for (const int fd : fds) close(fd);
+}
+
+TEST(OpenConnectionsTest, ANumberThatComesAgainIsAnotherConnection) {
+  OpenConnections connections(1);
+  const int first = Socket();
+  EXPECT_TRUE(connections.Add(first));
+  close(first);
+  const int second = Socket();
+  // The least number that is free.
+  ASSERT_EQ(first, second);
+  EXPECT_TRUE(connections.Add(second));
+  EXPECT_EQ(connections.Count(), 1u);
+  close(second);
+}
+
+TEST(OpenConnectionsTest, ClosedOnesMakeRoom) {
+  OpenConnections connections(2);
+  const int first = Socket();
+  const int second = Socket();
+  const int third = Socket();
+  EXPECT_TRUE(connections.Add(first));
+  EXPECT_TRUE(connections.Add(second));
+  close(first);
+  // They are counted again now and then.
+  const absl::Time end = absl::Now() + kPatience;
+  while (!connections.Add(third)) {
+    ASSERT_LT(absl::Now(), end);
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  close(second);
+  while (connections.Count() > 1) {
+    ASSERT_LT(absl::Now(), end);
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  close(third);
+}
+
+class OpenConnectionsOfPeersTest : public ::testing::Test {
+ protected:
+  OpenConnectionsOfPeersTest() {
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
+    EXPECT_TRUE(connections_.Add(ends_[0], peer_));
+  }
+  ~OpenConnectionsOfPeersTest() override {
+    for (const int fd : ends_) close(fd);
+  }
+
+  const PeerEndpoint peer_ = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:1");
+  const PeerEndpoint other_ = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:2");
+  OpenConnections connections_{10};
+  // Ours, and the peer's.
+  int ends_[2];
+};
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatItsPeerHasClosedIsGone) {
+  EXPECT_FALSE(connections_.IsGone(peer_));
+  shutdown(ends_[1], SHUT_WR);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+  EXPECT_FALSE(connections_.IsGone(other_));
+}
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatWasClosedHereIsGone) {
+  close(ends_[0]);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+  close(ends_[1]);
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+  // Another connection has its number: then it is forgotten.
+  EXPECT_TRUE(connections_.Add(ends_[0], other_));
+  EXPECT_FALSE(connections_.IsGone(peer_));
+  EXPECT_FALSE(connections_.IsGone(other_));
+}
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatIsCutEnds) {
+  char byte;
+  connections_.Cut(other_);
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), -1);
+  connections_.Cut(peer_);
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_TRUE(connections_.IsGone(peer_));
+}
+
+}  // namespace
+}  // namespace timecache

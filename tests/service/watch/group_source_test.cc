@@ -1,0 +1,175 @@
+// A member of a consumer group, without a stream around it.
+#include "server/service/watch/group_source.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/clock.h"
+#include "server/engine/error.h"
+#include "server/engine/map/operation.h"
+#include "server/service/call/convert.h"
+#include "server/service/watch/event_codec.h"
+#include "timecache/v1/timecache.pb.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond;
+
+class GroupSourceTest : public ::testing::Test {
+ protected:
+  GroupSourceTest() { request_.group = "g"; }
+
+  std::unique_ptr<WatchSource> Open() {
+    auto source = GroupSource::Open(map_, &request_, "alice", now_us_,
+                                    [this] { ++wakes_; });
+    EXPECT_TRUE(source.ok()) << source.status();
+    return source.ok() ? *std::move(source) : nullptr;
+  }
+  // Entries are put, and die.
+  void Kill(const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+      EXPECT_TRUE(
+          map_->Apply(Operation::Put(key, "value"), now_us_).status.ok());
+    }
+    now_us_ += 31 * kMicrosPerSecond;
+    map_->Advance(now_us_);
+    while (map_->Sweep(now_us_, 1'000)) {
+    }
+  }
+  // What the source tells; `*reading` is how.
+  v1::WatchExpiredResponse Read(WatchSource* source,
+                                WatchSource::Reading* reading) {
+    source->RefreshWatermark(now_us_, 0);
+    WatchMessage message;
+    *reading = source->Read(now_us_, &message);
+    std::vector<grpc::Slice> slices;
+    EXPECT_TRUE(message.Take("map").Dump(&slices).ok());
+    std::string bytes;
+    for (const grpc::Slice& slice : slices) {
+      bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    }
+    v1::WatchExpiredResponse parsed;
+    EXPECT_TRUE(parsed.ParseFromString(bytes));
+    return parsed;
+  }
+  std::vector<std::string> Keys(WatchSource* source) {
+    WatchSource::Reading reading;
+    std::vector<std::string> keys;
+    do {
+      const v1::WatchExpiredResponse message = Read(source, &reading);
+      EXPECT_TRUE(reading.end.ok()) << reading.end;
+      for (const auto& event : message.events()) keys.push_back(event.key());
+    } while (reading.more);
+    return keys;
+  }
+  // Why the source says that there is nothing more.
+  absl::Status End(WatchSource* source) {
+    WatchSource::Reading reading;
+    Read(source, &reading);
+    return reading.end;
+  }
+
+  int64_t now_us_ = kStartUs;
+  int wakes_ = 0;
+  WatchRequest request_;
+  std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
+      "map", MapOptions(), nullptr, kStartUs, WireFormat());
+};
+
+TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
+  const auto source = Open();
+  EXPECT_THAT(Keys(source.get()), IsEmpty());
+  EXPECT_EQ(wakes_, 0);
+  Kill({"a", "b"});
+  EXPECT_GE(wakes_, 1);
+  EXPECT_THAT(Keys(source.get()), UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(Keys(source.get()), IsEmpty());
+}
+
+TEST_F(GroupSourceTest, EventsOfAnotherFormatAreWrittenAnew) {
+  map_ = std::make_shared<TimeCacheMap>("map", MapOptions(), nullptr, kStartUs,
+                                        EventFormat::Plain());
+  const auto source = Open();
+  Kill({"a"});
+  WatchSource::Reading reading;
+  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
+  ASSERT_EQ(message.events_size(), 1);
+  EXPECT_EQ(message.events(0).key(), "a");
+  EXPECT_EQ(message.events(0).value(), "value");
+  EXPECT_EQ(message.events(0).attempt(), 1u);
+}
+
+TEST_F(GroupSourceTest, TellsTheWatermarkOfTheGroupAndNoToken) {
+  const auto source = Open();
+  Kill({"a"});
+  WatchSource::Reading reading;
+  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
+  ASSERT_EQ(message.events_size(), 1);
+  EXPECT_EQ(message.events(0).attempt(), 1u);
+  EXPECT_EQ(message.events(0).event_id(), 1u);
+  EXPECT_EQ(message.lost(), 0u);
+  EXPECT_EQ(message.resume_token(), "");
+  EXPECT_LT(*ToMicros(message.watermark(), ""),
+            *ToMicros(message.events(0).death_time(), ""));
+  EXPECT_FALSE(reading.more);
+}
+
+TEST_F(GroupSourceTest, TakesNothingMoreOnceTheServerDrains) {
+  const auto source = Open();
+  Keys(source.get());
+  source->OnDrain();
+  Kill({"a"});
+  WatchSource::Reading reading;
+  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
+  EXPECT_EQ(message.events_size(), 0);
+  EXPECT_TRUE(message.has_watermark());
+  EXPECT_FALSE(reading.more);
+  EXPECT_TRUE(reading.end.ok());
+  EXPECT_THAT(Keys(Open().get()), ElementsAre("a"));
+}
+
+TEST_F(GroupSourceTest, GivesBackWhatItHoldsWhenTheStreamEnds) {
+  const auto source = Open();
+  Kill({"a"});
+  EXPECT_THAT(Keys(source.get()), ElementsAre("a"));
+  const auto other = Open();
+  EXPECT_THAT(Keys(other.get()), IsEmpty());
+  source->OnEnd();
+  EXPECT_THAT(Keys(other.get()), ElementsAre("a"));
+  // As after a cancelled write.
+  source->OnEnd();
+}
+
+TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
+  const auto first = Open();
+  EXPECT_TRUE(map_->groups().Delete("g").ok());
+  const auto second = Open();
+  absl::Status status = End(first.get());
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReasonOf(status), "GROUP_NOT_FOUND");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("group g"));
+  map_->Close();
+  status = End(second.get());
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReasonOf(status), "NAMESPACE_NOT_FOUND");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("map was deleted"));
+  // Who comes too late: to this group, and to one that is not there.
+  EXPECT_EQ(ReasonOf(End(Open().get())), "NAMESPACE_NOT_FOUND");
+  request_.group = "other";
+  EXPECT_EQ(
+      ReasonOf(
+          GroupSource::Open(map_, &request_, "alice", now_us_, [] {}).status()),
+      "NAMESPACE_NOT_FOUND");
+}
+
+}  // namespace
+}  // namespace timecache

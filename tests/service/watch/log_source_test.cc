@@ -1,0 +1,88 @@
+// How late events were as their watcher got them.
+
+#include "server/service/watch/log_source.h"
+
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "server/service/watch/event_codec.h"
+#include "server/service/watch/event_filters.h"
+
+namespace timecache {
+namespace {
+
+constexpr int64_t kSecond = kMicrosPerSecond;
+constexpr int64_t kStartUs = 1'000'000 * kSecond;
+
+class LogSourceTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<WatchSource> Open(const std::string& prefix = "") {
+    request_.filter = filters_.Find(prefix, false);
+    auto source = LogSource::Open(map_, &request_, kStartUs, [] {});
+    EXPECT_TRUE(source.ok());
+    return *std::move(source);
+  }
+
+  // Both die ten seconds after the start, and are published at once.
+  void LetTwoDie() {
+    for (const char* key : {"a", "b"}) {
+      map_->Apply(Operation::Put(key, "v"), kStartUs);
+    }
+    map_->Advance(kDeathUs);
+    while (map_->Sweep(kDeathUs, 1'000)) {
+    }
+  }
+
+  DurationHistogram Deliveries() {
+    return map_->GetStatistics(kDeathUs).delivery_lateness;
+  }
+
+  static MapOptions Options() {
+    MapOptions options;
+    options.ttl_us = 10 * kSecond;
+    options.num_buckets = 11;
+    return options;
+  }
+
+  static constexpr int64_t kDeathUs = kStartUs + 10 * kSecond;
+  EventFilters filters_;
+  WatchRequest request_;
+  const std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
+      "map", Options(), nullptr, kStartUs, WireFormat());
+};
+
+TEST_F(LogSourceTest, LatenessIncludesWhatTheWatcherWaitedForItsTurn) {
+  const auto source = Open();
+  LetTwoDie();
+  WatchMessage message;
+  source->Read(kDeathUs, &message);
+  EXPECT_EQ(Deliveries().total(), 0u);
+  source->OnWritten(kDeathUs + 4 * kSecond, kStartUs);
+  EXPECT_EQ(Deliveries().total(), 2u);
+  EXPECT_EQ(Deliveries().max_us(), 4 * kSecond);
+  EXPECT_EQ(map_->GetStatistics(kDeathUs).lateness.max_us(), 0);
+  source->OnWritten(kDeathUs + 9 * kSecond, kStartUs);
+  EXPECT_EQ(Deliveries().total(), 2u);
+}
+
+TEST_F(LogSourceTest, WhatAWatcherItselfCouldNotTakeIsNotLate) {
+  const auto source = Open();
+  LetTwoDie();
+  WatchMessage message;
+  source->Read(kDeathUs + 60 * kSecond, &message);
+  source->OnWritten(kDeathUs + 60 * kSecond + 30, kDeathUs + 60 * kSecond);
+  EXPECT_EQ(Deliveries().max_us(), 30);
+}
+
+TEST_F(LogSourceTest, WhatAFilterLeavesOutIsNotDelivered) {
+  const auto source = Open("a");
+  LetTwoDie();
+  WatchMessage message;
+  source->Read(kDeathUs, &message);
+  source->OnWritten(kDeathUs + 5, kStartUs);
+  EXPECT_EQ(Deliveries().total(), 1u);
+}
+
+}  // namespace
+}  // namespace timecache
