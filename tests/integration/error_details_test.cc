@@ -181,14 +181,13 @@ TEST(ErrorReasons, AllAreInTheManual) {
   const std::regex reason(
       R"re((WithReason\([^"]*|return |SetPayload\(kReasonUrl, absl::Cord\()"([A-Z]+(_[A-Z]+)+)")re");
   std::set<std::string> reasons;
-  for (const char* part : {"server/engine", "server/service", "server/ops"}) {
-    for (const auto& file :
-         std::filesystem::directory_iterator(source / part)) {
-      const std::string text = TextOf(file.path());
-      for (auto it = std::sregex_iterator(text.begin(), text.end(), reason);
-           it != std::sregex_iterator(); ++it) {
-        reasons.insert((*it)[2]);
-      }
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(source / "server")) {
+    if (!file.is_regular_file()) continue;
+    const std::string text = TextOf(file.path());
+    for (auto it = std::sregex_iterator(text.begin(), text.end(), reason);
+         it != std::sregex_iterator(); ++it) {
+      reasons.insert((*it)[2]);
     }
   }
   // The engine's own, for the group that writes a dead letter.
