@@ -17,10 +17,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/config/yaml_to_proto.h"
 #include "server/engine/error.h"
-#include "server/ops/access_rules.h"
-#include "server/ops/token_hash.h"
-#include "server/ops/yaml_to_proto.h"
+#include "server/security/access_rules.h"
+#include "server/security/token_hash.h"
 #include "server/service/connection/certificate_names.h"
 #include "tests/fuzz/fuzz.h"
 

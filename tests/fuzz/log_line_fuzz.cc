@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "server/ops/log.h"
-#include "server/ops/utf8.h"
+#include "server/common/utf8.h"
+#include "server/observability/log.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

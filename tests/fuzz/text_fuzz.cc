@@ -6,9 +6,9 @@
 #include <string>
 
 #include "client/cli/bytes.h"
-#include "server/ops/duration_text.h"
-#include "server/ops/enum_names.h"
-#include "server/ops/utf8.h"
+#include "server/common/utf8.h"
+#include "server/config/duration_text.h"
+#include "server/config/enum_names.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/config.pb.h"
 

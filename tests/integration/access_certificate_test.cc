@@ -1,7 +1,7 @@
 // Principals who are known by their certificate.
 #include <string>
 
-#include "server/ops/access_file.h"
+#include "server/security/access_file.h"
 #include "tests/integration/tls_fixture.h"
 
 namespace timecache::test {

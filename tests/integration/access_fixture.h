@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/ops/access_file.h"
+#include "server/security/access_file.h"
 #include "tests/support/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"

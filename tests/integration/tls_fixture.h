@@ -10,8 +10,8 @@
 
 #include "client/cpp/channel.h"
 #include "gtest/gtest.h"
-#include "server/ops/file_watch.h"
-#include "server/ops/tls_listener.h"
+#include "server/security/file_watch.h"
+#include "server/security/tls_listener.h"
 #include "tests/support/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"

@@ -1,5 +1,5 @@
 // Who calls, and what they may do: the service's view of access rules, which
-// server/ops reads from a file.
+// server/security reads from a file.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_

@@ -1,0 +1,7 @@
+#include "server/common/version.h"
+
+namespace timecache {
+
+std::string_view Version() { return TIMECACHED_VERSION; }
+
+}  // namespace timecache

@@ -1,0 +1,158 @@
+#include "server/config/configured_namespaces.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/config/proto_to_json.h"
+#include "server/observability/log.h"
+#include "server/service/call/convert.h"
+
+namespace timecache {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::util::MessageDifferencer;
+
+// All options of a namespace that is configured like this.
+v1::NamespaceOptions FullOptions(const v1::NamespaceConfig& from) {
+  v1::NamespaceOptions options;
+  SetOptions(*NewOptions(from.options()), &options);
+  return options;
+}
+
+void LogCreated(const v1::NamespaceConfig& from) {
+  const v1::NamespaceOptions options = FullOptions(from);
+  LogNamespace(
+      {.event = "namespace_created", .name = from.name(), .options = &options});
+}
+
+// The options that differ, as the second has them.
+v1::NamespaceOptions ChangedOptions(const v1::NamespaceConfig& before,
+                                    const v1::NamespaceConfig& now) {
+  const v1::NamespaceOptions old_options = FullOptions(before);
+  v1::NamespaceOptions changed = FullOptions(now);
+  const auto* reflection = v1::NamespaceOptions::GetReflection();
+  for (int i = 0; i < v1::NamespaceOptions::descriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = v1::NamespaceOptions::descriptor()->field(i);
+    MessageDifferencer differencer;
+    if (differencer.CompareWithFields(old_options, changed, {field}, {field})) {
+      reflection->ClearField(&changed, field);
+    }
+  }
+  return changed;
+}
+
+absl::Status Create(const v1::NamespaceConfig& from, Registry* registry) {
+  const auto map = registry->Create(from.name(), *NewOptions(from.options()));
+  return map.status();
+}
+
+absl::Status Update(const std::string& name,
+                    const v1::NamespaceOptions& changed, Registry* registry) {
+  if (changed.ByteSizeLong() == 0) return absl::OkStatus();
+  const auto map = registry->Update(name, [&](MapOptions* options) {
+    return ChangeOptions(changed, options);
+  });
+  if (map.ok()) {
+    LogNamespace(
+        {.event = "namespace_updated", .name = name, .options = &changed});
+  }
+  return map.status();
+}
+
+// One that somebody made meanwhile gets the options that are set.
+absl::Status CreateOrUpdate(const v1::NamespaceConfig& from,
+                            Registry* registry) {
+  const absl::Status status = Create(from, registry);
+  if (absl::IsAlreadyExists(status)) {
+    return Update(from.name(), from.options(), registry);
+  }
+  if (status.ok()) {
+    LogCreated(from);
+  }
+  return status;
+}
+
+}  // namespace
+
+void LogNamespace(const NamespaceService::Change& change) {
+  std::vector<LogField> fields = {{"namespace", change.name}};
+  if (!change.group.empty()) fields.push_back({"group", change.group});
+  std::string options;
+  if (change.options != nullptr) {
+    options = ProtoToJson(*change.options);
+    fields.push_back({"options", LogJson{options}});
+  }
+  if (change.entries.has_value()) {
+    fields.push_back({"entries", *change.entries});
+  }
+  Log(LogLevel::kInfo,
+      std::string_view(change.event.data(), change.event.size()), fields);
+}
+
+absl::Status CheckNamespaces(const v1::ServerConfig& config) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    const absl::StatusOr<MapOptions> options = NewOptions(from.options());
+    const absl::Status status = options.ok()
+                                    ? ValidateNamespace(from.name(), *options)
+                                    : options.status();
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CreateNamespaces(const v1::ServerConfig& config,
+                              Registry* registry) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    if (absl::Status status = Create(from, registry); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void LogNamespaces(const v1::ServerConfig& config) {
+  for (const v1::NamespaceConfig& from : config.namespaces()) LogCreated(from);
+}
+
+absl::Status ReloadNamespaces(const v1::ServerConfig& before,
+                              const v1::ServerConfig& now, Registry* registry) {
+  absl::flat_hash_map<std::string, const v1::NamespaceConfig*> old;
+  for (const v1::NamespaceConfig& from : before.namespaces()) {
+    old[from.name()] = &from;
+  }
+  absl::Status first;
+  for (const v1::NamespaceConfig& from : now.namespaces()) {
+    const auto it = old.find(from.name());
+    absl::Status status;
+    if (it == old.end()) {
+      status = CreateOrUpdate(from, registry);
+    } else {
+      status = Update(from.name(), ChangedOptions(*it->second, from), registry);
+      old.erase(it);
+    }
+    if (status.ok()) continue;
+    Log(LogLevel::kError, "namespace_not_reloaded",
+        {{"namespace", from.name()}, {"error", status.message()}});
+    first.Update(status);
+  }
+  for (const auto& [name, from] : old) {
+    Log(LogLevel::kInfo, "namespace_kept",
+        {{"namespace", name},
+         {"about", absl::StrCat("no more in the configuration; to delete it "
+                                "with all that it holds: timecachectl ns "
+                                "delete ",
+                                name)}});
+  }
+  return first;
+}
+
+}  // namespace timecache

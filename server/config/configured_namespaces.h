@@ -1,0 +1,41 @@
+// The namespaces that the configuration names: made at the start, and made or
+// changed when the configuration is read again.
+
+#ifndef TIMECACHED_SERVER_CONFIG_CONFIGURED_NAMESPACES_H_
+#define TIMECACHED_SERVER_CONFIG_CONFIGURED_NAMESPACES_H_
+
+#include "absl/status/status.h"
+#include "server/engine/registry.h"
+#include "server/service/admin/namespace_service.h"
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+
+// Thread-safe functions; each costs one creation or update a namespace.
+
+// What happened to a namespace: a NamespaceService::Observer.
+void LogNamespace(const NamespaceService::Change& change);
+
+// INVALID_ARGUMENT that names the first namespace whose name or options are
+// wrong.
+absl::Status CheckNamespaces(const v1::ServerConfig& config);
+
+// Makes them all, or the first ones and says why not the next.
+absl::Status CreateNamespaces(const v1::ServerConfig& config,
+                              Registry* registry);
+
+// Logs them, with all options, as the service does with others.
+void LogNamespaces(const v1::ServerConfig& config);
+
+// Makes what is new in `now`. Where an option differs between `before` and
+// `now` it is changed to what `now` says, or to its default if `now` says
+// nothing; options that the file did not change stay as they are, whoever set
+// them. What is no more in `now` stays, and the log says how to delete it. Goes
+// on behind an error and returns the first; each is logged
+// (namespace_not_reloaded).
+absl::Status ReloadNamespaces(const v1::ServerConfig& before,
+                              const v1::ServerConfig& now, Registry* registry);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_CONFIG_CONFIGURED_NAMESPACES_H_

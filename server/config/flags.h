@@ -1,0 +1,47 @@
+#ifndef TIMECACHED_SERVER_CONFIG_FLAGS_H_
+#define TIMECACHED_SERVER_CONFIG_FLAGS_H_
+
+#include <ostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+
+// The server's command line. Empty strings and vectors: the flag was not given.
+struct Flags {
+  std::string config;               // path of the configuration file
+  std::vector<std::string> listen;  // addresses, checked
+  std::string tls_certificate;      // files, for what is in listen
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool allow_plaintext = false;  // for what is in listen
+  std::string http;              // address for metrics and probes, checked
+  bool virtual_clock = false;    // time stands still until it is advanced
+  bool check_config = false;     // check the configuration, print it, and end
+  std::string log_level;         // debug, info, warning, error
+  std::string log_format;        // text, json
+};
+
+// Returns the flags, or the exit code of a process that is done: 0 after --help
+// or
+// --version, which are written to `out`, and 2 after a flag that is wrong,
+// which `err` is told in one line.
+std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
+                                    std::ostream& out, std::ostream& err);
+
+// The same with standard output and standard error.
+std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
+
+// The configuration that these flags ask for: the file's, or the default, with
+// the flags over it. --listen replaces all listeners of the file; what other
+// flags say of TLS and plain text goes for those of --listen, or for the
+// default one. Errors as LoadConfig.
+absl::StatusOr<v1::ServerConfig> ConfigFromFlags(const Flags& flags);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_CONFIG_FLAGS_H_

@@ -1,0 +1,455 @@
+#include "server/observability/engine_metrics.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/observability/metric_family.h"
+
+namespace timecache {
+namespace {
+
+using prometheus::MetricType;
+
+// --- What is read.
+
+struct NamespaceRow {
+  std::string name;
+  MapStatistics statistics;
+};
+
+struct GroupRow {
+  std::string map;
+  std::string name;
+  GroupStatistics statistics;
+};
+
+void Merge(const MapStatistics& from, MapStatistics* to) {
+  to->entries += from.entries;
+  to->bytes += from.bytes;
+  to->memory_bytes += from.memory_bytes;
+  to->live_buckets += from.live_buckets;
+  to->expired += from.expired;
+  to->evicted += from.evicted;
+  to->rotated += from.rotated;
+  to->events_retained += from.events_retained;
+  to->events_retained_bytes += from.events_retained_bytes;
+  to->events_reclaimed += from.events_reclaimed;
+  to->oldest_retained_us =
+      std::min(to->oldest_retained_us, from.oldest_retained_us);
+  to->watchers += from.watchers;
+  to->watch_owed += from.watch_owed;
+  to->watch_delivered += from.watch_delivered;
+  to->watch_lost += from.watch_lost;
+  to->watch_left += from.watch_left;
+  to->watch_pending += from.watch_pending;
+  to->watch_lag = std::max(to->watch_lag, from.watch_lag);
+  to->oldest_unread_us = std::min(to->oldest_unread_us, from.oldest_unread_us);
+  to->watermark_us = std::min(to->watermark_us, from.watermark_us);
+  to->bucket_width_us = std::min(to->bucket_width_us, from.bucket_width_us);
+  to->lateness.Merge(from.lateness);
+  to->delivery_lateness.Merge(from.delivery_lateness);
+  to->bound_violations += from.bound_violations;
+  to->operations.Add(from.operations);
+  for (size_t i = 0; i < kLimitHits; ++i) to->refused[i] += from.refused[i];
+  to->rate_limited += from.rate_limited;
+  to->backlog_bytes += from.backlog_bytes;
+  to->backlog_limit_bytes += from.backlog_limit_bytes;
+  to->groups_expired += from.groups_expired;
+}
+
+void Merge(const GroupStatistics& from, GroupStatistics* to) {
+  to->members += from.members;
+  to->events += from.events;
+  to->unresponsive_members += from.unresponsive_members;
+  to->backlog += from.backlog;
+  to->backlog_bytes += from.backlog_bytes;
+  to->in_flight += from.in_flight;
+  to->in_flight_bytes += from.in_flight_bytes;
+  to->oldest_unsettled_us =
+      std::min(to->oldest_unsettled_us, from.oldest_unsettled_us);
+  to->delivered += from.delivered;
+  to->redelivered += from.redelivered;
+  to->acked += from.acked;
+  to->nacked += from.nacked;
+  to->put_back += from.put_back;
+  to->timed_out += from.timed_out;
+  to->dead_lettered += from.dead_lettered;
+  to->dead_letter_failures += from.dead_letter_failures;
+  to->dead_letters_denied += from.dead_letters_denied;
+  to->dead_letters_dropped += from.dead_letters_dropped;
+  to->lost += from.lost;
+}
+
+// Adds a row, or to the last one where it is one too many.
+template <typename Row>
+void AddRow(Row row, size_t max_rows, const std::string& other,
+            std::vector<Row>* rows) {
+  if (rows->size() < max_rows) {
+    rows->push_back(std::move(row));
+  } else if (rows->size() == max_rows) {
+    row.name = other;
+    rows->push_back(std::move(row));
+  } else {
+    Merge(row.statistics, &rows->back().statistics);
+  }
+}
+
+// --- What is told of it.
+
+// Since `us` on the clock; 0 for kNeverUs.
+double AgeSeconds(int64_t us, int64_t now_us) {
+  if (us == kNeverUs || us >= now_us) return 0;
+  return static_cast<double>(now_us - us) / kMicrosPerSecond;
+}
+
+template <typename Statistics>
+struct Column {
+  MetricInfo info;
+  MetricType type;
+  double (*value)(const Statistics& of, int64_t now_us);
+};
+
+constexpr MetricType kGauge = MetricType::Gauge;
+constexpr MetricType kCounter = MetricType::Counter;
+
+template <auto kMember, typename Statistics>
+double Number(const Statistics& of, int64_t) {
+  return static_cast<double>(of.*kMember);
+}
+// Of a map's operations.
+template <auto kMember>
+double Count(const MapStatistics& of, int64_t) {
+  return static_cast<double>(of.operations.*kMember);
+}
+
+constexpr Column<MapStatistics> kNamespaceColumns[] = {
+    {{"timecache_entries", "Live entries."},
+     kGauge,
+     Number<&MapStatistics::entries>},
+    {{"timecache_entry_bytes", "Bytes of the keys and values of live entries."},
+     kGauge,
+     Number<&MapStatistics::bytes>},
+    {{"timecache_memory_bytes",
+      "Memory of segments, index and tables, and of events shared by watches "
+      "with a lead time; the log is apart."},
+     kGauge,
+     Number<&MapStatistics::memory_bytes>},
+    {{"timecache_live_buckets", "Buckets with a live entry."},
+     kGauge,
+     Number<&MapStatistics::live_buckets>},
+    {{"timecache_bucket_width_seconds",
+      "The bound of lateness: ttl / (num_buckets - 1)."},
+     kGauge,
+     [](const MapStatistics& of, int64_t) {
+       return static_cast<double>(of.bucket_width_us) / kMicrosPerSecond;
+     }},
+    {{"timecache_watermark_lag_seconds",
+      "Age of the moment up to which all deaths are published."},
+     kGauge,
+     [](const MapStatistics& of, int64_t now_us) {
+       return AgeSeconds(of.watermark_us, now_us);
+     }},
+    {{"timecache_log_events", "Events that can be read from the earliest on."},
+     kGauge,
+     Number<&MapStatistics::events_retained>},
+    {{"timecache_log_bytes", "Memory of these events."},
+     kGauge,
+     Number<&MapStatistics::events_retained_bytes>},
+    {{"timecache_log_reclaimed_total",
+      "Of these: dropped before their time, for the server's memory."},
+     kCounter,
+     Number<&MapStatistics::events_reclaimed>},
+    {{"timecache_log_oldest_seconds",
+      "Age of the oldest of these events; 0 without any."},
+     kGauge,
+     [](const MapStatistics& of, int64_t now_us) {
+       return AgeSeconds(of.oldest_retained_us, now_us);
+     }},
+    {{"timecache_backlog_bytes",
+      "Memory of all that consumer groups have not settled, each batch once."},
+     kGauge,
+     Number<&MapStatistics::backlog_bytes>},
+    {{"timecache_backlog_limit_bytes",
+      "The most that may be; beyond it the group that keeps most loses its "
+      "oldest."},
+     kGauge,
+     Number<&MapStatistics::backlog_limit_bytes>},
+    {{"timecache_groups_expired_total",
+      "Consumer groups that were deleted because no member had served them for "
+      "their unused_ttl."},
+     kCounter,
+     Number<&MapStatistics::groups_expired>},
+    {{"timecache_watchers",
+      "Open watches; a stream on several namespaces is several "
+      "watches. Members of groups are apart."},
+     kGauge,
+     Number<&MapStatistics::watchers>},
+    {{"timecache_puts_total", "Entries put."},
+     kCounter,
+     Count<&OperationCounts::puts>},
+    {{"timecache_hits_total", "Lookups (Get, Contains) that found an entry."},
+     kCounter,
+     Count<&OperationCounts::hits>},
+    {{"timecache_misses_total", "Lookups (Get, Contains) that found none."},
+     kCounter,
+     Count<&OperationCounts::misses>},
+    {{"timecache_removals_total", "Entries removed by Remove."},
+     kCounter,
+     Count<&OperationCounts::removals>},
+    {{"timecache_rate_limited_total",
+      "Operations refused by max_operations_per_second."},
+     kCounter,
+     Number<&MapStatistics::rate_limited>},
+    {{"timecache_bound_violations_total",
+      "Events published later than a bucket width after their "
+      "death."},
+     kCounter,
+     Number<&MapStatistics::bound_violations>},
+    {{"timecache_watch_owed_total",
+      "Events that watches were to get: deaths from where each began until "
+      "now, "
+      "or until it ended. Always the sum of timecache_watch_delivered_total, "
+      "timecache_watch_lost_total, timecache_watch_left_total and "
+      "timecache_watch_pending."},
+     kCounter,
+     Number<&MapStatistics::watch_owed>},
+    {{"timecache_watch_delivered_total",
+      "Of these, read for the watch: sent, or left out by its filter."},
+     kCounter,
+     Number<&MapStatistics::watch_delivered>},
+    {{"timecache_watch_left_total",
+      "Of these, not read when the watch ended; a watch that resumes there is "
+      "owed them again."},
+     kCounter,
+     Number<&MapStatistics::watch_left>},
+    {{"timecache_watch_pending",
+      "Of these, not read yet, of all open watches."},
+     kGauge,
+     Number<&MapStatistics::watch_pending>},
+    {{"timecache_watch_lag_events",
+      "Events that the watch that is farthest behind has not read yet."},
+     kGauge,
+     Number<&MapStatistics::watch_lag>},
+    {{"timecache_watch_lag_seconds",
+      "Time since the death of the oldest retained event that some watch has "
+      "not read yet; 0 without any."},
+     kGauge,
+     [](const MapStatistics& of, int64_t now_us) {
+       return AgeSeconds(of.oldest_unread_us, now_us);
+     }},
+    {{"timecache_watch_lost_total",
+      "Events that watchers were told they had lost."},
+     kCounter,
+     Number<&MapStatistics::watch_lost>},
+};
+
+constexpr Column<GroupStatistics> kGroupColumns[] = {
+    {{"timecache_group_members",
+      "Streams that are members of the consumer group."},
+     kGauge,
+     Number<&GroupStatistics::members>},
+    {{"timecache_group_backlog", "Unsettled events that no member holds."},
+     kGauge,
+     Number<&GroupStatistics::backlog>},
+    {{"timecache_group_backlog_bytes", "Memory of all unsettled events."},
+     kGauge,
+     Number<&GroupStatistics::backlog_bytes>},
+    {{"timecache_group_unresponsive_members",
+      "Members that let an event time out and have settled none since."},
+     kGauge,
+     Number<&GroupStatistics::unresponsive_members>},
+    {{"timecache_group_in_flight", "Events that members hold."},
+     kGauge,
+     Number<&GroupStatistics::in_flight>},
+    {{"timecache_group_in_flight_bytes", "Memory of these events."},
+     kGauge,
+     Number<&GroupStatistics::in_flight_bytes>},
+    {{"timecache_group_lag_seconds",
+      "Time since the death of the oldest unsettled event; 0 "
+      "without any."},
+     kGauge,
+     [](const GroupStatistics& of, int64_t now_us) {
+       return AgeSeconds(of.oldest_unsettled_us, now_us);
+     }},
+    {{"timecache_group_delivered_total",
+      "Times that an event was given to a member."},
+     kCounter,
+     Number<&GroupStatistics::delivered>},
+    {{"timecache_group_redelivered_total",
+      "Of these, second and later attempts."},
+     kCounter,
+     Number<&GroupStatistics::redelivered>},
+    {{"timecache_group_acked_total", "Events settled by ACK."},
+     kCounter,
+     Number<&GroupStatistics::acked>},
+    {{"timecache_group_nacked_total", "NACKs."},
+     kCounter,
+     Number<&GroupStatistics::nacked>},
+    {{"timecache_group_put_back_total", "Events settled by PUT_BACK."},
+     kCounter,
+     Number<&GroupStatistics::put_back>},
+    {{"timecache_group_timed_out_total",
+      "Times that a member did not settle in time."},
+     kCounter,
+     Number<&GroupStatistics::timed_out>},
+    {{"timecache_group_dead_lettered_total",
+      "Events put into the dead letter namespace."},
+     kCounter,
+     Number<&GroupStatistics::dead_lettered>},
+    {{"timecache_group_dead_letter_failures_total",
+      "Times that one could not be put there."},
+     kCounter,
+     Number<&GroupStatistics::dead_letter_failures>},
+    {{"timecache_group_dead_letters_denied_total",
+      "Of timecache_group_dead_letter_failures_total, those because the "
+      "principal that made the group may not write there."},
+     kCounter,
+     Number<&GroupStatistics::dead_letters_denied>},
+    {{"timecache_group_events_total",
+      "Events that were the group's to settle, since it began: always the sum "
+      "of "
+      "those acked, put back, dead lettered and lost, of the backlog and those "
+      "in flight."},
+     kCounter,
+     Number<&GroupStatistics::events>},
+    {{"timecache_group_dead_letters_dropped_total",
+      "Dead letters that can never fit there; also counted as lost."},
+     kCounter,
+     Number<&GroupStatistics::dead_letters_dropped>},
+    {{"timecache_group_lost_total", "Events dropped unsettled."},
+     kCounter,
+     Number<&GroupStatistics::lost>},
+};
+
+constexpr MetricInfo kNamespaces = {"timecache_namespaces", "Namespaces."};
+constexpr MetricInfo kExpired = {
+    "timecache_expired_total",
+    "Entries that died: their time was up (expired), they made room (evicted), "
+    "or their bucket was killed by hand (rotated)."};
+constexpr MetricInfo kRefused = {"timecache_refused_total",
+                                 "Puts that a limit refused, by the limit."};
+constexpr MetricInfo kLateness = {
+    "timecache_lateness_seconds",
+    "Time from an entry's death to the publication of its event."};
+constexpr MetricInfo kDeliveryLateness = {
+    "timecache_delivery_lateness_seconds",
+    "Time from an entry's death, or from when a watcher could take more if "
+    "that was later, until its event was handed to that watcher's stream."};
+constexpr MetricInfo kSweeps = {
+    "timecache_sweep_seconds",
+    "Time that the reaper took for all that a namespace had due, in turns with "
+    "others."};
+
+MetricLabels LabelsOf(const NamespaceRow& row) {
+  return {{"namespace", row.name}};
+}
+MetricLabels LabelsOf(const GroupRow& row) {
+  return {{"namespace", row.map}, {"group", row.name}};
+}
+
+MetricLabels With(MetricLabels labels, const char* name, std::string value) {
+  labels.push_back({name, std::move(value)});
+  return labels;
+}
+
+template <typename Row, typename Columns>
+void AddColumns(const std::vector<Row>& rows, const Columns& columns,
+                int64_t now_us,
+                std::vector<prometheus::MetricFamily>* families) {
+  for (const auto& column : columns) {
+    prometheus::MetricFamily& family =
+        families->emplace_back(NewFamily(column.info, column.type));
+    family.metric.reserve(rows.size());
+    for (const Row& row : rows) {
+      AddSample(LabelsOf(row), column.value(row.statistics, now_us), &family);
+    }
+  }
+}
+
+// Buckets end at powers of two: from 2^kLeastWidth microseconds, 64 us, to
+// 2^kMostWidth, 8.4 s.
+constexpr size_t kLeastWidth = 6;
+constexpr size_t kMostWidth = 23;
+
+void AddHistogram(MetricLabels labels, const DurationHistogram& histogram,
+                  prometheus::MetricFamily* family) {
+  prometheus::ClientMetric& metric = family->metric.emplace_back();
+  metric.label = std::move(labels);
+  metric.histogram.sample_count = histogram.total();
+  metric.histogram.sample_sum = histogram.sum_us() / kMicrosPerSecond;
+  for (size_t width = kLeastWidth; width <= kMostWidth; ++width) {
+    const int64_t bound_us = int64_t{1} << width;
+    metric.histogram.bucket.push_back(
+        {histogram.CountAtMost(width),
+         static_cast<double>(bound_us) / kMicrosPerSecond});
+  }
+}
+
+std::vector<prometheus::MetricFamily> NamespaceFamilies(
+    const std::vector<NamespaceRow>& rows, int64_t now_us) {
+  std::vector<prometheus::MetricFamily> families;
+  AddColumns(rows, kNamespaceColumns, now_us, &families);
+  prometheus::MetricFamily expired = NewFamily(kExpired, kCounter);
+  prometheus::MetricFamily refused = NewFamily(kRefused, kCounter);
+  prometheus::MetricFamily lateness =
+      NewFamily(kLateness, MetricType::Histogram);
+  prometheus::MetricFamily delivery_lateness =
+      NewFamily(kDeliveryLateness, MetricType::Histogram);
+  for (const NamespaceRow& row : rows) {
+    const MapStatistics& statistics = row.statistics;
+    const auto died = [&](const char* cause, uint64_t count) {
+      AddSample(With(LabelsOf(row), "cause", cause), static_cast<double>(count),
+                &expired);
+    };
+    died("expired", statistics.expired);
+    died("evicted", statistics.evicted);
+    died("rotated", statistics.rotated);
+    for (size_t hit = 1; hit < kLimitHits; ++hit) {
+      // Most never happen: they would be as many samples as all others.
+      if (statistics.refused[hit] == 0) continue;
+      AddSample(With(LabelsOf(row), "reason",
+                     std::string(LimitReason(static_cast<LimitHit>(hit)))),
+                static_cast<double>(statistics.refused[hit]), &refused);
+    }
+    AddHistogram(LabelsOf(row), statistics.lateness, &lateness);
+    AddHistogram(LabelsOf(row), statistics.delivery_lateness,
+                 &delivery_lateness);
+  }
+  for (auto* family : {&expired, &refused, &lateness, &delivery_lateness})
+    families.push_back(std::move(*family));
+  return families;
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
+  const int64_t now_us = clock_->NowUs();
+  std::vector<NamespaceRow> namespaces;
+  std::vector<GroupRow> groups;
+  const std::vector<std::shared_ptr<TimeCacheMap>> maps = registry_->List();
+  for (const auto& map : maps) {
+    AddRow(NamespaceRow{map->name(), map->GetStatistics(now_us)},
+           max_namespaces_, kOther, &namespaces);
+    for (const auto& group : map->groups().List()) {
+      AddRow(GroupRow{map->name(), group->name(), group->GetStatistics()},
+             max_groups_, kOther, &groups);
+    }
+  }
+  if (groups.size() > max_groups_) groups.back().map = kOther;
+
+  std::vector<prometheus::MetricFamily> families =
+      NamespaceFamilies(namespaces, now_us);
+  AddColumns(groups, kGroupColumns, now_us, &families);
+  prometheus::MetricFamily count = NewFamily(kNamespaces, kGauge);
+  AddSample({}, static_cast<double>(maps.size()), &count);
+  families.push_back(std::move(count));
+  prometheus::MetricFamily sweeps = NewFamily(kSweeps, MetricType::Histogram);
+  AddHistogram({}, reaper_->sweeps(), &sweeps);
+  families.push_back(std::move(sweeps));
+  return families;
+}
+
+}  // namespace timecache

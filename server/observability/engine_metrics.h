@@ -1,0 +1,57 @@
+// What the namespaces and their consumer groups tell about themselves.
+
+#ifndef TIMECACHED_SERVER_OBSERVABILITY_ENGINE_METRICS_H_
+#define TIMECACHED_SERVER_OBSERVABILITY_ENGINE_METRICS_H_
+
+#include <prometheus/collectable.h>
+
+#include <vector>
+
+#include "server/engine/clock.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/engine/registry.h"
+
+namespace timecache {
+
+// Reads the statistics of all namespaces when it is asked: what they cost is
+// paid by who scrapes, not by who puts.
+//
+// The first kMaxLabelledNamespaces namespaces and kMaxLabelledGroups consumer
+// groups, in order of their names, have samples of their own. The others are
+// added up as kOther, a name that nobody else can have; as one is created or
+// deleted, another may pass from here to there, which a counter shows as a
+// restart.
+//
+// Thread-safe. O(namespaces x (shards + buckets)); holds each namespace's locks
+// for a moment.
+class EngineMetrics final : public prometheus::Collectable {
+ public:
+  static constexpr size_t kMaxLabelledNamespaces = 1'000;
+  static constexpr size_t kMaxLabelledGroups = 1'000;
+  static constexpr char kOther[] = "_other";
+
+  // None is owned; all must outlive the last Collect. The limits are those of
+  // the class, but for tests.
+  EngineMetrics(const Registry* registry, const Reaper* reaper,
+                const Clock* clock,
+                size_t max_namespaces = kMaxLabelledNamespaces,
+                size_t max_groups = kMaxLabelledGroups)
+      : registry_(registry),
+        reaper_(reaper),
+        clock_(clock),
+        max_namespaces_(max_namespaces),
+        max_groups_(max_groups) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const Registry* const registry_;
+  const Reaper* const reaper_;
+  const Clock* const clock_;
+  const size_t max_namespaces_;
+  const size_t max_groups_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OBSERVABILITY_ENGINE_METRICS_H_

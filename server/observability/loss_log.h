@@ -1,0 +1,97 @@
+// The log lines about what happens without a call: events that consumer groups
+// lose or bury, connections that are turned away.
+
+#ifndef TIMECACHED_SERVER_OBSERVABILITY_LOSS_LOG_H_
+#define TIMECACHED_SERVER_OBSERVABILITY_LOSS_LOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/engine/clock.h"
+#include "server/engine/groups/consumer_group.h"
+#include "server/engine/registry.h"
+#include "server/observability/folded_lines.h"
+#include "server/observability/log.h"
+
+namespace timecache {
+
+// Looks at counters, and writes
+//
+//   group_events_lost    that a group dropped unsettled: it is too far behind
+//   dead_letters         that were put into a dead letter namespace
+//   dead_letters_failed  times that one could not be put there
+//   dead_letters_denied  of these, because who made the group may not write
+//                        there
+//   group_expired        a group was deleted, without a member for its
+//                        unused_ttl; `count` events were lost with it
+//
+// and what `counters` say, such as connections_refused,
+//
+// with namespace, group and `count`, the number since the line before; each
+// kind at most once in FoldedLines::kIntervalUs. What a group counted between
+// the last look and its deletion is not said.
+//
+// Not thread-safe: for one thread. A look costs a lock and a copy of a few
+// numbers for each group, and a lock for each namespace.
+class LossLog {
+ public:
+  using Write = std::function<void(LogLevel, std::string_view, LogFields)>;
+
+  // How often something has happened, by the name of its line, and the address
+  // that it happened to last, if there is one.
+  struct Counter {
+    const char* event;
+    std::function<uint64_t()> value;
+    std::function<std::string()> last_address = nullptr;
+    uint64_t before = 0;
+  };
+
+  // `registry` and `clock` are not owned.
+  LossLog(const Registry* registry, const Clock* clock,
+          std::vector<Counter> counters, Write write = Log);
+
+  // Compares with the look before, and writes what is due.
+  void Look();
+  // Writes all that waits: the last look.
+  void Finish();
+
+ private:
+  // What has been counted of a group.
+  struct Counted {
+    std::weak_ptr<ConsumerGroup> group;
+    uint64_t lost = 0;
+    uint64_t dead_lettered = 0;
+    uint64_t dead_letter_failures = 0;
+    uint64_t dead_letters_denied = 0;
+  };
+  // Of a map: groups that have expired.
+  struct CountedMap {
+    std::weak_ptr<TimeCacheMap> map;
+    uint64_t expired = 0;
+  };
+
+  void Count();
+  void CountExpired(const std::shared_ptr<TimeCacheMap>& map);
+  void CountGroup(const std::string& name,
+                  const std::shared_ptr<ConsumerGroup>& group, int64_t now_us);
+  void Add(const char* event, const std::string& name, const std::string& group,
+           uint64_t now, uint64_t* before, int64_t now_us);
+  void WriteLine(const FoldedLines::Kind& kind, uint64_t count);
+
+  const Registry* const registry_;
+  const Clock* const clock_;
+  std::vector<Counter> counters_;
+  const Write write_;
+  FoldedLines folded_;
+  absl::flat_hash_map<const ConsumerGroup*, Counted> groups_;
+  absl::flat_hash_map<const TimeCacheMap*, CountedMap> maps_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OBSERVABILITY_LOSS_LOG_H_

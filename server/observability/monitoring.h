@@ -1,0 +1,56 @@
+// What others watch this process by: its metrics, its readiness, and the HTTP
+// port that tells them.
+
+#ifndef TIMECACHED_SERVER_OBSERVABILITY_MONITORING_H_
+#define TIMECACHED_SERVER_OBSERVABILITY_MONITORING_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/engine/registry.h"
+#include "server/observability/engine_metrics.h"
+#include "server/observability/http_server.h"
+#include "server/observability/metrics.h"
+#include "server/observability/process_metrics.h"
+#include "server/observability/readiness.h"
+#include "server/observability/rpc_metrics.h"
+
+namespace timecache {
+
+// Puts them together. Thread-safe, but for Start and Stop.
+class Monitoring {
+ public:
+  // None is owned; all must outlive this.
+  Monitoring(const Registry* registry, const Reaper* reaper,
+             const Clock* clock);
+  Monitoring(const Monitoring&) = delete;
+  Monitoring& operator=(const Monitoring&) = delete;
+
+  // Serves HTTP on `address`; empty: nowhere. Errors as HttpServer::Start.
+  absl::Status Start(const std::string& address);
+  // Before what metrics() was given ends: nobody asks it any more.
+  void Stop() { http_.Stop(); }
+  // Where, empty for nowhere.
+  const std::string& http_address() const { return http_.address(); }
+
+  // To be told of all calls.
+  RpcMetrics* calls() { return &calls_; }
+  // For what others have to tell.
+  Metrics* metrics() { return &metrics_; }
+  Readiness* readiness() { return &readiness_; }
+
+ private:
+  Readiness readiness_;
+  RpcMetrics calls_;
+  const EngineMetrics engine_;
+  const ProcessMetrics process_;
+  Metrics metrics_;
+  // Destroyed first: it asks all others.
+  HttpServer http_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OBSERVABILITY_MONITORING_H_

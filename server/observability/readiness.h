@@ -1,0 +1,25 @@
+// Whether the process serves, for probes and metrics.
+
+#ifndef TIMECACHED_SERVER_OBSERVABILITY_READINESS_H_
+#define TIMECACHED_SERVER_OBSERVABILITY_READINESS_H_
+
+#include <atomic>
+
+namespace timecache {
+
+// Thread-safe, an atomic load or store.
+class Readiness {
+ public:
+  // In this order, each once.
+  enum class State { kStarting, kServing, kDraining };
+
+  void Set(State state) { state_.store(state, std::memory_order_release); }
+  State state() const { return state_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<State> state_{State::kStarting};
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_OBSERVABILITY_READINESS_H_

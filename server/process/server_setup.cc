@@ -1,0 +1,109 @@
+#include "server/process/server_setup.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/common/read_file.h"
+#include "server/common/version.h"
+#include "server/config/config.h"
+#include "server/config/configured_namespaces.h"
+#include "server/engine/memory_budget.h"
+#include "server/process/system_memory.h"
+#include "server/security/access_rules.h"
+#include "server/security/file_watch.h"
+#include "server/security/tls_listeners.h"
+#include "server/service/call/convert.h"
+
+namespace timecache {
+namespace {
+
+absl::Status CheckAccessFile(const v1::ServerConfig& config) {
+  const std::string& path = config.access().file();
+  if (path.empty()) return absl::OkStatus();
+  const auto text = ReadFile(path, FileWatch::kMaxFileBytes);
+  if (!text.ok()) return text.status();
+  return AccessRules::Parse(*text, path).status();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags) {
+  absl::StatusOr<v1::ServerConfig> config = ConfigFromFlags(flags);
+  if (!config.ok()) return config;
+  if (absl::Status status = CheckNamespaces(*config); !status.ok()) {
+    return status;
+  }
+  return config;
+}
+
+absl::Status CheckConfigFiles(const v1::ServerConfig& config) {
+  if (absl::Status status = CheckAccessFile(config); !status.ok()) {
+    return status;
+  }
+  FileWatch files;
+  return TlsListeners::Create(config, &files).status();
+}
+
+int64_t SlowCallUs(const v1::ServerConfig& config) {
+  return absl::ToInt64Microseconds(ToDuration(config.log().slow_call()));
+}
+
+RegistryLimits ToRegistryLimits(const v1::ServerLimits& from) {
+  RegistryLimits limits;
+  limits.max_namespaces = static_cast<int>(from.max_namespaces());
+  limits.max_entries = static_cast<int64_t>(from.max_entries());
+  limits.max_bytes = static_cast<int64_t>(from.max_bytes());
+  return limits;
+}
+
+ServerOptions ToServerOptions(const v1::ServerConfig& config,
+                              ManualClock* virtual_clock) {
+  ServerOptions options;
+  for (const v1::Listener& listener : config.listeners()) {
+    options.addresses.push_back(listener.address());
+  }
+  options.max_watchers = config.limits().max_watchers();
+  options.max_expiring_watchers = config.limits().max_expiring_watchers();
+  options.limits = ServerLimits::From(config.limits());
+  options.virtual_clock = virtual_clock;
+  options.observer = LogNamespace;
+  options.reflection = config.debug().reflection();
+  options.channelz = config.debug().channelz();
+  options.health_address = config.health_address();
+  options.version = Version();
+  return options;
+}
+
+void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
+                 Reload* reload) {
+  reload->Apply("log", [=](const v1::ServerConfig& now) {
+    SetLogging(now.log());
+    call_log->SetSlowCall(SlowCallUs(now));
+  });
+  // Looked at when the server stops.
+  reload->Apply("grace_period", [](const v1::ServerConfig&) {});
+  reload->Apply("drain_delay", [](const v1::ServerConfig&) {});
+  reload->Apply("namespaces", [=](const v1::ServerConfig& before,
+                                  const v1::ServerConfig& now) {
+    return ReloadNamespaces(before, now, registry);
+  });
+  const auto set_limits = [=](const v1::ServerConfig&,
+                              const v1::ServerConfig& now) {
+    return registry->SetLimits(ToRegistryLimits(now.limits()));
+  };
+  for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
+    reload->Apply(absl::StrCat("limits.", field), set_limits);
+  }
+  reload->Apply("limits.max_memory_bytes", [](const v1::ServerConfig& now) {
+    MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
+  });
+  reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
+    server->SetMaxWatchers(now.limits().max_watchers());
+  });
+  reload->Apply(
+      "limits.max_expiring_watchers", [=](const v1::ServerConfig& now) {
+        server->SetMaxExpiringWatchers(now.limits().max_expiring_watchers());
+      });
+}
+
+}  // namespace timecache

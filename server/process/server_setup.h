@@ -1,0 +1,46 @@
+// From the configuration to the server's options, at its start and at every
+// reload.
+
+#ifndef TIMECACHED_SERVER_PROCESS_SERVER_SETUP_H_
+#define TIMECACHED_SERVER_PROCESS_SERVER_SETUP_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/config/flags.h"
+#include "server/engine/clock.h"
+#include "server/engine/registry.h"
+#include "server/observability/call_log.h"
+#include "server/process/reload.h"
+#include "server/service/server.h"
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+
+// Thread-safe functions, but for AddAppliers.
+
+// The configuration that the flags ask for, checked whole; ConfigFromFlags
+// alone does not know what a namespace may be.
+absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags);
+
+// Whether the files that the configuration names can be read and are right:
+// what using them at the start would come to.
+absl::Status CheckConfigFiles(const v1::ServerConfig& config);
+
+int64_t SlowCallUs(const v1::ServerConfig& config);
+RegistryLimits ToRegistryLimits(const v1::ServerLimits& limits);
+
+// All but what is an object of its own: access, credentials, observers.
+// `virtual_clock` may be null.
+ServerOptions ToServerOptions(const v1::ServerConfig& config,
+                              ManualClock* virtual_clock);
+
+// What takes effect without a restart. None is owned; all must outlive
+// `reload`.
+void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
+                 Reload* reload);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_PROCESS_SERVER_SETUP_H_

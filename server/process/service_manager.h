@@ -1,0 +1,45 @@
+// What systemd is told: started, reloading, stopping.
+
+#ifndef TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_
+#define TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace timecache {
+
+// Sends the messages of sd_notify(3), for a unit with Type=notify. Without a
+// service manager each call does nothing, and what cannot be sent is not worth
+// a word: the manager then finds out by its own time-outs.
+//
+// Thread-safe. A call costs a datagram to a local socket and does not block.
+//
+// There is no WATCHDOG=1: it would say that this process has a thread left, not
+// that calls are answered. Health and /healthz say that.
+class ServiceManager {
+ public:
+  // `notify_socket`: $NOTIFY_SOCKET, the path of a unix socket, or @ and its
+  // name in the abstract namespace. Empty: there is no service manager.
+  explicit ServiceManager(std::string notify_socket)
+      : socket_(std::move(notify_socket)) {}
+  // The one that started this process, if one did.
+  static ServiceManager FromEnvironment();
+
+  // Serves. `status` is shown by systemctl status.
+  void Ready(absl::string_view status) const;
+  // Reads its configuration; Ready says when that is over.
+  void Reloading() const;
+  // Is about to end, which may take as long as `at_most`.
+  void Stopping(absl::Duration at_most) const;
+
+ private:
+  void Send(absl::string_view message) const;
+
+  const std::string socket_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_

@@ -1,0 +1,90 @@
+#include "server/process/startup_checks.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/observability/log.h"
+
+namespace timecache {
+namespace {
+
+using Warnings = std::vector<StartupWarning>;
+
+void CheckOpenFiles(const Machine& machine, const v1::ServerConfig& config,
+                    Warnings* warnings) {
+  const int64_t needed =
+      int64_t{config.limits().max_connections()} + kReservedFiles;
+  if (machine.open_files == 0 || machine.open_files >= needed) return;
+  warnings->push_back(
+      {"open_files_low",
+       absl::StrCat("limits.max_connections of ",
+                    config.limits().max_connections(), " needs ", needed,
+                    " open files, and ", machine.open_files,
+                    " are allowed: raise it (LimitNOFILE= of the systemd unit, "
+                    "ulimit -Hn, --ulimit nofile= of the container), or lower "
+                    "limits.max_connections")});
+}
+
+void CheckClock(const Machine& machine, Warnings* warnings) {
+  if (machine.now_us >= kEarliestTimeUs && machine.now_us <= kLatestTimeUs) {
+    return;
+  }
+  warnings->push_back(
+      {"clock_wrong",
+       absl::StrCat("the wall clock says ",
+                    absl::FormatTime(absl::FromUnixMicros(machine.now_us),
+                                     absl::UTCTimeZone()),
+                    ": deadlines and certificates go by it; set it, and keep "
+                    "it with NTP")});
+}
+
+void CheckMemory(const Machine& machine, const v1::ServerConfig& config,
+                 Warnings* warnings) {
+  const auto memory = static_cast<uint64_t>(machine.memory_bytes);
+  const uint64_t max_memory = config.limits().max_memory_bytes();
+  if (memory > 0 && max_memory > memory) {
+    warnings->push_back(
+        {"memory_low",
+         absl::StrCat("limits.max_memory_bytes is ", max_memory,
+                      ", and this process gets ", memory,
+                      " bytes: it would be killed before it refuses puts; "
+                      "lower the limit, or give it more memory")});
+  }
+  const uint64_t budget = max_memory > 0 ? max_memory : memory;
+  uint64_t retained = 0;
+  for (const v1::NamespaceConfig& from : config.namespaces()) {
+    retained += from.options().event_retention_bytes();
+  }
+  if (budget > 0 && retained > budget) {
+    warnings->push_back(
+        {"event_retention_high",
+         absl::StrCat("the namespaces' event_retention_bytes add up to ",
+                      retained, ", more than the memory there is, ", budget,
+                      " bytes: events give way to entries before that, and are "
+                      "retained for less; lower event_retention_bytes")});
+  }
+}
+
+}  // namespace
+
+Warnings CheckStartup(const Machine& machine, const v1::ServerConfig& config) {
+  Warnings warnings;
+  CheckOpenFiles(machine, config, &warnings);
+  CheckClock(machine, &warnings);
+  CheckMemory(machine, config, &warnings);
+  return warnings;
+}
+
+void LogStartupChecks(const v1::ServerConfig& config) {
+  const Machine machine = ReadMachine();
+  Log(LogLevel::kInfo, "machine",
+      {{"cores", machine.cores},
+       {"cpu_quota_cores", machine.cpu_quota_cores},
+       {"memory_bytes", machine.memory_bytes},
+       {"open_files", machine.open_files},
+       {"transparent_huge_pages", machine.transparent_huge_pages}});
+  for (const StartupWarning& warning : CheckStartup(machine, config)) {
+    Log(LogLevel::kWarning, warning.event, {{"about", warning.about}});
+  }
+}
+
+}  // namespace timecache

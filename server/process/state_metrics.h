@@ -1,0 +1,30 @@
+// What the parts of the server that have no metrics of their own tell about
+// their state.
+
+#ifndef TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_
+#define TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_
+
+#include "server/observability/metrics.h"
+#include "server/process/reload.h"
+#include "server/security/access_file.h"
+#include "server/security/tls_listeners.h"
+#include "server/service/server.h"
+
+namespace timecache {
+
+// Each is not owned and must outlive the last Metrics::Text.
+void AddServerMetrics(const Server* server, Metrics* metrics);
+// Responses that clients have not read. `server` must outlive the metrics.
+void AddResponseMetrics(const Server* server, Metrics* metrics);
+// The memory account of this process.
+void AddMemoryMetrics(Metrics* metrics);
+// The log of this process.
+void AddLogMetrics(Metrics* metrics);
+void AddReloadMetrics(const Reload* reload, Metrics* metrics);
+// Nothing for null.
+void AddAccessMetrics(const AccessFile* access, Metrics* metrics);
+void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_

@@ -1,0 +1,176 @@
+#include "server/process/system_memory.h"
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/service/call/request.h"
+
+namespace timecache {
+namespace {
+
+constexpr int64_t kBytesPerKiB = 1024;
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+// Of what the engine gets. gRPC holds a request until it has all of it, and
+// where it holds more than its quota it ends streams and connections, whoever's
+// they are: some of the largest requests must fit at the same time, beside some
+// hundreds of calls and connections.
+constexpr int64_t kGrpcShare = 8;
+constexpr int64_t kMinGrpcBytes = 4 * static_cast<int64_t>(kMaxRequestBytes);
+constexpr int64_t kResponseShare = 8;
+constexpr int64_t kMinResponseBytes = int64_t{32} << 20;
+// Where the engine has no limit: enough for some connections at full speed.
+constexpr int64_t kUnlimitedResponseBytes = int64_t{256} << 20;
+
+std::vector<std::string> LinesOf(const std::string& path) {
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
+// The number that a file holds; none for "max" and for no file.
+std::optional<int64_t> NumberIn(const std::string& path) {
+  const std::vector<std::string> lines = LinesOf(path);
+  int64_t number;
+  if (lines.empty() || !absl::SimpleAtoi(lines[0], &number))
+    return std::nullopt;
+  return number;
+}
+
+int64_t MachineBytes(const std::string& root) {
+  for (const std::string& line : LinesOf(root + "/proc/meminfo")) {
+    absl::string_view rest = line;
+    int64_t kib;
+    if (absl::ConsumePrefix(&rest, "MemTotal:") &&
+        absl::ConsumeSuffix(&rest, "kB") && absl::SimpleAtoi(rest, &kib)) {
+      return kib * kBytesPerKiB;
+    }
+  }
+  return kUnlimited;
+}
+
+// The least limit of a group and those above it. In a container the path may be
+// the host's, and not be there: then the root's file is the container's own.
+int64_t GroupBytes(const std::string& mount, absl::string_view group,
+                   absl::string_view file) {
+  int64_t least = kUnlimited;
+  for (;;) {
+    group = absl::StripSuffix(group, "/");
+    const auto limit = NumberIn(absl::StrCat(mount, group, "/", file));
+    if (limit.has_value()) least = std::min(least, *limit);
+    if (group.empty()) return least;
+    const size_t slash = group.rfind('/');
+    group = group.substr(0, slash == group.npos ? 0 : slash);
+  }
+}
+
+// Lines are hierarchy:controllers:path; that of version 2 names no controller.
+int64_t ControlGroupBytes(const std::string& root) {
+  const std::string mount = root + "/sys/fs/cgroup";
+  int64_t least = kUnlimited;
+  for (const std::string& line : LinesOf(root + "/proc/self/cgroup")) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    if (parts[1].empty()) {
+      least = std::min(least, GroupBytes(mount, parts[2], "memory.max"));
+    }
+    for (const absl::string_view name : absl::StrSplit(parts[1], ',')) {
+      if (name != "memory") continue;
+      least = std::min(least, GroupBytes(mount + "/memory", parts[2],
+                                         "memory.limit_in_bytes"));
+    }
+  }
+  return least;
+}
+
+int64_t AddressSpaceBytes(uint64_t given) {
+  if (given == 0) {
+    rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0) return kUnlimited;
+    given = limit.rlim_cur;
+  }
+  return given >= uint64_t{kUnlimited} ? kUnlimited
+                                       : static_cast<int64_t>(given);
+}
+
+int64_t Percent(int64_t bytes, int percent) {
+  return bytes == kUnlimited ? kUnlimited : bytes / 100 * percent;
+}
+
+}  // namespace
+
+int64_t AvailableMemoryBytes(const MemorySources& sources) {
+  const int64_t least =
+      std::min({MachineBytes(sources.root), ControlGroupBytes(sources.root),
+                AddressSpaceBytes(sources.address_space_bytes)});
+  return least == kUnlimited ? 0 : least;
+}
+
+MemoryPlan PlanMemory(const v1::ServerLimits& limits,
+                      const MemorySources& sources) {
+  MemoryPlan plan;
+  if (limits.has_max_memory_bytes()) {
+    plan.source = "limits.max_memory_bytes";
+    plan.engine_bytes = static_cast<int64_t>(limits.max_memory_bytes());
+  } else {
+    plan.source = "none";
+    int64_t least = kUnlimited;
+    const auto consider = [&](int64_t bytes, const char* source) {
+      if (bytes >= least) return;
+      least = bytes;
+      plan.source = source;
+    };
+    consider(Percent(MachineBytes(sources.root), kMemoryPercent), "MemTotal");
+    consider(Percent(ControlGroupBytes(sources.root), kMemoryPercent),
+             "cgroup");
+    consider(Percent(AddressSpaceBytes(sources.address_space_bytes),
+                     kAddressSpacePercent),
+             "RLIMIT_AS");
+    plan.engine_bytes = least == kUnlimited ? 0 : least;
+  }
+  if (plan.engine_bytes > 0) {
+    plan.grpc_bytes = std::max(plan.engine_bytes / kGrpcShare, kMinGrpcBytes);
+  }
+  plan.response_bytes =
+      limits.has_max_response_bytes()
+          ? static_cast<int64_t>(limits.max_response_bytes())
+      : plan.engine_bytes == 0
+          ? kUnlimitedResponseBytes
+          : std::max(plan.engine_bytes / kResponseShare, kMinResponseBytes);
+  return plan;
+}
+
+void FitAllocator() {
+  // Smaller blocks are used again: each mapping costs a page fault for 4 KiB.
+  constexpr int kMappedBytes = 256 << 10;
+  // A quarter of what Linux lets a process map (vm.max_map_count), which slabs
+  // and stacks need, too: in a server with more large values than that their
+  // share of idle memory is small.
+  constexpr int kMaxMappings = 16 << 10;
+  // With a threshold of mappings the allocator no longer fits this one by
+  // itself, and would give back and take again a little at each call.
+  constexpr int kTrimBytes = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+  mallopt(M_MMAP_MAX, kMaxMappings);
+  mallopt(M_TRIM_THRESHOLD, kTrimBytes);
+  const int64_t bytes = AddressSpaceBytes(0);
+  // Beyond this the allocator's own limit, by cores, is as good.
+  constexpr int64_t kMaxArenas = 64;
+  if (bytes >= kMaxArenas * kGiB) return;
+  mallopt(M_ARENA_MAX,
+          static_cast<int>(std::clamp<int64_t>(bytes / kGiB, 1, kMaxArenas)));
+}
+
+}  // namespace timecache

@@ -1,0 +1,90 @@
+// The access rules that are in force, as a file has them.
+
+#ifndef TIMECACHED_SERVER_SECURITY_ACCESS_FILE_H_
+#define TIMECACHED_SERVER_SECURITY_ACCESS_FILE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/security/access_rules.h"
+#include "server/security/file_watch.h"
+#include "server/service/call/access.h"
+
+namespace timecache {
+
+// How reading the file went so far.
+struct AccessFileState {
+  // Of the last time.
+  bool ok = false;
+  // When the rules in force were read.
+  absl::Time loaded_at;
+  uint64_t succeeded = 0;
+  uint64_t failed = 0;
+};
+
+// Follows the file: its content is the rules in force, unless it cannot be read
+// or is wrong; then the last good one is. Says in the log what it does:
+// access_file_loaded, access_file_refused.
+//
+// Thread-safe. Who calls is answered from a snapshot of the rules, which costs
+// the copy of a pointer, and nobody waits for a reload.
+class AccessFile final : public Access {
+ public:
+  static constexpr absl::Duration kInterval = absl::Seconds(1);
+
+  // Reads the file, and again when `watch`, which is not owned, sees it change.
+  // An error if it cannot be read or is wrong now: nobody is let in by rules
+  // that are not there. The result outlives `watch`'s use of it by itself.
+  static absl::StatusOr<std::shared_ptr<AccessFile>> Open(
+      const std::string& path, FileWatch* watch);
+
+  absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
+      const Credentials& credentials) const override ABSL_LOCKS_EXCLUDED(mu_);
+  std::shared_ptr<const Caller> FindPrincipal(
+      absl::string_view name) const override ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t generation() const override {
+    return generation_.load(std::memory_order_acquire);
+  }
+  // Called on the watch's thread, or that of who calls its Check.
+  void SetListener(std::function<void()> on_change) override
+      ABSL_LOCKS_EXCLUDED(listener_mu_);
+
+  AccessFileState state() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  explicit AccessFile(std::string path) : path_(std::move(path)) {}
+
+  std::shared_ptr<const AccessRules> rules() const ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Take(const absl::StatusOr<std::string>& content)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void OnContent(const absl::StatusOr<std::string>& content)
+      ABSL_LOCKS_EXCLUDED(mu_, listener_mu_);
+
+  const std::string path_;
+  // Set after rules_: who reads it first reads rules that are no older.
+  std::atomic<uint64_t> generation_{0};
+
+  mutable absl::Mutex mu_;
+  // No std::atomic: GCC 12's lets go of the pointer before it has read it, as a
+  // processor other than x86 may see it (google/sanitizers, issue 1558).
+  std::shared_ptr<const AccessRules> rules_ ABSL_GUARDED_BY(mu_);
+  AccessFileState state_ ABSL_GUARDED_BY(mu_);
+  absl::Status last_ ABSL_GUARDED_BY(mu_);
+
+  // Held while the listener runs.
+  absl::Mutex listener_mu_;
+  std::function<void()> on_change_ ABSL_GUARDED_BY(listener_mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SECURITY_ACCESS_FILE_H_

@@ -1,0 +1,182 @@
+#include "server/security/file_watch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/common/read_file.h"
+
+namespace timecache {
+namespace {
+
+// File systems write down a time in ticks of theirs: a file that was changed
+// this shortly before it was read may change again without a trace.
+constexpr int64_t kTimestampDoubtSeconds = 3;
+
+// Of one wait, where there is no file to look at: far from where the sum with
+// the time that it is overflows.
+constexpr absl::Duration kMaxWait = absl::Hours(1);
+
+// What stat tells of a file; all zero when it cannot be found.
+struct Trace {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  timespec modified = {};
+  timespec changed = {};
+
+  bool operator==(const Trace& other) const {
+    return device == other.device && inode == other.inode &&
+           size == other.size && modified.tv_sec == other.modified.tv_sec &&
+           modified.tv_nsec == other.modified.tv_nsec &&
+           changed.tv_sec == other.changed.tv_sec &&
+           changed.tv_nsec == other.changed.tv_nsec;
+  }
+};
+
+Trace TraceOf(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino, info.st_size, info.st_mtim, info.st_ctim};
+}
+
+uint64_t HashOf(const absl::StatusOr<std::string>& content) {
+  // The reason counts: "no permission" after "not found" is news.
+  return content.ok() ? absl::HashOf(true, *content)
+                      : absl::HashOf(false, content.status().code());
+}
+
+}  // namespace
+
+struct FileWatch::File {
+  std::string path;
+  // Of the last read that went well. None: read it whatever stat says.
+  std::optional<Trace> trace = std::nullopt;
+  uint64_t hash = 0;
+};
+
+struct FileWatch::Set {
+  std::vector<File> files;
+  absl::Duration interval;
+  Callback changed;
+  absl::Time next_look = absl::InfinitePast();
+  bool told = false;
+  // When the callback is told again of what cannot be read.
+  absl::Time next_reminder = absl::InfiniteFuture();
+};
+
+FileWatch::FileWatch(std::function<absl::Time()> now)
+    : now_(std::move(now)),
+      spare_fd_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+
+FileWatch::~FileWatch() {
+  std::thread thread;
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    wake_.SignalAll();
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+  absl::MutexLock lock(&mu_);
+  if (spare_fd_ >= 0) close(spare_fd_);
+}
+
+absl::StatusOr<std::string> FileWatch::Read(const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile(path, kMaxFileBytes);
+  // As it is without descriptors: clients may hold them all.
+  if (absl::IsResourceExhausted(content.status()) && spare_fd_ >= 0) {
+    close(std::exchange(spare_fd_, -1));
+    content = ReadFile(path, kMaxFileBytes);
+  }
+  if (spare_fd_ < 0) spare_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return content;
+}
+
+absl::Status FileWatch::Add(std::vector<std::string> paths,
+                            absl::Duration interval, Callback changed) {
+  absl::MutexLock lock(&mu_);
+  if (files_ + paths.size() > kMaxFiles) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("more than ", kMaxFiles, " files to watch"));
+  }
+  files_ += paths.size();
+  Set set;
+  for (std::string& path : paths) set.files.push_back({std::move(path)});
+  set.interval = interval;
+  set.changed = std::move(changed);
+  Look(true, &set);
+  set.next_look = absl::Now() + interval;
+  sets_.push_back(std::move(set));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  wake_.SignalAll();
+  return absl::OkStatus();
+}
+
+void FileWatch::Check() {
+  absl::MutexLock lock(&mu_);
+  for (Set& set : sets_) Look(true, &set);
+}
+
+void FileWatch::Run() {
+  absl::MutexLock lock(&mu_);
+  while (!stopping_) {
+    absl::Time next_look = absl::InfiniteFuture();
+    for (Set& set : sets_) {
+      const absl::Time now = absl::Now();
+      // Also when the system's clock was set back.
+      if (set.next_look <= now || set.next_look > now + set.interval) {
+        Look(false, &set);
+        set.next_look = absl::Now() + set.interval;
+      }
+      next_look = std::min(next_look, set.next_look);
+    }
+    const absl::Duration wait = std::min(next_look - absl::Now(), kMaxWait);
+    wake_.WaitFor(&mu_, absl::ToChronoMicroseconds(wait));
+  }
+}
+
+void FileWatch::Look(bool read_all, Set* set) {
+  std::vector<Trace> traces;
+  bool read = read_all;
+  for (const File& file : set->files) {
+    traces.push_back(TraceOf(file.path));
+    read = read || !file.trace.has_value() || !(*file.trace == traces.back());
+  }
+  if (!read) return;
+
+  const absl::Time now = now_();
+  const int64_t now_s = absl::ToUnixSeconds(now);
+  Contents contents;
+  bool changed = !set->told || now >= set->next_reminder;
+  bool failed = false;
+  for (size_t i = 0; i < set->files.size(); ++i) {
+    File& file = set->files[i];
+    contents.push_back(Read(file.path));
+    const bool ok = contents.back().ok();
+    failed = failed || !ok;
+    const uint64_t hash = HashOf(contents.back());
+    changed = changed || hash != file.hash;
+    file.hash = hash;
+    // The trace is older than the content: a change in between shows next time.
+    const bool doubtful =
+        traces[i].changed.tv_sec + kTimestampDoubtSeconds > now_s;
+    file.trace =
+        ok && !doubtful ? std::optional<Trace>(traces[i]) : std::nullopt;
+  }
+  if (!failed) set->next_reminder = absl::InfiniteFuture();
+  if (!changed) return;
+  set->told = true;
+  if (failed) set->next_reminder = now + kFailureReminder;
+  set->changed(contents);
+}
+
+}  // namespace timecache

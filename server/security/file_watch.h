@@ -1,0 +1,94 @@
+#ifndef TIMECACHED_SERVER_SECURITY_FILE_WATCH_H_
+#define TIMECACHED_SERVER_SECURITY_FILE_WATCH_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/common/steady_cond_var.h"
+
+namespace timecache {
+
+// Tells of changes of files: certificates, keys, rules. Looks at them at an
+// interval; what counts is the content behind the path, so that a write in
+// place, a rename over the path and the swap of a symbolic link on the way to
+// it (as Kubernetes updates its volumes) are all the same.
+//
+// Files that belong together are one set, with one callback. A set is read
+// again when one of its files has changed, vanished or come back: a change that
+// was seen half (one file of two, half of a file) is followed by another
+// callback with the rest. A file that cannot be read is tried again at each
+// look, whatever stat says, and the set's callback is told of it at once and
+// then every kFailureReminder: what is in force meanwhile may have been
+// withdrawn.
+//
+// Thread-safe. One thread in all, which starts with the first set. A look costs
+// a stat per file, and reading it when that tells of a change. Keeps hashes,
+// not contents; and a file descriptor, so that it can read where the process
+// has no other left.
+class FileWatch {
+ public:
+  // Of all sets, and of a file.
+  static constexpr size_t kMaxFiles = 128;
+  static constexpr size_t kMaxFileBytes = 4 << 20;
+  static constexpr absl::Duration kFailureReminder = absl::Minutes(1);
+
+  // What is in each file of the set, in the order of Add, or why it cannot be
+  // read (see read_file.h).
+  using Contents = std::vector<absl::StatusOr<std::string>>;
+  // Not called after the destructor has begun, and by one thread at a time. It
+  // must not call the FileWatch.
+  using Callback = std::function<void(const Contents&)>;
+
+  // `now` says when a file was last changed shortly before it was read, and
+  // when a reminder is due; the interval goes by the system's clocks.
+  explicit FileWatch(std::function<absl::Time()> now = absl::Now);
+  // Waits for a callback that is under way.
+  ~FileWatch();
+  FileWatch(const FileWatch&) = delete;
+  FileWatch& operator=(const FileWatch&) = delete;
+
+  // Watches a set of files. `changed` is called at once, before this returns,
+  // and then after each change. RESOURCE_EXHAUSTED, and no call, above
+  // kMaxFiles.
+  absl::Status Add(std::vector<std::string> paths, absl::Duration interval,
+                   Callback changed) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Looks at all sets now, at the files themselves and not only at what stat
+  // says, and returns when the callbacks have.
+  void Check() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct File;
+  struct Set;
+
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  // Calls back if there is a change. `read_all`: whatever stat says.
+  void Look(bool read_all, Set* set) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::string> Read(const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const std::function<absl::Time()> now_;
+
+  absl::Mutex mu_;
+  SteadyCondVar wake_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  size_t files_ ABSL_GUARDED_BY(mu_) = 0;
+  // Open for nothing but to be closed where there is no other descriptor; -1
+  // until there is one again.
+  int spare_fd_ ABSL_GUARDED_BY(mu_) = -1;
+  std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);
+  std::thread thread_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SECURITY_FILE_WATCH_H_

@@ -1,0 +1,73 @@
+#ifndef TIMECACHED_SERVER_SECURITY_TLS_LISTENER_H_
+#define TIMECACHED_SERVER_SECURITY_TLS_LISTENER_H_
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/security/file_watch.h"
+#include "timecache/v1/config.pb.h"
+
+namespace timecache {
+
+// What may be told of the TLS of a listener.
+struct TlsState {
+  std::string address;  // as configured
+  // Of the certificate in force.
+  std::string subject;
+  absl::Time not_after;
+  // Changes of the files that were taken, the first included, and refused.
+  uint64_t reloads = 0;
+  uint64_t refusals = 0;
+};
+
+// TLS of one listener: gRPC credentials that follow their files. Each new
+// connection gets what the files held when they last made sense; open ones keep
+// what they began with. TLS 1.2 and up; no session is resumed, so that each
+// connection has its client's certificate checked (tls_resumption.h).
+//
+// Logs tls_loaded, tls_reloaded, tls_refused (the old stays in force), and
+// tls_expiring daily from kExpiryNotice before the end.
+//
+// Thread-safe. Costs a lock and a comparison for each new connection.
+class TlsListener {
+ public:
+  static constexpr absl::Duration kExpiryNotice = absl::Hours(7 * 24);
+  static constexpr absl::Duration kExpiryReminder = absl::Hours(24);
+
+  // Reads the files, and has `watch` look at them from now on. Errors as
+  // CheckTlsMaterial, with the listener's name before them. A certificate that
+  // has expired is served, with an error in the log: the server's other
+  // listeners may be in order, and so may its clock be wrong.
+  //
+  // `watch` and this object must outlive the grpc::Server.
+  static absl::StatusOr<std::unique_ptr<TlsListener>> Create(
+      const v1::Listener& config, FileWatch* watch);
+
+  // For one listener of one server.
+  const std::shared_ptr<grpc::ServerCredentials>& credentials() const {
+    return credentials_;
+  }
+  TlsState state() const;
+
+  // Logs what there is to be told of the certificate's end at this time.
+  void RemindOfExpiry(absl::Time now);
+
+ private:
+  class Keeper;
+  class Credentials;
+
+  explicit TlsListener(std::shared_ptr<Keeper> keeper);
+
+  const std::shared_ptr<Keeper> keeper_;
+  const std::shared_ptr<grpc::ServerCredentials> credentials_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SECURITY_TLS_LISTENER_H_

@@ -1,0 +1,18 @@
+// Only because of gRPC 1.51, whose servers resume TLS sessions and whose
+// credentials give no access to the SSL_CTX that would switch it off.
+
+#ifndef TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_
+#define TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_
+
+namespace timecache {
+
+// From now on no TLS server of this process resumes a session, by ticket or by
+// session id, in TLS 1.2 or 1.3: each connection is a full handshake, which
+// checks the client's certificate against its dates and the roots in force. A
+// resumed session would bring the certificate that was checked when it began.
+// Applies to what OpenSSL makes after the first call. Thread-safe.
+void DisableTlsResumption();
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_

@@ -1,0 +1,54 @@
+#include "server/process/heap_trimmer.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace timecache {
+namespace {
+
+size_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(HeapTrimmerTest, GivesBackWhatABurstHasUsed) {
+  HeapTrimmer::Look();
+  constexpr size_t kBlockBytes = 10'000;
+  constexpr size_t kBlocks = 20'000;
+  const size_t before = ResidentBytes();
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (size_t i = 0; i < kBlocks; ++i) {
+    blocks.push_back(std::make_unique<char[]>(kBlockBytes));
+  }
+  // One that stays keeps the heap from shrinking by itself.
+  const auto last = std::make_unique<char[]>(kBlockBytes);
+  ASSERT_GT(ResidentBytes(), before + kBlockBytes * kBlocks / 2);
+  blocks.clear();
+  EXPECT_TRUE(HeapTrimmer::Look());
+  EXPECT_LT(ResidentBytes(), before + kBlockBytes * kBlocks / 4);
+}
+
+TEST(HeapTrimmerTest, LeavesALittleAlone) {
+  HeapTrimmer::Look();
+  std::make_unique<char[]>(1 << 20).reset();
+  EXPECT_FALSE(HeapTrimmer::Look());
+}
+
+TEST(HeapTrimmerTest, EndsAtOnce) {
+  const auto began = std::chrono::steady_clock::now();
+  { const HeapTrimmer trimmer; }
+  EXPECT_LT(std::chrono::steady_clock::now() - began,
+            std::chrono::milliseconds(HeapTrimmer::kIntervalMs));
+}
+
+}  // namespace
+}  // namespace timecache
