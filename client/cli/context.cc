@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/cli/output.h"
-#include "client/cli/units.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/units.h"
 #include "client/cpp/connect_error.h"
 #include "client/cpp/status.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli/bytes.h"
+#include "client/cli/ui/bytes.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/client.h"
 

@@ -9,7 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli/units.h"
+#include "client/cli/ui/units.h"
 
 namespace timecache::cli {
 

@@ -7,9 +7,9 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/cli/address.h"
-#include "client/cli/commands.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
-#include "client/cli/suggest.h"
+#include "client/cli/ui/suggest.h"
 
 namespace timecache::cli {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/bytes.h"
-#include "client/cli/output.h"
-#include "client/cli/units.h"
+#include "client/cli/ui/bytes.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/units.h"
 
 namespace timecache::cli {
 namespace {

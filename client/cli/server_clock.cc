@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
-#include "client/cli/units.h"
+#include "client/cli/ui/units.h"
 #include "client/cpp/convert.h"
 
 namespace timecache::cli {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli/output.h"
+#include "client/cli/ui/output.h"
 #include "client/cpp/client.h"
 
 namespace timecache::cli {

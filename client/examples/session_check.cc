@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/flags.h"
-#include "client/cli/progress.h"
+#include "client/cli/ui/progress.h"
 #include "client/examples/expected_sessions.h"
 #include "client/examples/log_line.h"
 #include "client/examples/log_reader.h"

@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/units.h"
+#include "client/cli/ui/units.h"
 #include "client/cpp/convert.h"
 #include "client/examples/session.h"
 

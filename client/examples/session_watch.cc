@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/output.h"
-#include "client/cli/progress.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/progress.h"
 
 namespace timecache::sessionize {
 

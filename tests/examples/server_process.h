@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/cpp/client.h"
-#include "tests/client/process.h"
+#include "tests/client/cli/process.h"
 
 namespace timecache {
 

@@ -15,7 +15,7 @@
 #include "client/cpp/virtual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/process.h"
+#include "tests/client/cli/process.h"
 #include "tests/examples/reference_sessions.h"
 #include "tests/examples/server_process.h"
 

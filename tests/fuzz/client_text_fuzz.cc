@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/bytes.h"
-#include "client/cli/load_line.h"
-#include "client/cli/units.h"
+#include "client/cli/commands/load_line.h"
+#include "client/cli/ui/bytes.h"
+#include "client/cli/ui/units.h"
 #include "client/examples/log_line.h"
 #include "tests/fuzz/fuzz.h"
 

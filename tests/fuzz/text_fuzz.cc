@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "client/cli/bytes.h"
+#include "client/cli/ui/bytes.h"
 #include "server/common/utf8.h"
 #include "server/config/duration_text.h"
 #include "server/config/enum_names.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/latency_histogram.h"
+#include "client/cli/bench/latency_histogram.h"
 #include "tests/bench/peers/clients/peer_protocol.h"
 
 namespace timecache::bench {

@@ -1,0 +1,318 @@
+// bench: how fast the server is.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "client/cli/bench/bench_namespace.h"
+#include "client/cli/bench/bench_report.h"
+#include "client/cli/bench/bench_run.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/interrupt.h"
+#include "client/cli/ui/progress.h"
+#include "client/cpp/operation.h"
+
+namespace timecache::cli {
+namespace {
+
+constexpr int kExitOperationFailed = 1;
+// With --operations and without --seconds, a run ends after this all the same.
+constexpr absl::Duration kMaxDuration = absl::Hours(24);
+constexpr uint64_t kMaxKeys = 1'000'000'000'000;
+constexpr size_t kMinKeyBytes = 8;
+constexpr size_t kMaxKeyBytes = 4096;
+constexpr size_t kMaxValueBytes = 16 << 20;
+constexpr size_t kMaxConnections = 1024;
+constexpr size_t kMaxDepth = 1024;
+constexpr double kMaxRate = 1e9;
+
+// "put=80,get=20"
+std::array<int, kBenchKinds> ParseMix(const std::string& text) {
+  std::array<int, kBenchKinds> mix = {};
+  int sum = 0;
+  for (const auto part : absl::StrSplit(text, ',')) {
+    const std::pair<std::string, std::string> share = absl::StrSplit(part, '=');
+    const auto name =
+        std::ranges::find(kBenchKindNames, std::string_view(share.first));
+    int percent = 0;
+    if (name == std::end(kBenchKindNames) ||
+        !absl::SimpleAtoi(share.second, &percent) || percent < 0 ||
+        percent > 100) {
+      throw CLI::ValidationError(
+          "--mix", absl::StrCat("\"", part,
+                                "\" is not KIND=PERCENT with put, get, remove, "
+                                "contains or touch"));
+    }
+    mix[name - std::begin(kBenchKindNames)] += percent;
+    sum += percent;
+  }
+  if (sum != 100) {
+    throw CLI::ValidationError(
+        "--mix", absl::StrCat("adds up to ", sum, ", and must to 100"));
+  }
+  return mix;
+}
+
+// What no single flag can say of itself.
+void CheckTogether(const BenchOptions& options) {
+  uint64_t numbers = 1;
+  for (size_t i = 0; i < options.key_digits(); ++i) numbers *= 10;
+  if (options.keys > numbers) {
+    throw CLI::ValidationError(
+        "--keys",
+        absl::StrCat("keys of ", options.key_bytes, " bytes tell no more than ",
+                     numbers, " apart: give more --key-bytes"));
+  }
+  const uint64_t message_bytes =
+      uint64_t{options.batch} * (options.key_bytes + options.value_bytes + 32);
+  if (options.batch > 1 && message_bytes > kMaxRequestBytes) {
+    throw CLI::ValidationError(
+        "--batch", absl::StrCat(options.batch, " operations with values of ",
+                                SizeText(options.value_bytes),
+                                " do not fit into a request of ",
+                                SizeText(kMaxRequestBytes), ": give fewer"));
+  }
+  if (BenchMessages::BytesOfAll(options) > kMaxBenchMessageBytes) {
+    throw CLI::ValidationError(
+        "--connections",
+        absl::StrCat("the messages of all connections take more than ",
+                     SizeText(kMaxBenchMessageBytes),
+                     ": give fewer --connections, or less --depth or --batch"));
+  }
+}
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+int Report(const Context& context, const BenchOptions& options,
+           const BenchRun& run, const absl::Status& status) {
+  const BenchTally& tally = run.tally();
+  const BenchResult result = {
+      .tally = tally,
+      .cpu_seconds = run.cpu_seconds(),
+      .messages_not_sent = run.messages_not_sent(),
+      .interrupted = run.was_interrupted(),
+      .complete = status.ok() && tally.first_error().ok()};
+  // Of a run that did not even begin there is nothing to tell.
+  if (status.ok() || tally.counts().results > 0) {
+    const bool written = context.json ? WriteJson(BenchToJson(options, result))
+                                      : WriteLine(BenchToText(options, result));
+    if (!written || !Flush()) return context.FailToWrite();
+  }
+  if (!status.ok()) return context.Fail(status);
+  if (tally.timeline_failed()) {
+    return context.Fail(absl::UnknownError(
+        absl::StrCat(options.timeline, ": ", std::strerror(errno))));
+  }
+  if (tally.first_error().ok()) return kExitDone;
+  context.Fail(tally.first_error());
+  return kExitOperationFailed;
+}
+
+// Puts every key once, unmeasured.
+BenchOptions FillOptions(const BenchOptions& options) {
+  constexpr size_t kBatchBytes = 1 << 20;
+  constexpr size_t kMaxBatch = 100;
+  BenchOptions fill = options;
+  fill.mix_percent = {100};
+  fill.is_sequential = true;
+  fill.batch =
+      std::clamp(kBatchBytes / (options.key_bytes + options.value_bytes + 1),
+                 size_t{1}, kMaxBatch);
+  fill.is_unary = fill.batch == 1;
+  fill.connections = 1;
+  fill.depth = 1;
+  fill.rate = 0;
+  fill.duration = kMaxDuration;
+  fill.operations = options.keys;
+  return fill;
+}
+
+// The exit code if the benchmark has thereby come to its end.
+std::optional<int> Fill(const Context& context, const BenchOptions& options) {
+  const BenchOptions fill = FillOptions(options);
+  BenchRun run(fill, nullptr, [](const BenchTally&) {});
+  const InterruptHandler interrupt([&run] { run.Interrupt(); });
+  absl::Status status = run.Run();
+  if (status.ok()) status = run.tally().first_error();
+  if (!status.ok()) return context.Fail(status);
+  if (!run.was_interrupted()) return std::nullopt;
+  Warn("interrupted before anything was measured");
+  return kExitInterrupted + interrupt.signal();
+}
+
+int Measure(const Context& context, const BenchOptions& options) {
+  std::unique_ptr<std::FILE, FileCloser> timeline;
+  if (!options.timeline.empty()) {
+    timeline.reset(std::fopen(options.timeline.c_str(), "w"));
+    if (timeline == nullptr) {
+      return context.Fail(absl::NotFoundError(
+          absl::StrCat(options.timeline, ": ", std::strerror(errno))));
+    }
+  }
+  if (options.fill) {
+    if (const auto exit_code = Fill(context, options)) return *exit_code;
+  }
+  ProgressBar bar;
+  const absl::Time started_at = absl::Now();
+  BenchRun run(options, timeline.get(), [&](const BenchTally& tally) {
+    if (!bar.shown()) return;
+    const absl::Duration elapsed = absl::Now() - started_at;
+    const uint64_t done = tally.counts().results;
+    // The part that is done: of the operations, or of the time.
+    Progress progress = {.done = done,
+                         .bytes_read = done,
+                         .bytes_all = options.operations,
+                         .elapsed = elapsed,
+                         .unit = "operations"};
+    if (options.operations == 0) {
+      progress.bytes_read = absl::ToInt64Milliseconds(elapsed);
+      progress.bytes_all = absl::ToInt64Milliseconds(options.duration);
+    }
+    bar.Update(progress);
+  });
+  InterruptHandler interrupt([&run] { run.Interrupt(); });
+  const absl::Status status = run.Run();
+  bar.Wipe();
+  return Report(context, options, run, status);
+}
+
+int RunBench(const Context& context, BenchOptions options) {
+  options.address = context.address;
+  options.channel = context.channel;
+  options.ns = context.ns();
+  options.timeout = context.timeout;
+  // Before gRPC has threads that could take the signals.
+  InterruptHandler::Hold();
+  std::optional<BenchNamespace> own;
+  if (!context.namespace_given) {
+    own.emplace(context, options);
+    if (!own->made().ok()) return context.Fail(own->made());
+    options.ns = own->name();
+  }
+  return Measure(context, options);
+}
+
+constexpr char kFooter[] =
+    "A message of one operation is a unary call of its own; one of more goes "
+    "through\nPipeline, or, with --unary, is an Execute call. Latency is of a "
+    "message: from its\nsending to its answer; with --rate, from when it was "
+    "due, so that a server that\nstalls is not spared the messages that it "
+    "held up. --rate keeps one core awake.\n\nWithout --namespace it makes a "
+    "namespace of its own, with the server's default\noptions, and deletes it "
+    "in the end. Gets find only what was put before: --fill puts\nall keys "
+    "first, unmeasured; in a namespace of its own they then live for 1h.\n\n"
+    "Exit codes: 0 done; 1 an operation was answered with an error, which ends "
+    "the run;\n2 the server could not be reached or went away, or wrong "
+    "usage.\n\n"
+    "Examples:\n"
+    "  timecachectl bench --mix put=100 --batch 100 --seconds 5\n"
+    "  timecachectl bench --fill --mix get=100 --batch 1 --connections 50\n"
+    "  timecachectl bench -n sessions --mix get=100 --keys 1000\n"
+    "  timecachectl bench --rate 100000 --batch 10 --connections 4 --timeline "
+    "t.jsonl";
+
+void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
+  bench
+      .add_option_function<std::string>(
+          "--mix",
+          [&options](const std::string& text) {
+            options.mix_percent = ParseMix(text);
+          },
+          "Per cent of each kind: put, get, remove, contains, touch "
+          "(put=80,get=20)")
+      ->type_name("KIND=PERCENT,...");
+  bench.add_option("--keys", options.keys, "Distinct keys (1000000)")
+      ->check(CLI::Range(uint64_t{1}, kMaxKeys));
+  bench
+      .add_option_function<std::string>(
+          "--order",
+          [&options](const std::string& order) {
+            options.is_sequential = order == "sequential";
+          },
+          "Of the keys: random or sequential (random)")
+      ->check(CLI::IsMember({"random", "sequential"}));
+  bench.add_option("--key-bytes", options.key_bytes, "Length of a key (16)")
+      ->check(CLI::Range(kMinKeyBytes, kMaxKeyBytes));
+  bench
+      .add_option("--value-bytes", options.value_bytes,
+                  "Length of a value (64)")
+      ->check(CLI::Range(size_t{0}, kMaxValueBytes));
+  bench.add_flag("--fill", options.fill, "Put all keys first, unmeasured");
+  AddDuration(
+      bench, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      "Time to live of what is put or touched; else the namespace's");
+}
+
+void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
+  bench.add_option("--batch", options.batch, "Operations of a message (100)")
+      ->check(CLI::Range(size_t{1}, kMaxRequestOperations));
+  bench.add_flag("--unary", options.is_unary,
+                 "Send messages as Execute calls instead of by Pipeline");
+  bench
+      .add_option("--connections", options.connections,
+                  "Connections, each of its own (1)")
+      ->check(CLI::Range(size_t{1}, kMaxConnections));
+  bench
+      .add_option("--depth", options.depth,
+                  "Messages in flight on each connection (1)")
+      ->check(CLI::Range(size_t{1}, kMaxDepth));
+  bench
+      .add_option("--rate", options.rate,
+                  "Operations per second, whatever the answers do; else as "
+                  "fast as they come")
+      ->check(CLI::Range(1.0, kMaxRate))
+      ->type_name("OPS");
+  auto* seconds =
+      bench
+          .add_option_function<double>(
+              "--seconds",
+              [&options](double seconds) {
+                options.duration = absl::Seconds(seconds);
+              },
+              "How long (10)")
+          ->check(CLI::Range(0.001, absl::ToDoubleSeconds(kMaxDuration)))
+          ->type_name("S");
+  bench
+      .add_option_function<uint64_t>(
+          "--operations",
+          [&options](uint64_t operations) { options.operations = operations; },
+          "How many, in whole messages")
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX))
+      ->excludes(seconds)
+      ->type_name("N");
+  bench
+      .add_option("--timeline", options.timeline,
+                  "Write a JSON line for each second: operations, latencies")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* bench = app.add_subcommand(
+      "bench", "Put a server under load, and tell how fast it is");
+  AddLoadFlags(*bench, *options);
+  AddPaceFlags(*bench, *options);
+  bench->footer(kFooter);
+  bench->callback([&context, options] {
+    if (options->batch == 1) options->is_unary = true;
+    if (options->operations > 0) options->duration = kMaxDuration;
+    CheckTogether(*options);
+    context.command = [&context, options] {
+      return RunBench(context, *options);
+    };
+  });
+}
+
+}  // namespace timecache::cli

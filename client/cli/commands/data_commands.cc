@@ -1,0 +1,119 @@
+// contains, size, touch.
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/command_result.h"
+#include "client/cli/ui/progress.h"
+
+namespace timecache::cli {
+namespace {
+
+constexpr char kKeyHelp[] = "The key";
+
+int RunContains(const Context& context, const std::string& argument) {
+  const auto key = context.Key(argument);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto contains = context.MakeClient().Contains(*key);
+  if (!contains.ok()) return context.Fail(contains.status());
+  return Print(context, {{"contains", *contains}}, *contains ? "yes" : "no",
+               *contains ? kExitDone : kExitNotFound);
+}
+
+void AddContains(CLI::App& app, Context& context) {
+  auto key = std::make_shared<std::string>();
+  CLI::App* contains =
+      app.add_subcommand("contains", "Tell whether a key is there");
+  contains->add_option("key", *key, kKeyHelp)->required();
+  contains->footer(
+      "Exits with 1 if it is not.\n\n"
+      "Example:\n"
+      "  timecachectl contains session:7 && echo still here");
+  contains->callback([&context, key] {
+    context.command = [&context, key] { return RunContains(context, *key); };
+  });
+}
+
+int RunSize(const Context& context) {
+  const auto size = context.MakeClient().Size();
+  if (!size.ok()) return context.Fail(size.status());
+  return Print(context,
+               {{"namespace", context.ns()},
+                {"entries", size->entries},
+                {"bytes", size->bytes}},
+               absl::StrCat(CountText(size->entries), " entries, ",
+                            SizeText(size->bytes)),
+               kExitDone);
+}
+
+void AddSize(CLI::App& app, Context& context) {
+  CLI::App* size = app.add_subcommand(
+      "size", "Count a namespace's live entries and their bytes");
+  size->footer(
+      "Examples:\n"
+      "  timecachectl size\n"
+      "  timecachectl size -n sessions --json | jq .entries");
+  size->callback([&context] {
+    context.command = [&context] { return RunSize(context); };
+  });
+}
+
+struct TouchArguments {
+  std::string key;
+  TouchOptions options;
+};
+
+int RunTouch(const Context& context, const TouchArguments& arguments) {
+  const auto key = context.Key(arguments.key);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto version = context.MakeClient().Touch(*key, arguments.options);
+  if (absl::IsFailedPrecondition(version.status())) {
+    return Refused(context, "touched", version.status());
+  }
+  if (!version.ok()) return context.Fail(version.status());
+  if (!*version) return Miss(context, {{"touched", false}});
+  return Print(context, {{"touched", true}, {"version", **version}},
+               absl::StrCat("touched, version ", **version), kExitDone);
+}
+
+void AddTouch(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<TouchArguments>();
+  CLI::App* touch = app.add_subcommand(
+      "touch", "Give an entry a fresh time to live, without a new value");
+  touch->add_option("key", arguments->key, kKeyHelp)->required();
+  TouchOptions& options = arguments->options;
+  AddDuration(
+      *touch, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      "Its time to live from now on; else the one it was put with");
+  AddCount(
+      *touch, "--if-version",
+      [&options](uint64_t version) { options.if_version = version; },
+      "Only this version: a lock only while it is one's own");
+  touch->footer(
+      "Exits with 1 if the key is not there, or not with that version. The\n"
+      "version stays as it is.\n\n"
+      "Examples:\n"
+      "  timecachectl touch session:7\n"
+      "  timecachectl touch session:7 --ttl 2h\n"
+      "  timecachectl touch lock:job --if-version 4711");
+  touch->callback([&context, arguments] {
+    context.command = [&context, arguments] {
+      return RunTouch(context, *arguments);
+    };
+  });
+}
+
+}  // namespace
+
+void AddDataCommands(CLI::App& app, Context& context) {
+  AddPutCommand(app, context);
+  AddGetCommand(app, context);
+  AddRemoveCommand(app, context);
+  AddContains(app, context);
+  AddSize(app, context);
+  AddTouch(app, context);
+}
+
+}  // namespace timecache::cli

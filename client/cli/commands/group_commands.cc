@@ -1,0 +1,205 @@
+// ns groups, group-create, group-update, group-delete.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/command_result.h"
+#include "client/cli/ui/confirm.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/progress.h"
+#include "client/cli/ui/units.h"
+#include "client/cpp/group_types.h"
+
+namespace timecache::cli {
+namespace {
+
+struct Arguments {
+  std::string ns;
+  std::string group;
+  GroupOptions options;
+  WatchStart start = WatchStart::kNow;
+  bool yes = false;
+};
+
+int Print(const Context& context, const absl::StatusOr<Group>& group) {
+  if (!group.ok()) return context.Fail(group.status());
+  return Print(context, ToJson(*group), Describe(*group));
+}
+
+std::string OldestText(const GroupStatistics& statistics) {
+  if (!statistics.oldest_unsettled) return "-";
+  return TimeText(*statistics.oldest_unsettled);
+}
+
+int RunList(const Context& context, const Arguments& arguments) {
+  const auto list = context.MakeClient().ListGroups();
+  if (!list.ok()) return context.Fail(list.status());
+  Json array = Json::array();
+  size_t name_columns = 4;
+  for (const Group& group : *list) {
+    array.push_back(ToJson(group));
+    name_columns = std::max(name_columns, group.name.size());
+  }
+  std::string text =
+      absl::StrFormat("%-*s %8s %11s %9s %-24s %13s %13s %12s %11s",
+                      name_columns, "NAME", "MEMBERS", "BACKLOG", "IN FLIGHT",
+                      "OLDEST", "DELIVERED", "SETTLED", "DEAD LETTERS", "LOST");
+  for (const Group& group : *list) {
+    const GroupStatistics& s = group.statistics;
+    absl::StrAppendFormat(
+        &text, "\n%-*s %8s %11s %9s %-24s %13s %13s %12s %11s", name_columns,
+        group.name, CountText(s.members), CountText(s.backlog),
+        CountText(s.in_flight), OldestText(s), CountText(s.delivered),
+        CountText(s.acked + s.put_back), CountText(s.dead_lettered),
+        CountText(s.lost));
+  }
+  return Print(context, {{"namespace", arguments.ns}, {"groups", array}}, text);
+}
+
+int RunDelete(const Context& context, const Arguments& arguments) {
+  if (!arguments.yes && IsInteractive() &&
+      !Ask(absl::StrCat("delete group ", arguments.group, " of ", arguments.ns,
+                        " with all that it has not settled?"))) {
+    Warn("nothing was deleted");
+    return kExitError;
+  }
+  const absl::Status status = context.MakeClient().DeleteGroup(arguments.group);
+  if (!status.ok()) return context.Fail(status);
+  return Print(context,
+               {{"namespace", arguments.ns},
+                {"group", arguments.group},
+                {"deleted", true}},
+               absl::StrCat("deleted ", arguments.group));
+}
+
+void AddOptionFlags(CLI::App& app, GroupOptions& options) {
+  AddDuration(
+      app, "--ack-timeout",
+      [&options](absl::Duration d) { options.ack_timeout = d; },
+      "How long a member has to settle an event (30s)");
+  AddCount(
+      app, "--max-attempts",
+      [&options](uint64_t n) {
+        options.max_attempts = Narrow("--max-attempts", n);
+      },
+      "How often an event is given out before it goes to the namespace's "
+      "--dead-letter, if it has one (5)");
+  AddSize(
+      app, "--max-backlog-bytes",
+      [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
+      "Memory for unsettled events; beyond it the oldest are lost, and counted "
+      "(256MiB)");
+  AddDuration(
+      app, "--unused-ttl",
+      [&options](absl::Duration d) { options.unused_ttl = d; },
+      "How long it may be without a member before it is deleted; 0s: it stays "
+      "(0s)");
+}
+
+// Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
+template <typename Run>
+CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
+                     const std::string& help,
+                     const std::shared_ptr<Arguments>& arguments, Run run) {
+  CLI::App* app = ns.add_subcommand(command, help);
+  app->add_option("namespace", arguments->ns, "The namespace")->required();
+  app->callback([&context, arguments, run] {
+    context.command = [&context, arguments, run] {
+      // Errors name the namespace that the command is about.
+      Context about = context;
+      about.namespaces = {arguments->ns};
+      return run(about, *arguments);
+    };
+  });
+  return app;
+}
+
+// The same with a group behind the namespace.
+template <typename Run>
+CLI::App* AddGroupCommand(CLI::App& ns, Context& context,
+                          const std::string& command, const std::string& help,
+                          const std::shared_ptr<Arguments>& arguments,
+                          Run run) {
+  CLI::App* app = AddCommand(ns, context, command, help, arguments, run);
+  app->add_option("group", arguments->group, "The group")->required();
+  return app;
+}
+
+void AddGroupCreate(CLI::App& ns, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* create = AddGroupCommand(
+      ns, context, "group-create", "Make a consumer group", arguments,
+      [](const Context& about, const Arguments& a) {
+        return Print(
+            about, about.MakeClient().CreateGroup(a.group, a.options, a.start));
+      });
+  AddOptionFlags(*create, arguments->options);
+  create->add_flag_callback(
+      "--from-earliest",
+      [arguments = arguments.get()] {
+        arguments->start = WatchStart::kEarliest;
+      },
+      "Begin with the oldest event that is retained; else with "
+      "what dies from now on");
+  create->footer(
+      "watch --group makes a group, too, at its first use, with the options "
+      "in\n"
+      "parentheses. From the moment it is made a group keeps what dies, also\n"
+      "while it has no members.\n\n"
+      "Example:\n"
+      "  timecachectl ns group-create orders billing --ack-timeout 2m "
+      "\\\n      --max-attempts 10 --from-earliest");
+}
+
+void AddGroupUpdate(CLI::App& ns, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* update = AddGroupCommand(
+      ns, context, "group-update",
+      "Change a group's options while it is in use", arguments,
+      [](const Context& about, const Arguments& a) {
+        return Print(about, about.MakeClient().UpdateGroup(a.group, a.options));
+      });
+  AddOptionFlags(*update, arguments->options);
+  update->footer(
+      "Changes what is given; the rest stays. Events that are with a member "
+      "keep\ntheir time-out.\n\n"
+      "Example:\n"
+      "  timecachectl ns group-update orders billing --ack-timeout 5m");
+}
+
+}  // namespace
+
+void AddGroupCommands(CLI::App& ns, Context& context) {
+  AddCommand(ns, context, "groups",
+             "List a namespace's consumer groups, and how far they are behind",
+             std::make_shared<Arguments>(), RunList)
+      ->footer(
+          "BACKLOG waits for a member, IN FLIGHT is with one; OLDEST is when "
+          "the oldest\nof both died. DELIVERED counts every attempt, SETTLED "
+          "what was acknowledged\nor put back. LOST was dropped unsettled, "
+          "beyond the group's\n--max-backlog-bytes. With --json all "
+          "statistics and options.\n\n"
+          "Examples:\n"
+          "  timecachectl ns groups orders\n"
+          "  timecachectl ns groups orders --json | jq "
+          "'.groups[].statistics.backlog'");
+  AddGroupCreate(ns, context);
+  AddGroupUpdate(ns, context);
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* group_delete = AddGroupCommand(
+      ns, context, "group-delete",
+      "Delete a group with all that it has not settled", arguments, RunDelete);
+  group_delete->add_flag("-y,--yes", arguments->yes, "Do not ask");
+  group_delete->footer(
+      "Its members end with an error. Asks first at a terminal; a script is "
+      "not\nasked.\n\n"
+      "Example:\n"
+      "  timecachectl ns group-delete orders billing");
+}
+
+}  // namespace timecache::cli

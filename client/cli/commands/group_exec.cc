@@ -1,0 +1,176 @@
+#include "client/cli/commands/group_exec.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/ui/bytes.h"
+#include "client/cli/ui/interrupt.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/progress.h"
+#include "client/cli/ui/units.h"
+#include "client/cpp/group_worker.h"
+#include "client/cpp/status.h"
+
+namespace timecache::cli {
+namespace {
+
+// Events that wait for each running command: one, so that none waits for an
+// event, and so that what waits is not timed out.
+constexpr int kWaitingPerJob = 1;
+constexpr uint32_t kMaxMaxInFlight = 65'536;
+
+uint32_t MaxInFlight(const WatchArguments& arguments) {
+  if (arguments.max_in_flight) return *arguments.max_in_flight;
+  const auto jobs = static_cast<uint32_t>(arguments.jobs);
+  return std::min(jobs * (1 + kWaitingPerJob), kMaxMaxInFlight);
+}
+
+void TellSummary(const Context& context, const GroupWorkerCounters& counters) {
+  if (context.json) {
+    const Json object = {{"type", "summary"},
+                         {"handled", counters.handled},
+                         {"acked", counters.acked},
+                         {"failed", counters.nacked},
+                         {"put_back", counters.put_back},
+                         {"stale", counters.stale},
+                         {"unsettled", counters.unsettled},
+                         {"lost", counters.lost}};
+    std::fprintf(stderr, "%s\n", object.dump().c_str());
+    return;
+  }
+  std::string text =
+      absl::StrCat(CountText(counters.handled),
+                   " events handled: ", CountText(counters.acked), " done, ",
+                   CountText(counters.nacked), " failed, ",
+                   CountText(counters.put_back), " put back");
+  if (counters.stale > 0) {
+    absl::StrAppend(&text, ", ", CountText(counters.stale),
+                    " settled too late (give the group a longer "
+                    "--ack-timeout, or this worker more --jobs)");
+  }
+  if (counters.unsettled > 0) {
+    absl::StrAppend(&text, ", ", CountText(counters.unsettled),
+                    " not settled, which come again");
+  }
+  if (counters.lost > 0) {
+    absl::StrAppend(&text, "; ", CountText(counters.lost),
+                    " lost by the group");
+  }
+  Warn(text);
+}
+
+}  // namespace
+
+EventCommand::EventCommand(const Context& context,
+                           const WatchArguments& arguments)
+    : context_(context), arguments_(arguments), command_(arguments.exec) {}
+
+absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
+    const ExpiredEvent& event) const {
+  const std::string key = context_.encodings.key == Encoding::kText
+                              ? event.key
+                              : Encode(event.key, context_.encodings.key);
+  if (key.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        "its key has a zero byte, which no environment holds: give --key-hex "
+        "or "
+        "--key-base64");
+  }
+  return std::map<std::string, std::string>{
+      {"TIMECACHED_NAMESPACE", event.ns},
+      {"TIMECACHED_GROUP", arguments_.group},
+      {"TIMECACHED_KEY", key},
+      {"TIMECACHED_VERSION", absl::StrCat(event.version)},
+      {"TIMECACHED_CAUSE", std::string(CauseName(event.cause))},
+      {"TIMECACHED_PUT_TIME", ExactTimeText(event.put_time)},
+      {"TIMECACHED_DEADLINE", ExactTimeText(event.deadline)},
+      {"TIMECACHED_DEATH_TIME", ExactTimeText(event.death_time)},
+      {"TIMECACHED_ATTEMPT", absl::StrCat(event.attempt)},
+      {"TIMECACHED_EVENT_ID", absl::StrCat(event.event_id)}};
+}
+
+Settle EventCommand::Handle(const ExpiredEvent& event) {
+  {
+    absl::MutexLock lock(&mu_);
+    last_topic_.clear();
+  }
+  const auto environment = Environment(event);
+  if (!environment.ok()) {
+    return Failed(event, std::string(environment.status().message()));
+  }
+  const auto exit = command_.Run(event.value, *environment);
+  if (!exit.ok()) return Failed(event, std::string(exit.status().message()));
+  if (exit->signal == 0 && exit->code == 0) return Settle::Ack();
+  if (exit->signal == 0 && exit->code == arguments_.put_back_exit) {
+    return Settle::PutBack(arguments_.put_back_ttl);
+  }
+  return Failed(event, absl::StrCat("the command ", exit->Text()));
+}
+
+Settle EventCommand::Failed(const ExpiredEvent& event,
+                            const std::string& how) const {
+  Warn(absl::StrCat(event.ns, ": ", event.key, ", attempt ", event.attempt,
+                    ": ", how, "; given back with a delay of ",
+                    DurationText(arguments_.retry_delay)));
+  return Settle::Nack(arguments_.retry_delay);
+}
+
+void EventCommand::TellError(const absl::Status& why) {
+  // What the server means it says with a reason. A connection that is lost
+  // makes itself felt in many ways.
+  const bool is_break = !ErrorReason(why).has_value();
+  const std::string text =
+      is_break ? context_.ExplainBreak(why) : context_.Explain(why);
+  {
+    absl::MutexLock lock(&mu_);
+    const std::string topic = is_break ? "connection" : text;
+    if (std::exchange(last_topic_, topic) == topic) return;
+  }
+  Warn(text);
+}
+
+int RunGroupExec(const Context& context, const WatchArguments& arguments) {
+  InterruptHandler::Hold();
+  EventCommand command(context, arguments);
+  GroupWorker worker(
+      context.MakeClient(),
+      {.ns = context.ns(),
+       .group = arguments.group,
+       .start =
+           arguments.from_earliest ? WatchStart::kEarliest : WatchStart::kNow,
+       .keys_only = arguments.keys_only,
+       .threads = arguments.jobs,
+       .max_in_flight = MaxInFlight(arguments),
+       .retry_delay = arguments.retry_delay,
+       .on_error =
+           [&command](const absl::Status& why) { command.TellError(why); },
+       .on_loss =
+           [&context](uint64_t lost) {
+             Warn(absl::StrCat(
+                 context.ns(), ": ", CountText(lost),
+                 " events lost: the group was too far behind, raise "
+                 "its --max-backlog-bytes (ns group-update)"));
+           }},
+      [&command](const ExpiredEvent& event) { return command.Handle(event); });
+  int interrupts = 0;
+  const InterruptHandler on_interrupt([&] {
+    if (++interrupts == 1) {
+      worker.RequestStop();
+      if (const size_t running = command.running(); running > 0) {
+        Warn(absl::StrCat("stopping after the running commands (", running,
+                          "); interrupt again to kill them"));
+      }
+      return;
+    }
+    Warn("killing the commands that run; their events come again");
+    command.KillAllAndExit(kExitError);
+  });
+  const absl::Status end = worker.Wait();
+  TellSummary(context, worker.counters());
+  return end.ok() ? kExitDone : context.Fail(end);
+}
+
+}  // namespace timecache::cli

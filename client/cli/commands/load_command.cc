@@ -1,0 +1,112 @@
+// load: many puts from a file or standard input.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/loader.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/interrupt.h"
+
+namespace timecache::cli {
+namespace {
+
+constexpr size_t kMaxPutsInFlight = 65'536;
+
+int LoadFrom(const Context& context, const LoadArguments& arguments, int fd) {
+  // Before gRPC has threads that could take the signals.
+  InterruptHandler::Hold();
+  Loader loader(context, arguments, fd);
+  const InterruptHandler interrupt([&loader] { loader.Interrupt(); });
+  return loader.Run([&interrupt] { return interrupt.signal(); });
+}
+
+int RunLoad(const Context& context, const LoadArguments& arguments) {
+  if (arguments.file == "-") return LoadFrom(context, arguments, STDIN_FILENO);
+  const int fd = open(arguments.file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return context.Fail(absl::NotFoundError(
+        absl::StrCat(arguments.file, ": ", std::strerror(errno))));
+  }
+  const int exit_code = LoadFrom(context, arguments, fd);
+  close(fd);
+  return exit_code;
+}
+
+void AddFormatFlags(CLI::App& load, LoadArguments& arguments) {
+  load.add_option_function<std::string>(
+          "--format",
+          [&arguments](const std::string& format) {
+            if (format == "tsv") arguments.format = LoadFormat::kTsv;
+            if (format == "raw") arguments.format = LoadFormat::kRaw;
+            if (format == "json") arguments.format = LoadFormat::kJson;
+          },
+          "tsv: KEY<TAB>VALUE as scan prints it; raw: the same without "
+          "escapes; json: an object a line; auto: json or tsv, by the first "
+          "line (auto)")
+      ->check(CLI::IsMember({"auto", "tsv", "raw", "json"}));
+  load.add_option_function<std::string>(
+          "--deadlines",
+          [&arguments](const std::string& deadlines) {
+            arguments.deadlines = deadlines == "pause"    ? Deadlines::kPause
+                                  : deadlines == "ignore" ? Deadlines::kIgnore
+                                                          : Deadlines::kKeep;
+          },
+          "Of lines that have one. keep: by the server's clock; pause: the "
+          "time since the dump does not count; ignore: a fresh time to live "
+          "(keep)")
+      ->check(CLI::IsMember({"keep", "pause", "ignore"}));
+}
+
+constexpr char kFooter[] =
+    "JSON lines are {\"key\":\"k\",\"value\":\"v\",\"ttl\":\"30s\"}, with "
+    "key_base64 or\nkey_hex for bytes that are not text, value likewise; in "
+    "place of ttl there may\nbe a deadline, or neither. TSV has \\xNN for "
+    "bytes "
+    "and two backslashes for one.\nA key that comes twice keeps its last "
+    "value. "
+    "Malformed lines are reported and\nmake the exit code 2; the others are "
+    "stored all the same.\n\n"
+    "An entry with a deadline never dies before it. It may die later by the "
+    "time that\nloading takes, which the summary shows, plus the namespace's "
+    "bucket width. Entries\nwhose deadline has passed are counted, not loaded. "
+    "Ctrl-C ends the load after a\nline that is shown, with exit code 130.\n\n"
+    "Examples:\n"
+    "  timecachectl load sessions.tsv --ttl 30m\n"
+    "  timecachectl dump -n a | timecachectl load -n b\n"
+    "  zcat dump.jsonl.gz | timecachectl load -n sessions --skip-bad\n"
+    "  printf 'a\\t1\\nb\\t2\\n' | timecachectl load";
+
+}  // namespace
+
+void AddLoadCommand(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<LoadArguments>();
+  CLI::App* load = app.add_subcommand(
+      "load", "Put many entries from a file or standard input");
+  load->add_option("file", arguments->file,
+                   "The file; - or nothing: standard input");
+  AddFormatFlags(*load, *arguments);
+  AddDuration(
+      *load, "--ttl",
+      [arguments = arguments.get()](absl::Duration ttl) {
+        arguments->ttl = ttl;
+      },
+      "Time to live of lines that name none; else the namespace's");
+  load->add_option("--in-flight", arguments->puts_in_flight,
+                   "Puts under way at a time (4096)")
+      ->check(CLI::Range(size_t{1}, kMaxPutsInFlight));
+  load->add_flag("--skip-bad", arguments->skip_bad,
+                 "Exit with 0 in spite of malformed lines");
+  load->footer(kFooter);
+  load->callback([&context, arguments] {
+    context.command = [&context, arguments] {
+      return RunLoad(context, *arguments);
+    };
+  });
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,49 @@
+// What a line of the input of `load` says.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cli/ui/bytes.h"
+
+namespace timecache::cli {
+
+enum class LoadFormat {
+  kTsv,   // As `scan` prints it.
+  kRaw,   // The same without escapes.
+  kJson,  // As `dump`, and `scan --json`, print it.
+};
+
+struct LoadEntry {
+  std::string key;
+  std::string value;
+  // At most one of these.
+  std::optional<absl::Duration> ttl = {};
+  std::optional<absl::Time> deadline = {};  // On the server's clock.
+};
+
+// JSON if the first line with anything on it begins with a brace, and is no
+// TSV; else TSV.
+LoadFormat GuessFormat(std::string_view first_line);
+
+// Nothing but spaces (in JSON, tabs, too): not an entry, not an error.
+bool IsBlank(std::string_view line, LoadFormat format);
+
+// "key<TAB>value", each in the given encoding. The value goes on to the end of
+// the line, further tabs included. Text is as Escape writes it, or, raw, as it
+// stands there.
+absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
+                                       const Encodings& encodings,
+                                       bool is_raw = false);
+
+// {"key":"k","value":"v","ttl":"30s"}. Bytes that are not text come as
+// key_base64 or key_hex, value likewise; in place of ttl there may be a
+// deadline, or neither. What `scan --json` prints is taken, too: its version,
+// put_time and left_ms mean nothing here. Another field is an error, because it
+// is more likely a slip than meant.
+absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line);
+
+}  // namespace timecache::cli

@@ -1,0 +1,280 @@
+// ns create, get, list, update, delete, rotate.
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/command_result.h"
+#include "client/cli/ui/confirm.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/progress.h"
+#include "client/cpp/convert.h"
+
+namespace timecache::cli {
+namespace {
+
+struct Arguments {
+  std::string name;
+  v1::NamespaceOptions options;
+  bool yes = false;
+};
+
+int Print(const Context& context, const absl::StatusOr<v1::Namespace>& ns) {
+  if (!ns.ok()) return context.Fail(ns.status());
+  return Print(context, ToJson(*ns), Describe(*ns));
+}
+
+// Errors name the namespace that the command is about, not the one of the data.
+Context About(const Context& context, const std::string& name) {
+  Context about = context;
+  about.namespaces = {name};
+  return about;
+}
+
+int RunList(const Context& context) {
+  const auto list = context.MakeClient().ListNamespaces();
+  if (!list.ok()) return context.Fail(list.status());
+  Json array = Json::array();
+  size_t name_columns = 4;
+  for (const v1::Namespace& ns : *list) {
+    array.push_back(ToJson(ns));
+    name_columns = std::max(name_columns, ns.name().size());
+  }
+  std::string text =
+      absl::StrFormat("%-*s %10s %8s %14s %10s", name_columns, "NAME", "TTL",
+                      "BUCKETS", "ENTRIES", "BYTES");
+  for (const v1::Namespace& ns : *list) {
+    absl::StrAppendFormat(
+        &text, "\n%-*s %10s %8d %14s %10s", name_columns, ns.name(),
+        DurationText(FromProto(ns.options().ttl())), ns.options().num_buckets(),
+        CountText(ns.statistics().entries()),
+        SizeText(ns.statistics().bytes()));
+  }
+  return Print(context, {{"namespaces", array}}, text);
+}
+
+int RunDelete(const Context& context, const Arguments& arguments) {
+  const std::string& name = arguments.name;
+  const Client client = context.MakeClient();
+  if (!arguments.yes && IsInteractive()) {
+    const auto ns = client.GetNamespace(name);
+    if (!ns.ok()) return context.Fail(ns.status());
+    if (!Ask(absl::StrCat("delete namespace ", name, " with its ",
+                          CountText(ns->statistics().entries()),
+                          " entries?"))) {
+      Warn("nothing was deleted");
+      return kExitError;
+    }
+  }
+  const absl::Status status = client.DeleteNamespace(name);
+  if (!status.ok()) return context.Fail(status);
+  return Print(context, {{"namespace", name}, {"deleted", true}},
+               absl::StrCat("deleted ", name));
+}
+
+int RunRotate(const Context& context, const std::string& name) {
+  const auto entries = context.MakeClient().RotateNamespace(name);
+  if (!entries.ok()) return context.Fail(entries.status());
+  return Print(context, {{"namespace", name}, {"entries", *entries}},
+               absl::StrCat(CountText(*entries), " entries died"));
+}
+
+void AddTimeFlags(CLI::App& app, v1::NamespaceOptions& options) {
+  AddDuration(
+      app, "--ttl",
+      [&options](absl::Duration d) { *options.mutable_ttl() = ToProto(d); },
+      "Time to live of entries without their own (30s)");
+  AddCount(
+      app, "--buckets",
+      [&options](uint64_t n) {
+        options.set_num_buckets(Narrow("--buckets", n));
+      },
+      "Time buckets; an entry lives at most ttl/(N-1) too long (101)");
+  AddDuration(
+      app, "--max-ttl",
+      [&options](absl::Duration d) { *options.mutable_max_ttl() = ToProto(d); },
+      "Longest own time to live (7d)");
+  auto* sliding = app.add_flag_callback(
+      "--sliding", [&options] { options.set_sliding(true); },
+      "Get renews the time to live");
+  app.add_flag_callback(
+         "--no-sliding", [&options] { options.set_sliding(false); },
+         "Get does not renew it (the default)")
+      ->excludes(sliding);
+}
+
+void AddLimitFlags(CLI::App& app, v1::NamespaceOptions& options) {
+  AddCount(
+      app, "--max-entries",
+      [&options](uint64_t n) { options.set_max_entries(n); },
+      "Most live entries; 0: no limit (0)");
+  AddSize(
+      app, "--max-bytes",
+      [&options](uint64_t bytes) { options.set_max_bytes(bytes); },
+      "Most bytes of live keys and values; 0: no limit (0)");
+  app.add_option_function<std::string>(
+         "--limit-policy",
+         [&options](const std::string& policy) {
+           options.set_limit_policy(policy == "reject"
+                                        ? v1::LIMIT_POLICY_REJECT
+                                        : v1::LIMIT_POLICY_EVICT_OLDEST);
+         },
+         "What a put beyond a limit does (reject)")
+      ->check(CLI::IsMember({"reject", "evict-oldest"}));
+  AddSize(
+      app, "--max-value-bytes",
+      [&options](uint64_t bytes) {
+        options.set_max_value_bytes(Narrow("--max-value-bytes", bytes));
+      },
+      "Largest value, up to 16MiB (1MiB)");
+  AddCount(
+      app, "--max-ops",
+      [&options](uint64_t n) {
+        options.set_max_operations_per_second(Narrow("--max-ops", n));
+      },
+      "Most operations a second; 0: no limit (0)");
+}
+
+void AddOptionFlags(CLI::App& app, v1::NamespaceOptions& options) {
+  AddTimeFlags(app, options);
+  AddLimitFlags(app, options);
+  AddDuration(
+      app, "--event-retention",
+      [&options](absl::Duration d) {
+        *options.mutable_event_retention() = ToProto(d);
+      },
+      "How long events stay readable for watch --from-earliest (5m)");
+  AddSize(
+      app, "--event-retention-bytes",
+      [&options](uint64_t bytes) { options.set_event_retention_bytes(bytes); },
+      "Memory for them (64MiB)");
+  AddSize(
+      app, "--max-backlog-bytes",
+      [&options](uint64_t bytes) { options.set_max_backlog_bytes(bytes); },
+      "Memory for what all its consumer groups have not settled; 0: "
+      "--max-bytes and --event-retention-bytes together, or 256MiB (0)");
+  AddDuration(
+      app, "--unused-group-ttl",
+      [&options](absl::Duration d) {
+        *options.mutable_unused_group_ttl() = ToProto(d);
+      },
+      "How long a group that its first member made may be without one before "
+      "it is deleted; 0s: it stays (168h)");
+  app.add_option_function<std::string>(
+         "--dead-letter",
+         [&options](const std::string& ns) {
+           options.set_dead_letter_namespace(ns);
+         },
+         "Where events go that a consumer group has tried in vain; '': none "
+         "('')")
+      ->type_name("NAMESPACE");
+}
+
+// Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
+template <typename Run>
+CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
+                     const std::string& help,
+                     const std::shared_ptr<Arguments>& arguments, Run run) {
+  CLI::App* app = ns.add_subcommand(command, help);
+  app->add_option("name", arguments->name, "The namespace")->required();
+  app->callback([&context, arguments, run] {
+    context.command = [&context, arguments, run] {
+      return run(About(context, arguments->name), *arguments);
+    };
+  });
+  return app;
+}
+
+void AddCreateAndUpdate(CLI::App& ns, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* create = AddCommand(
+      ns, context, "create", "Make a namespace", arguments,
+      [](const Context& about, const Arguments& a) {
+        return Print(about,
+                     about.MakeClient().CreateNamespace(a.name, a.options));
+      });
+  AddOptionFlags(*create, arguments->options);
+  AddCount(
+      *create, "--shards",
+      [arguments = arguments.get()](uint64_t n) {
+        arguments->options.set_num_shards(Narrow("--shards", n));
+      },
+      "Parts with a lock of their own, a power of two (16)");
+  create->footer(
+      "Examples:\n"
+      "  timecachectl ns create sessions --ttl 30m --sliding\n"
+      "  timecachectl ns create cache --ttl 5m --buckets 11 --max-bytes 1GiB "
+      "\\\n      --limit-policy evict-oldest\n"
+      "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed");
+
+  arguments = std::make_shared<Arguments>();
+  CLI::App* update = AddCommand(
+      ns, context, "update", "Change a namespace's options while it is in use",
+      arguments, [](const Context& about, const Arguments& a) {
+        return Print(about,
+                     about.MakeClient().UpdateNamespace(a.name, a.options));
+      });
+  AddOptionFlags(*update, arguments->options);
+  update->footer(
+      "Changes what is given; the rest stays. Entries that are in keep their\n"
+      "deadlines.\n\n"
+      "Example:\n"
+      "  timecachectl ns update sessions --ttl 1h --max-entries 1000000");
+}
+
+void AddDelete(CLI::App& ns, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app =
+      AddCommand(ns, context, "delete",
+                 "Delete a namespace with everything in it, without events",
+                 arguments, RunDelete);
+  app->add_flag("-y,--yes", arguments->yes, "Do not ask");
+  app->footer(
+      "Asks first at a terminal; a script is not asked.\n\n"
+      "Examples:\n"
+      "  timecachectl ns delete sessions\n"
+      "  timecachectl ns delete sessions --yes");
+}
+
+}  // namespace
+
+void AddNamespaceCommands(CLI::App& app, Context& context) {
+  CLI::App* ns = app.add_subcommand("ns", "Make, show and change namespaces");
+  ns->require_subcommand(1);
+  ns->footer(
+      "Examples:\n"
+      "  timecachectl ns create sessions --ttl 30m --sliding\n"
+      "  timecachectl ns list\n"
+      "  timecachectl ns get sessions\n"
+      "  timecachectl ns update sessions --max-entries 1000000\n"
+      "  timecachectl ns groups sessions\n"
+      "  timecachectl ns create --help");
+  AddCreateAndUpdate(*ns, context);
+  AddCommand(*ns, context, "get", "Show a namespace: options and statistics",
+             std::make_shared<Arguments>(),
+             [](const Context& about, const Arguments& a) {
+               return Print(about, about.MakeClient().GetNamespace(a.name));
+             })
+      ->footer(
+          "Example:\n"
+          "  timecachectl ns get sessions --json | jq .statistics.expired");
+  CLI::App* list = ns->add_subcommand("list", "List all namespaces");
+  list->footer("Example:\n  timecachectl ns list");
+  list->callback([&context] {
+    context.command = [&context] { return RunList(context); };
+  });
+  AddDelete(*ns, context);
+  AddCommand(*ns, context, "rotate",
+             "Kill a namespace's oldest bucket now; its entries go to watchers",
+             std::make_shared<Arguments>(),
+             [](const Context& about, const Arguments& a) {
+               return RunRotate(about, a.name);
+             })
+      ->footer("Example:\n  timecachectl ns rotate sessions");
+  AddGroupCommands(*ns, context);
+}
+
+}  // namespace timecache::cli

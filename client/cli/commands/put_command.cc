@@ -1,0 +1,85 @@
+// put.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/command_result.h"
+
+namespace timecache::cli {
+namespace {
+
+struct PutArguments {
+  std::string key;
+  std::string value;
+  PutOptions options;
+};
+
+int RunPut(const Context& context, const PutArguments& arguments) {
+  const auto key = context.Key(arguments.key);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto value = context.Value(arguments.value);
+  if (!value.ok()) return context.Fail(value.status());
+  const auto result = context.MakeClient().Put(*key, *value, arguments.options);
+  if (absl::IsFailedPrecondition(result.status())) {
+    return Refused(context, "stored", result.status());
+  }
+  if (!result.ok()) return context.Fail(result.status());
+  Json object = {{"stored", true}, {"version", result->version}};
+  std::string text = absl::StrCat("stored, version ", result->version);
+  if (arguments.options.return_previous) {
+    object["previous"] = nullptr;
+    if (result->previous) {
+      object["previous"] = ToJson(*result->previous, context.encodings);
+      absl::StrAppend(&text, "\nprevious: ",
+                      Encode(result->previous->value, context.encodings.value));
+    }
+  }
+  return Print(context, object, text, kExitDone);
+}
+
+}  // namespace
+
+void AddPutCommand(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<PutArguments>();
+  CLI::App* put = app.add_subcommand("put", "Store a value under a key");
+  put->add_option("key", arguments->key, "The key")->required();
+  put->add_option("value", arguments->value,
+                  "The value; - takes it from standard input, as it is")
+      ->required();
+  PutOptions& options = arguments->options;
+  AddDuration(
+      *put, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      "The entry's own time to live; else the namespace's");
+  auto* absent = put->add_flag_callback(
+      "--if-absent",
+      [&options] { options.condition = PutCondition::kIfAbsent; },
+      "Only if the key is not there");
+  auto* present = put->add_flag_callback(
+      "--if-present",
+      [&options] { options.condition = PutCondition::kIfPresent; },
+      "Only if the key is there");
+  auto* version = AddCount(
+      *put, "--if-version",
+      [&options](uint64_t version) { options.if_version = version; },
+      "Only if the key is there with this version");
+  absent->excludes(present)->excludes(version);
+  present->excludes(version);
+  put->add_flag("--previous", options.return_previous,
+                "Show the entry that was replaced");
+  put->footer(
+      "Exits with 1 if the condition does not hold.\n\n"
+      "Examples:\n"
+      "  timecachectl put session:7 'basket=3' --ttl 30m\n"
+      "  timecachectl put lock:job host-a --if-absent --ttl 10s\n"
+      "  timecachectl put photo:1 - < photo.jpg\n"
+      "  timecachectl put --key-hex 00ff --hex cafe\n"
+      "  timecachectl put temperature -- -5");
+  put->callback([&context, arguments] {
+    context.command = [&context, arguments] {
+      return RunPut(context, *arguments);
+    };
+  });
+}
+
+}  // namespace timecache::cli

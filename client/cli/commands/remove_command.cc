@@ -1,0 +1,223 @@
+// rm.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/many_operations.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/command_result.h"
+#include "client/cli/ui/confirm.h"
+#include "client/cli/ui/progress.h"
+
+namespace timecache::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> keys;
+  std::optional<std::string> prefix;
+  RemoveOptions options;
+  bool yes = false;
+};
+
+std::string PreviousText(const Context& context,
+                         const std::optional<Entry>& previous) {
+  if (!previous) return "";
+  return absl::StrCat("\nprevious: ",
+                      Encode(previous->value, context.encodings.value));
+}
+
+int RemoveOne(const Context& context, const Arguments& arguments) {
+  const auto key = context.Key(arguments.keys[0]);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto result = context.MakeClient().Remove(*key, arguments.options);
+  if (absl::IsFailedPrecondition(result.status())) {
+    return Refused(context, "removed", result.status());
+  }
+  if (!result.ok()) return context.Fail(result.status());
+  if (!result->removed) return Miss(context, {{"removed", false}});
+  Json object = {{"removed", true}};
+  if (result->previous) {
+    object["previous"] = ToJson(*result->previous, context.encodings);
+  }
+  return Print(context, object,
+               absl::StrCat("removed", PreviousText(context, result->previous)),
+               kExitDone);
+}
+
+// Several keys: a line for each.
+class KeyRemover {
+ public:
+  KeyRemover(const Context& context, const Arguments& arguments)
+      : context_(context), arguments_(arguments) {}
+
+  int Run() {
+    for (const std::string& argument : arguments_.keys) {
+      auto key = context_.Key(argument);
+      if (!key.ok()) return context_.Fail(key.status());
+      keys_.push_back(*std::move(key));
+    }
+    const absl::Status status = RemoveAll();
+    if (!written_ || !Flush()) return context_.FailToWrite();
+    if (!status.ok()) return context_.Fail(status);
+    return missed_ ? kExitNotFound : kExitDone;
+  }
+
+ private:
+  absl::Status RemoveAll() {
+    const Client client = context_.MakeClient();
+    absl::Status failure;
+    ManyOperations removes(client, [&](size_t i, OperationResult& result) {
+      failure = std::move(result.status);
+      if (failure.ok()) Take(keys_[i], result);
+      return failure.ok() && written_;
+    });
+    for (const std::string& key : keys_) {
+      if (removes.is_over()) return failure;
+      const absl::Status status =
+          removes.Add(Operation::Remove(key, arguments_.options));
+      if (!status.ok()) return status;
+    }
+    const absl::Status status = removes.Finish();
+    return status.ok() ? failure : status;
+  }
+
+  void Take(const std::string& key, OperationResult& result) {
+    if (!result.found) missed_ = true;
+    if (result.entry) result.entry->key = key;
+    if (context_.json) {
+      Json object;
+      SetBytes(object, "key", key, context_.encodings.key);
+      object["removed"] = result.found;
+      if (result.entry) {
+        object["previous"] = ToJson(*result.entry, context_.encodings);
+      }
+      written_ = WriteJson(object);
+    } else if (!result.found) {
+      Warn(absl::StrCat("not found: ", key));
+    } else {
+      written_ = WriteLine(absl::StrCat("removed ",
+                                        Encode(key, context_.encodings.key),
+                                        PreviousText(context_, result.entry)));
+    }
+  }
+
+  const Context& context_;
+  const Arguments& arguments_;
+  std::vector<std::string> keys_;
+  bool missed_ = false;
+  bool written_ = true;
+};
+
+bool MayRemove(const Context& context, const Arguments& arguments) {
+  if (arguments.yes || !IsInteractive()) return true;
+  return Ask(
+      arguments.prefix->empty()
+          ? absl::StrCat("remove all entries of namespace ", context.ns(), "?")
+          : absl::StrCat("remove all entries of namespace ", context.ns(),
+                         " whose key begins with ", *arguments.prefix, "?"));
+}
+
+// What a scan finds is removed while the scan goes on.
+int RemovePrefix(const Context& context, const Arguments& arguments) {
+  auto prefix = context.Key(*arguments.prefix);
+  if (!prefix.ok()) return context.Fail(prefix.status());
+  if (!MayRemove(context, arguments)) {
+    Warn("nothing was removed");
+    return kExitError;
+  }
+  ScanOptions options = {.key_prefix = *std::move(prefix), .keys_only = true};
+  if (context.timeout_given) options.timeout = context.timeout;
+  const Client client = context.MakeClient();
+  uint64_t removed = 0;
+  absl::Status failure;
+  ProgressBar bar;
+  const absl::Time started_at = absl::Now();
+  ManyOperations removes(client, [&](size_t, OperationResult& result) {
+    failure = std::move(result.status);
+    removed += failure.ok() && result.found;
+    return failure.ok();
+  });
+  const absl::Status scanned = client.Scan(options, [&](Entry entry) {
+    const absl::Status status = removes.Add(Operation::Remove(entry.key));
+    if (failure.ok()) failure = status;
+    bar.Update({.done = removed, .elapsed = absl::Now() - started_at});
+    return failure.ok();
+  });
+  if (failure.ok()) {
+    const absl::Status status = removes.Finish();
+    if (failure.ok()) failure = status;
+  }
+  if (failure.ok()) failure = scanned;
+  bar.Wipe();
+  const int exit_code =
+      Print(context, {{"removed", removed}, {"complete", failure.ok()}},
+            absl::StrCat("removed ", CountText(removed),
+                         failure.ok() ? "" : ", then gave up"),
+            removed > 0 ? kExitDone : kExitNotFound);
+  return failure.ok() ? exit_code : context.Fail(failure);
+}
+
+int Run(const Context& context, const Arguments& arguments) {
+  if (arguments.prefix) return RemovePrefix(context, arguments);
+  if (arguments.keys.size() == 1) return RemoveOne(context, arguments);
+  return KeyRemover(context, arguments).Run();
+}
+
+// What no single flag can say of itself.
+void CheckTogether(const Arguments& arguments) {
+  if (arguments.prefix.has_value() == !arguments.keys.empty()) {
+    throw CLI::ValidationError("rm", "give keys, or --prefix");
+  }
+  if (arguments.prefix && arguments.options.return_previous) {
+    throw CLI::ValidationError("--previous", "is for keys, not for --prefix");
+  }
+  if (arguments.options.if_version && arguments.keys.size() != 1) {
+    throw CLI::ValidationError("--if-version", "is for one key");
+  }
+}
+
+}  // namespace
+
+void AddRemoveCommand(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* rm = app.add_subcommand("rm", "Remove keys, without expiry events");
+  rm->add_option("key", arguments->keys, "The keys, one or more");
+  rm->add_option_function<std::string>(
+      "--prefix",
+      [arguments = arguments.get()](const std::string& prefix) {
+        arguments->prefix = prefix;
+      },
+      "Remove all keys that begin with this; '': all there are");
+  rm->add_flag("-y,--yes", arguments->yes,
+               "Do not ask; only a terminal is asked, and only with --prefix");
+  AddCount(
+      *rm, "--if-version",
+      [arguments = arguments.get()](uint64_t version) {
+        arguments->options.if_version = version;
+      },
+      "Only this version of the key");
+  rm->add_flag("--previous", arguments->options.return_previous,
+               "Show the entries that were removed");
+  rm->footer(
+      "Exits with 1 if a key is not there, or none begins with the prefix. "
+      "What "
+      "is\nput while --prefix runs may stay.\n\n"
+      "Examples:\n"
+      "  timecachectl rm session:7\n"
+      "  timecachectl rm session:7 session:8\n"
+      "  timecachectl rm --prefix session:\n"
+      "  timecachectl rm lock:job --if-version 4711");
+  rm->callback([&context, arguments] {
+    CheckTogether(*arguments);
+    context.command = [&context, arguments] {
+      return Run(context, *arguments);
+    };
+  });
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,362 @@
+// watch.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/group_exec.h"
+#include "client/cli/flags.h"
+#include "client/cli/resume_file.h"
+#include "client/cli/ui/interrupt.h"
+#include "client/cli/ui/progress.h"
+#include "client/cli/ui/watch_printer.h"
+#include "client/cli/watch_arguments.h"
+#include "client/cpp/settle.h"
+#include "client/cpp/status.h"
+#include "client/cpp/watcher.h"
+
+namespace timecache::cli {
+namespace {
+
+// How often a watch on which nothing happens looks whether anyone still reads.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
+
+// Events that a group's member holds unsettled while it prints them.
+constexpr uint64_t kDefaultInFlight = 1'000;
+constexpr int kMaxJobs = 1'024;
+
+bool ReaderHasLeft() {
+  pollfd out = {.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+WatchOptions MakeOptions(const WatchArguments& arguments,
+                         const std::vector<std::string>& namespaces,
+                         std::string prefix) {
+  WatchOptions options = {.namespaces = namespaces,
+                          .start = arguments.from_earliest
+                                       ? WatchStart::kEarliest
+                                       : WatchStart::kNow,
+                          .key_prefix = std::move(prefix),
+                          .keys_only = arguments.keys_only,
+                          .heartbeat_interval = arguments.heartbeat,
+                          .fail_on_loss = arguments.fail_on_loss,
+                          .lead_time = arguments.lead_time,
+                          .group = arguments.group,
+                          .max_in_flight = arguments.max_in_flight};
+  if (!options.group.empty() && !options.max_in_flight) {
+    // What --count leaves over would only be taken from other members.
+    options.max_in_flight = static_cast<uint32_t>(
+        arguments.count == 0 ? kDefaultInFlight
+                             : std::min(arguments.count, kDefaultInFlight));
+  }
+  return options;
+}
+
+// Acknowledges what has been printed. What does not arrive comes again.
+void Acknowledge(const Client& client, const std::string& group,
+                 const WatchBatch& batch, size_t printed) {
+  std::vector<Settlement> settlements;
+  for (size_t begin = 0; begin < printed; begin += kMaxSettlements) {
+    settlements.clear();
+    const size_t end = std::min(printed, begin + kMaxSettlements);
+    for (size_t i = begin; i < end; ++i) {
+      settlements.push_back({.event_id = batch.events[i].event_id,
+                             .attempt = batch.events[i].attempt,
+                             .how = Settle::Ack()});
+    }
+    const auto results = client.In(batch.ns).Settle(group, settlements);
+    if (results.ok()) continue;
+    Warn(absl::StrCat(batch.ns, ": ", CountText(printed - begin),
+                      " events that were printed could not be acknowledged, "
+                      "and may come again: ",
+                      results.status().message()));
+    return;
+  }
+}
+
+// What has been printed into a file is on the disk, so that it is there
+// whenever the resume file says so. Anything else than a file needs nothing.
+void SyncOutput() { fdatasync(STDOUT_FILENO); }
+
+// One run of the command.
+class Watch {
+ public:
+  // All must outlive it. `resume` may be null.
+  Watch(const Context& context, const WatchArguments& arguments,
+        const std::vector<std::string>& namespaces, ResumeFile* resume)
+      : context_(context),
+        arguments_(arguments),
+        resume_(resume),
+        client_(context.MakeClient()),
+        printer_(context, arguments, namespaces) {}
+
+  int Run(WatchOptions options) {
+    if (resume_ != nullptr) options.resume_tokens = resume_->tokens();
+    options.on_break = [this](const absl::Status& why) {
+      printer_.TellBreak(why);
+    };
+    Watcher watcher(client_, std::move(options));
+    const InterruptHandler on_interrupt([&watcher] { watcher.Cancel(); });
+    while (true) {
+      absl::StatusOr<WatchBatch> batch = watcher.Next(kLookInterval);
+      if (batch.ok()) {
+        if (const auto exit = Take(*batch)) return *exit;
+      } else if (absl::IsCancelled(batch.status())) {
+        return kExitDone;
+      } else if (!absl::IsDeadlineExceeded(batch.status())) {
+        return Fail(batch.status());
+      } else if (ReaderHasLeft()) {
+        return kExitDone;
+      }
+    }
+  }
+
+ private:
+  // Prints the batch, then records or settles it: in this order, so that what
+  // is interrupted comes again and nothing is missed. The exit code, if this
+  // was the end.
+  std::optional<int> Take(WatchBatch& batch) {
+    if (batch.log_changed && resume_ != nullptr) {
+      batch.missed_after =
+          std::max(batch.missed_after, resume_->watermark(batch.ns));
+    }
+    if (!printer_.Print(batch)) return context_.FailToWrite();
+    if (!arguments_.group.empty()) {
+      Acknowledge(client_, arguments_.group, batch,
+                  printer_.printed_of_batch());
+    }
+    if (resume_ != nullptr) {
+      SyncOutput();
+      const absl::Status recorded =
+          resume_->Record(batch.ns, batch.resume_token, batch.watermark);
+      if (!recorded.ok()) return context_.Fail(recorded);
+    }
+    if (printer_.IsDone()) return kExitDone;
+    return std::nullopt;
+  }
+
+  int Fail(const absl::Status& status) const {
+    for (const auto& violation : FieldViolations(status)) {
+      if (resume_ == nullptr || violation.field() != "resume_tokens") continue;
+      return context_.Fail(resume_->Damaged(violation.description()));
+    }
+    return context_.Fail(status);
+  }
+
+  const Context& context_;
+  const WatchArguments& arguments_;
+  ResumeFile* const resume_;
+  const Client client_;
+  WatchPrinter printer_;
+};
+
+int RunWatch(const Context& context, const WatchArguments& arguments) {
+  auto prefix = context.Key(arguments.prefix);
+  if (!prefix.ok()) return context.Fail(prefix.status());
+  const std::vector<std::string>& namespaces =
+      arguments.namespaces.empty() ? context.namespaces : arguments.namespaces;
+  // Errors name the namespace that is watched.
+  Context about = context;
+  about.namespaces = namespaces;
+  if (!arguments.exec.empty()) {
+    return RunGroupExec(about, arguments);
+  }
+  InterruptHandler::Hold();
+  std::optional<ResumeFile> resume;
+  if (!arguments.resume_file.empty()) {
+    auto file = ResumeFile::Open(arguments.resume_file, namespaces);
+    if (!file.ok()) return context.Fail(file.status());
+    resume.emplace(*std::move(file));
+  }
+  return Watch(about, arguments, namespaces, resume ? &*resume : nullptr)
+      .Run(MakeOptions(arguments, namespaces, *std::move(prefix)));
+}
+
+// An empty variable of a script must not turn off what the flag is for.
+std::string NotEmpty(const std::string& text) {
+  return text.empty() ? "must not be empty" : "";
+}
+
+void AddStartFlags(CLI::App& watch, WatchArguments& arguments) {
+  watch.add_flag("--from-earliest", arguments.from_earliest,
+                 "Begin with the oldest event that is retained; else with what "
+                 "dies from now on");
+  auto* file =
+      watch
+          .add_option("--resume-file", arguments.resume_file,
+                      "Go on where the watch that wrote this file stopped, and "
+                      "write there how far this one is")
+          ->type_name("FILE")
+          ->check(NotEmpty);
+  auto* loss = watch.add_flag("--fail-on-loss", arguments.fail_on_loss,
+                              "End with an error where events are lost, in "
+                              "place of telling how many and going on");
+  AddDuration(
+      watch, "--lead-time",
+      [&arguments](absl::Duration d) { arguments.lead_time = d; },
+      "Print not what died but what is going to, so long before: in time to "
+      "touch it")
+      ->excludes("--from-earliest")
+      ->excludes(file)
+      ->excludes(loss);
+}
+
+void AddEndFlags(CLI::App& watch, WatchArguments& arguments) {
+  watch
+      .add_option("--count", arguments.count,
+                  "Stop after this many events; with --resume-file at the end "
+                  "of the batch in which they are reached")
+      ->check(CLI::PositiveNumber);
+  AddParsed<absl::Time>(
+      watch, "--until-watermark", ParseTime,
+      [&arguments](absl::Time time) { arguments.until = time; }, "TIME",
+      "Stop once everything that died up to then has come");
+}
+
+void AddPrintFlags(CLI::App& watch, WatchArguments& arguments) {
+  watch.add_option("--prefix", arguments.prefix,
+                   "Only keys that begin with this");
+  watch.add_flag("--keys-only", arguments.keys_only, "Leave the values out");
+  watch.add_flag("--watermarks", arguments.watermarks,
+                 "Print how far the events are complete, too");
+  AddDuration(
+      watch, "--heartbeat",
+      [&arguments](absl::Duration d) { arguments.heartbeat = d; },
+      "Longest time between two watermarks (1s)");
+}
+
+void AddGroupFlags(CLI::App& watch, WatchArguments& arguments) {
+  auto* group = watch
+                    .add_option("--group", arguments.group,
+                                "Be a member of this consumer group: its "
+                                "members share the events")
+                    ->type_name("GROUP")
+                    ->check(NotEmpty)
+                    ->excludes("--prefix")
+                    ->excludes("--resume-file")
+                    ->excludes("--fail-on-loss")
+                    ->excludes("--lead-time");
+  AddCount(
+      watch, "--max-in-flight",
+      [&arguments](uint64_t n) {
+        arguments.max_in_flight = Narrow("--max-in-flight", n);
+      },
+      "Most events held unsettled (1000; with --exec twice --jobs)")
+      ->needs(group);
+}
+
+void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
+  auto* exec = watch
+                   .add_option("--exec", arguments.exec,
+                               "Run this command line by /bin/sh for each "
+                               "event, and settle it by its exit code")
+                   ->type_name("COMMAND")
+                   ->check(NotEmpty)
+                   ->needs("--group")
+                   ->excludes("--count")
+                   ->excludes("--until-watermark")
+                   ->excludes("--watermarks")
+                   ->excludes("--heartbeat");
+  watch
+      .add_option("--jobs", arguments.jobs,
+                  "Commands that run at a time; with 1 in order of death")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMaxJobs))
+      ->capture_default_str()
+      ->needs(exec);
+  AddDuration(
+      watch, "--retry-delay",
+      [&arguments](absl::Duration d) { arguments.retry_delay = d; },
+      "How long a failed event waits before it is given out again (1s)")
+      ->needs(exec);
+  auto* put_back =
+      watch
+          .add_option("--put-back-exit", arguments.put_back_exit,
+                      "Exit code that puts the entry back into the namespace, "
+                      "with a fresh time to live")
+          ->type_name("CODE")
+          ->check(CLI::Range(1, 255))
+          ->needs(exec);
+  AddDuration(
+      watch, "--put-back-ttl",
+      [&arguments](absl::Duration d) { arguments.put_back_ttl = d; },
+      "That time to live; else the namespace's")
+      ->needs(put_back);
+}
+
+// What no rule of CLI11 says.
+void Check(const Context& context, const WatchArguments& arguments) {
+  const size_t namespaces = arguments.namespaces.empty()
+                                ? context.namespaces.size()
+                                : arguments.namespaces.size();
+  if (!arguments.exec.empty() && namespaces != 1) {
+    throw CLI::ValidationError("--exec", "takes one namespace");
+  }
+}
+
+constexpr char kFooter[] =
+    "Prints, tab-separated: time of death, cause (expired, evicted, rotated,\n"
+    "expiring), how late it was told, the namespace if there are several, "
+    "key,\n"
+    "value. Goes on until Ctrl-C, and after a break where it was. What is lost "
+    "is\nsaid on standard error, with its number (with --json as objects, "
+    "too).\n\n"
+    "--resume-file: after each batch has been printed, FILE is replaced by one "
+    "that\nnames its end; a watch with the same FILE goes on there, also after "
+    "kill -9:\nthen at most the last batch comes twice. While the server keeps "
+    "the events\n(ns update --event-retention) none is missing; those that it "
+    "has dropped are\ncounted.\n\n"
+    "--group: each event goes to one member, and again to one until it is "
+    "settled.\nWithout --exec events are acknowledged once they are printed. "
+    "With --exec the\nCOMMAND has the value on its standard input and, in its "
+    "environment,\nTIMECACHED_NAMESPACE, _GROUP, _KEY, _VERSION, _CAUSE, "
+    "_PUT_TIME, _DEADLINE,\n_DEATH_TIME, _ATTEMPT and _EVENT_ID. It exits with "
+    "0: done; with\n--put-back-exit: put back; with anything else: failed, and "
+    "again after\n--retry-delay, at most the group's --max-attempts times if "
+    "there is a\n--dead-letter namespace. It has to be done within the group's "
+    "--ack-timeout,\nwaiting for one other before it included. After Ctrl-C "
+    "the running commands\nfinish; a second one kills them.\n\n"
+    "Examples:\n"
+    "  timecachectl watch sessions carts\n"
+    "  timecachectl watch --prefix user: --keys-only\n"
+    "  timecachectl watch sessions --json | jq -r "
+    "'select(.type==\"expired\").key'\n"
+    "  timecachectl watch --from-earliest --until-watermark "
+    "2025-01-31T12:00:00Z\n"
+    "  timecachectl watch sessions --resume-file sessions.resume >> "
+    "sessions.log\n"
+    "  timecachectl watch sessions --lead-time 1m\n"
+    "  timecachectl watch orders --group billing --exec ./charge.sh --jobs 4";
+
+}  // namespace
+
+void AddWatchCommand(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<WatchArguments>();
+  CLI::App* watch = app.add_subcommand(
+      "watch", "Print what expires, at once, or run a command for it");
+  watch->add_option("namespaces", arguments->namespaces,
+                    "The namespaces; else those of -n");
+  AddPrintFlags(*watch, *arguments);
+  AddStartFlags(*watch, *arguments);
+  AddEndFlags(*watch, *arguments);
+  AddGroupFlags(*watch, *arguments);
+  AddExecFlags(*watch, *arguments);
+  watch->footer(kFooter);
+  watch->callback([&context, arguments] {
+    Check(context, *arguments);
+    context.command = [&context, arguments] {
+      return RunWatch(context, *arguments);
+    };
+  });
+}
+
+}  // namespace timecache::cli

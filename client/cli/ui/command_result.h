@@ -1,0 +1,26 @@
+// How a command that did its work ends.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/context.h"
+#include "client/cli/ui/output.h"
+
+namespace timecache::cli {
+
+// Prints the object as JSON, or else the text. Returns `code`, or what says
+// that it could not be written.
+int Print(const Context& context, const Json& object, const std::string& text,
+          int code = kExitDone);
+
+// The end for a key that is not there: its text goes to standard error, so that
+// scripts that take a value from standard output get none.
+int Miss(const Context& context, const Json& object);
+
+// The end for a condition that did not hold. `what` would be true had it held:
+// "stored", "removed".
+int Refused(const Context& context, const char* what,
+            const absl::Status& status);
+
+}  // namespace timecache::cli

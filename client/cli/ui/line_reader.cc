@@ -1,0 +1,71 @@
+#include "client/cli/ui/line_reader.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace timecache::cli {
+namespace {
+
+constexpr size_t kBlockBytes = 64 << 10;
+
+}  // namespace
+
+LineReader::LineReader(int fd, size_t line_bytes_max, int stop_fd)
+    : fd_(fd),
+      line_bytes_max_(line_bytes_max),
+      stop_fd_(stop_fd),
+      block_(kBlockBytes) {}
+
+bool LineReader::Fill() {
+  begin_ = 0;
+  end_ = 0;
+  while (state_ == State::kReading) {
+    // poll passes over a negative descriptor.
+    pollfd fds[] = {{fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+    if (poll(fds, 2, -1) < 0) {
+      if (errno != EINTR) state_ = State::kError;
+      continue;
+    }
+    if (fds[1].revents != 0) {
+      state_ = State::kStopped;
+      continue;
+    }
+    const ssize_t length = read(fd_, block_.data(), block_.size());
+    if (length > 0) {
+      end_ = static_cast<size_t>(length);
+      return true;
+    }
+    if (length == 0) state_ = State::kEnd;
+    if (length < 0 && errno != EINTR && errno != EAGAIN) {
+      state_ = State::kError;
+    }
+  }
+  return false;
+}
+
+LineReader::Result LineReader::Next(std::string& line) {
+  line.clear();
+  bool any = false;
+  bool too_long = false;
+  while (begin_ < end_ || Fill()) {
+    any = true;
+    const auto from = block_.begin() + begin_;
+    const auto to = std::find(from, block_.begin() + end_, '\n');
+    const size_t length = to - from;
+    const bool ended = begin_ + length < end_;
+    too_long = too_long || line.size() + length > line_bytes_max_;
+    if (!too_long) line.append(from, to);
+    begin_ += length + ended;
+    bytes_read_ += length + ended;
+    if (ended) return too_long ? Result::kTooLong : Result::kLine;
+  }
+  if (state_ == State::kError) return Result::kError;
+  if (state_ == State::kStopped) return Result::kStopped;
+  if (!any) return Result::kEnd;
+  return too_long ? Result::kTooLong : Result::kLine;
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,328 @@
+#include "client/cli/ui/output.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "client/cli/ui/units.h"
+#include "client/cpp/convert.h"
+
+namespace timecache::cli {
+namespace {
+
+// Whole milliseconds as an integer, parts of one as a fraction.
+Json Milliseconds(absl::Duration duration) {
+  const double milliseconds = absl::ToDoubleMilliseconds(duration);
+  if (milliseconds == std::floor(milliseconds)) {
+    return static_cast<int64_t>(milliseconds);
+  }
+  return milliseconds;
+}
+
+Json Milliseconds(const google::protobuf::Duration& duration) {
+  return Milliseconds(FromProto(duration));
+}
+
+std::string_view PolicyName(v1::LimitPolicy policy) {
+  return policy == v1::LIMIT_POLICY_EVICT_OLDEST ? "evict-oldest" : "reject";
+}
+
+Json StatisticsToJson(const v1::NamespaceStatistics& statistics) {
+  return {{"entries", statistics.entries()},
+          {"bytes", statistics.bytes()},
+          {"memory_bytes", statistics.memory_bytes()},
+          {"live_buckets", statistics.live_buckets()},
+          {"expired", statistics.expired()},
+          {"evicted", statistics.evicted()},
+          {"rotated", statistics.rotated()},
+          {"events_retained", statistics.events_retained()},
+          {"events_retained_bytes", statistics.events_retained_bytes()},
+          {"watchers", statistics.watchers()},
+          {"watermark", ExactTimeText(FromProto(statistics.watermark()))},
+          {"lateness_p50_ms", Milliseconds(statistics.lateness_p50())},
+          {"lateness_p99_ms", Milliseconds(statistics.lateness_p99())},
+          {"lateness_max_ms", Milliseconds(statistics.lateness_max())},
+          {"bound_violations", statistics.bound_violations()},
+          {"puts", statistics.puts()},
+          {"hits", statistics.hits()},
+          {"misses", statistics.misses()},
+          {"rate_limited", statistics.rate_limited()},
+          {"backlog_bytes", statistics.backlog_bytes()},
+          {"backlog_limit_bytes", statistics.backlog_limit_bytes()},
+          {"groups_expired", statistics.groups_expired()}};
+}
+
+Json StatisticsToJson(const GroupStatistics& statistics) {
+  Json object = {{"members", statistics.members},
+                 {"unresponsive_members", statistics.unresponsive_members},
+                 {"backlog", statistics.backlog},
+                 {"backlog_bytes", statistics.backlog_bytes},
+                 {"in_flight", statistics.in_flight},
+                 {"in_flight_bytes", statistics.in_flight_bytes},
+                 {"oldest_unsettled", nullptr},
+                 {"delivered", statistics.delivered},
+                 {"redelivered", statistics.redelivered},
+                 {"acked", statistics.acked},
+                 {"nacked", statistics.nacked},
+                 {"put_back", statistics.put_back},
+                 {"timed_out", statistics.timed_out},
+                 {"dead_lettered", statistics.dead_lettered},
+                 {"dead_letter_failures", statistics.dead_letter_failures},
+                 {"dead_letters_denied", statistics.dead_letters_denied},
+                 {"dead_letters_dropped", statistics.dead_letters_dropped},
+                 {"lost", statistics.lost},
+                 {"unused_since", nullptr}};
+  if (statistics.unused_since) {
+    object["unused_since"] = ExactTimeText(*statistics.unused_since);
+  }
+  if (statistics.oldest_unsettled) {
+    object["oldest_unsettled"] = ExactTimeText(*statistics.oldest_unsettled);
+  }
+  return object;
+}
+
+// Kept, because by the time that it is asked for other calls have set errno.
+int write_error = 0;
+
+bool Wrote(bool ok) {
+  if (!ok && write_error == 0) write_error = errno;
+  return ok;
+}
+
+// Names in a column, values behind it.
+std::string Columns(
+    const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) {
+    absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
+  }
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+void SetBytes(Json& object, const std::string& name, std::string_view bytes,
+              Encoding encoding) {
+  if (encoding == Encoding::kText && !IsValidUtf8(bytes)) {
+    encoding = Encoding::kBase64;
+  }
+  switch (encoding) {
+    case Encoding::kText:
+      object[name] = std::string(bytes);
+      break;
+    case Encoding::kHex:
+      object[name + "_hex"] = Encode(bytes, encoding);
+      break;
+    case Encoding::kBase64:
+      object[name + "_base64"] = Encode(bytes, encoding);
+      break;
+  }
+}
+
+Json ToJson(const Entry& entry, const Encodings& encodings, bool keys_only) {
+  Json object;
+  SetBytes(object, "key", entry.key, encodings.key);
+  if (!keys_only) SetBytes(object, "value", entry.value, encodings.value);
+  object["version"] = entry.version;
+  object["put_time"] = ExactTimeText(entry.put_time);
+  object["deadline"] = ExactTimeText(entry.deadline);
+  return object;
+}
+
+Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
+            bool keys_only) {
+  const bool alive = event.cause == ExpiryCause::kExpiring;
+  Json object = {{"type", alive ? "expiring" : "expired"},
+                 {"namespace", event.ns},
+                 {"cause", CauseName(event.cause)}};
+  SetBytes(object, "key", event.key, encodings.key);
+  if (event.omitted_value_bytes > 0) {
+    object["omitted_value_bytes"] = event.omitted_value_bytes;
+  } else if (!keys_only) {
+    SetBytes(object, "value", event.value, encodings.value);
+  }
+  object["version"] = event.version;
+  object["put_time"] = ExactTimeText(event.put_time);
+  object["deadline"] = ExactTimeText(event.deadline);
+  object["death_time"] = ExactTimeText(event.death_time);
+  object["delivered_at"] = ExactTimeText(event.delivered_at);
+  const absl::Duration late = event.delivered_at - event.death_time;
+  if (alive) {
+    object["left_ms"] = Milliseconds(-late);
+  } else {
+    object["late_ms"] = Milliseconds(late);
+  }
+  if (event.attempt > 0) {
+    object["event_id"] = event.event_id;
+    object["attempt"] = event.attempt;
+  }
+  return object;
+}
+
+Json ToJson(const v1::Namespace& ns) {
+  const v1::NamespaceOptions& options = ns.options();
+  return {{"name", ns.name()},
+          {"options",
+           {{"ttl_ms", Milliseconds(options.ttl())},
+            {"num_buckets", options.num_buckets()},
+            {"max_ttl_ms", Milliseconds(options.max_ttl())},
+            {"sliding", options.sliding()},
+            {"max_entries", options.max_entries()},
+            {"max_bytes", options.max_bytes()},
+            {"limit_policy", PolicyName(options.limit_policy())},
+            {"max_value_bytes", options.max_value_bytes()},
+            {"event_retention_ms", Milliseconds(options.event_retention())},
+            {"event_retention_bytes", options.event_retention_bytes()},
+            {"num_shards", options.num_shards()},
+            {"dead_letter_namespace", options.dead_letter_namespace()},
+            {"max_operations_per_second", options.max_operations_per_second()},
+            {"max_backlog_bytes", options.max_backlog_bytes()},
+            {"unused_group_ttl_ms", Milliseconds(options.unused_group_ttl())}}},
+          {"bucket_width_ms", Milliseconds(ns.bucket_width())},
+          {"statistics", StatisticsToJson(ns.statistics())}};
+}
+
+std::string Describe(const v1::Namespace& ns) {
+  const auto duration = [](const google::protobuf::Duration& proto) {
+    return DurationText(FromProto(proto));
+  };
+  const auto limit = [](uint64_t number, const std::string& shown) {
+    return number == 0 ? "none" : shown;
+  };
+  const v1::NamespaceOptions& o = ns.options();
+  const v1::NamespaceStatistics& s = ns.statistics();
+  return Columns(
+      {{"name", ns.name()},
+       {"ttl", absl::StrCat(duration(o.ttl()), ", at most ",
+                            duration(ns.bucket_width()), " longer")},
+       {"buckets", absl::StrCat(o.num_buckets())},
+       {"max ttl", duration(o.max_ttl())},
+       {"sliding", o.sliding() ? "yes" : "no"},
+       {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
+       {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
+       {"max operations",
+        limit(o.max_operations_per_second(),
+              absl::StrCat(o.max_operations_per_second(), " a second"))},
+       {"limit policy", std::string(PolicyName(o.limit_policy()))},
+       {"max value", SizeText(o.max_value_bytes())},
+       {"event retention", absl::StrCat(duration(o.event_retention()), ", ",
+                                        SizeText(o.event_retention_bytes()))},
+       {"shards", absl::StrCat(o.num_shards())},
+       {"dead letters",
+        o.dead_letter_namespace().empty() ? "none" : o.dead_letter_namespace()},
+       {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
+                                s.live_buckets(), " buckets")},
+       {"memory", SizeText(s.memory_bytes())},
+       {"operations",
+        absl::StrCat(s.puts(), " puts, ", s.hits(), " hits, ", s.misses(),
+                     " misses, ", s.rate_limited(), " rate limited")},
+       {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
+                             " evicted, ", s.rotated(), " rotated")},
+       {"events retained", absl::StrCat(s.events_retained(), ", ",
+                                        SizeText(s.events_retained_bytes()))},
+       {"groups' backlog",
+        absl::StrCat(SizeText(s.backlog_bytes()), ", at most ",
+                     SizeText(s.backlog_limit_bytes()))},
+       {"unused groups",
+        absl::StrCat(o.unused_group_ttl().seconds() == 0
+                         ? "stay"
+                         : "go after " + duration(o.unused_group_ttl()),
+                     "; ", s.groups_expired(), " gone")},
+       {"watchers", absl::StrCat(s.watchers())},
+       {"watermark", TimeText(FromProto(s.watermark()))},
+       {"lateness", absl::StrCat("median ", duration(s.lateness_p50()),
+                                 ", 99% ", duration(s.lateness_p99()),
+                                 ", largest ", duration(s.lateness_max()))},
+       {"bound violations", absl::StrCat(s.bound_violations())}});
+}
+
+Json ToJson(const Group& group) {
+  const GroupOptions& options = group.options;
+  return {{"name", group.name},
+          {"namespace", group.ns},
+          {"options",
+           {{"ack_timeout_ms",
+             Milliseconds(options.ack_timeout.value_or(absl::ZeroDuration()))},
+            {"max_attempts", options.max_attempts.value_or(0)},
+            {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)},
+            {"unused_ttl_ms",
+             Milliseconds(options.unused_ttl.value_or(absl::ZeroDuration()))}}},
+          {"statistics", StatisticsToJson(group.statistics)},
+          {"created_by", group.created_by}};
+}
+
+std::string Describe(const Group& group) {
+  const GroupOptions& o = group.options;
+  const GroupStatistics& s = group.statistics;
+  return Columns(
+      {{"name", group.name},
+       {"namespace", group.ns},
+       {"created by", group.created_by},
+       {"ack timeout",
+        DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
+       {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
+       {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
+       {"unused ttl",
+        o.unused_ttl.value_or(absl::ZeroDuration()) == absl::ZeroDuration()
+            ? "none"
+            : DurationText(*o.unused_ttl)},
+       {"members", s.unused_since
+                       ? "none since " + TimeText(*s.unused_since)
+                       : absl::StrCat(s.members, ", of these ",
+                                      s.unresponsive_members, " unresponsive")},
+       {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
+                                  " in flight, ", SizeText(s.backlog_bytes))},
+       {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
+       {"delivered",
+        absl::StrCat(s.delivered, ", of these ", s.redelivered, " again")},
+       {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
+       {"not settled",
+        absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
+       {"dead letters",
+        absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
+                     " failures, of these ", s.dead_letters_denied, " denied, ",
+                     s.dead_letters_dropped, " dropped")},
+       {"lost", absl::StrCat(s.lost)}});
+}
+
+std::string_view CauseName(ExpiryCause cause) {
+  switch (cause) {
+    case ExpiryCause::kExpired:
+      return "expired";
+    case ExpiryCause::kEvicted:
+      return "evicted";
+    case ExpiryCause::kRotated:
+      return "rotated";
+    case ExpiryCause::kExpiring:
+      return "expiring";
+    case ExpiryCause::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+bool Write(std::string_view bytes) {
+  return Wrote(std::fwrite(bytes.data(), 1, bytes.size(), stdout) ==
+               bytes.size());
+}
+
+bool WriteLine(std::string_view line) { return Write(line) && Write("\n"); }
+
+bool WriteJson(const Json& object) {
+  // Text from elsewhere (a server's message) that is not UTF-8 is shown all the
+  // same.
+  return WriteLine(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+bool Flush() { return Wrote(std::fflush(stdout) == 0); }
+
+int WriteError() { return write_error; }
+
+}  // namespace timecache::cli

@@ -1,0 +1,56 @@
+// What the commands print: JSON of the client's structs, lines on standard
+// output.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/cli/ui/bytes.h"
+#include "client/cpp/group_types.h"
+#include "client/cpp/types.h"
+#include "client/cpp/watch_types.h"
+#include "nlohmann/json.hpp"
+#include "timecache/v1/namespace.pb.h"
+
+namespace timecache::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Sets "NAME", or, where the bytes are not UTF-8 or the encoding says so,
+// "NAME_base64" or "NAME_hex": never ambiguous.
+void SetBytes(Json& object, const std::string& name, std::string_view bytes,
+              Encoding encoding);
+
+// {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}
+Json ToJson(const Entry& entry, const Encodings& encodings,
+            bool keys_only = false);
+
+// {"type":"expired","namespace":..,"cause":..,"key":..,...,"late_ms":..}, in a
+// consumer group with "event_id" and "attempt"; for an entry that is going to
+// die {"type":"expiring",...,"left_ms":..}.
+Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
+            bool keys_only);
+
+// Options, statistics and bucket width; durations as numbers of milliseconds.
+Json ToJson(const v1::Namespace& ns);
+
+// The same for the eye, a field a line.
+std::string Describe(const v1::Namespace& ns);
+
+// The same of a consumer group.
+Json ToJson(const Group& group);
+std::string Describe(const Group& group);
+
+// "expired", "evicted", "rotated", "expiring".
+std::string_view CauseName(ExpiryCause cause);
+
+// Writes to standard output, buffered. False once nobody reads it any more, or
+// it cannot be written (a full disk): WriteError tells which.
+bool Write(std::string_view bytes);
+bool WriteLine(std::string_view line);
+bool WriteJson(const Json& object);
+bool Flush();
+// The errno of the first write that failed; 0: none did.
+int WriteError();
+
+}  // namespace timecache::cli

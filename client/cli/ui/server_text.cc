@@ -1,0 +1,254 @@
+#include "client/cli/ui/server_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/ui/progress.h"
+#include "client/cli/ui/units.h"
+#include "client/cpp/convert.h"
+
+namespace timecache::cli {
+namespace {
+
+using Row = std::vector<std::string>;
+
+constexpr size_t kGap = 2;  // Between columns.
+// Shorter than this no name is cut.
+constexpr size_t kMinNameColumns = 12;
+
+// Leaves out columns at the right, so that none is cut in two; before that,
+// cuts names, as long as the first `kept` columns need it.
+void FitColumns(std::vector<Row>& table, std::vector<size_t>& widths,
+                size_t columns, size_t kept) {
+  size_t numbers = 0;
+  for (size_t i = 1; i < std::min(kept, widths.size()); ++i) {
+    numbers += kGap + widths[i];
+  }
+  const size_t for_name =
+      std::max(columns - std::min(columns, numbers), kMinNameColumns);
+  if (widths[0] > for_name) {
+    widths[0] = for_name;
+    for (Row& row : table) {
+      if (row[0].size() <= for_name) continue;
+      row[0].resize(for_name - 1);
+      row[0] += '~';
+    }
+  }
+  size_t sum = widths[0];
+  size_t fits = 1;
+  while (fits < widths.size() && sum + kGap + widths[fits] <= columns) {
+    sum += kGap + widths[fits++];
+  }
+  widths.resize(fits);
+  for (Row& row : table) row.resize(fits);
+}
+
+// Columns as wide as their widest cell; the first is left-aligned, the others,
+// numbers, right. One that would pass `rows` lines says what it leaves out, one
+// that would pass `columns` leaves out whole ones, the first `kept` last.
+std::string Table(std::vector<Row> table, int rows, size_t columns,
+                  size_t kept) {
+  const auto fits = static_cast<size_t>(std::max(rows, 2));
+  const size_t left_out = table.size() > fits ? table.size() - fits + 1 : 0;
+  table.resize(table.size() - left_out);
+  std::vector<size_t> widths(table[0].size());
+  for (const Row& row : table) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  FitColumns(table, widths, columns, kept);
+  std::vector<std::string> lines;
+  for (const Row& row : table) {
+    std::string line = absl::StrFormat("%-*s", widths[0], row[0]);
+    for (size_t i = 1; i < row.size(); ++i) {
+      absl::StrAppendFormat(&line, "  %*s", widths[i], row[i]);
+    }
+    lines.push_back(std::move(line));
+  }
+  if (left_out > 0) lines.push_back(absl::StrCat("and ", left_out, " more"));
+  return absl::StrJoin(lines, "\n");
+}
+
+std::string RateText(double per_second) {
+  if (per_second < 10) return absl::StrFormat("%.1f", per_second);
+  return CountText(static_cast<uint64_t>(per_second + 0.5));
+}
+
+std::string Use(const std::string& name, const v1::LimitUse& use,
+                std::string (*text)(uint64_t)) {
+  if (use.max() == 0) return absl::StrCat(name, " ", text(use.used()));
+  return absl::StrCat(name, " ", text(use.used()), " of ", text(use.max()));
+}
+
+// Shorter than to the microsecond: nobody reads that of an age.
+std::string AgeText(absl::Duration age) {
+  const absl::Duration unit =
+      age < absl::Seconds(1) ? absl::Milliseconds(1) : absl::Seconds(1);
+  return DurationText(absl::Trunc(age, unit));
+}
+
+// The parts in as few lines as they fit into.
+std::string Wrap(const std::vector<std::string>& parts, size_t columns) {
+  constexpr char kBetween[] = "   ";
+  std::string text;
+  size_t line = 0;
+  for (const std::string& part : parts) {
+    const bool fits = line + sizeof(kBetween) - 1 + part.size() <= columns;
+    if (!text.empty()) text += fits ? kBetween : "\n";
+    line = text.empty() || !fits ? part.size()
+                                 : line + sizeof(kBetween) - 1 + part.size();
+    text += part;
+  }
+  return text;
+}
+
+std::string HeaderText(const std::string& address, const ServerSample& sample,
+                       size_t columns) {
+  const v1::GetServerResponse& s = sample.server;
+  std::vector<std::string> uses = {Use("namespaces", s.namespaces(), CountText),
+                                   Use("entries", s.entries(), CountText),
+                                   Use("bytes", s.bytes(), SizeText),
+                                   Use("watchers", s.watchers(), CountText)};
+  if (s.has_memory_bytes()) {
+    uses.push_back(Use("memory", s.memory_bytes(), SizeText));
+  }
+  if (s.has_connections()) {
+    uses.push_back(Use("connections", s.connections(), CountText));
+  }
+  return absl::StrCat("timecached ", s.version(), " at ", address, ": ",
+                      s.draining() ? "draining" : "serving", ", up ",
+                      AgeText(FromProto(s.now()) - FromProto(s.start_time())),
+                      "\n", Wrap(uses, columns));
+}
+
+Row NamespaceRow(const v1::Namespace& ns, const Rates* rates) {
+  const v1::NamespaceStatistics& s = ns.statistics();
+  Row row = {ns.name()};
+  if (rates != nullptr) {
+    for (const double rate :
+         {rates->puts, rates->hits, rates->misses, rates->deaths}) {
+      row.push_back(RateText(rate));
+    }
+  }
+  row.insert(row.end(),
+             {CountText(s.entries()), SizeText(s.bytes()),
+              absl::StrCat(DurationText(FromProto(s.lateness_p99())), "/",
+                           DurationText(FromProto(ns.bucket_width()))),
+              CountText(s.bound_violations()), CountText(s.watchers()),
+              CountText(s.live_buckets()),
+              CountText(s.expired() + s.evicted() + s.rotated()),
+              DurationText(FromProto(ns.options().ttl()))});
+  return row;
+}
+
+std::vector<Row> NamespaceRows(const ServerSample& sample,
+                               const ServerSample* before) {
+  std::vector<std::pair<const v1::Namespace*, Rates>> order;
+  for (const v1::Namespace& ns : sample.namespaces) {
+    order.emplace_back(
+        &ns, before == nullptr ? Rates() : RatesOf(*before, sample, ns));
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) {
+                     return a.second.operations() > b.second.operations();
+                   });
+  // The most telling ones first: the last ones go where the screen is narrow.
+  Row names = {"NAMESPACE"};
+  if (before != nullptr) {
+    names.insert(names.end(), {"PUT/S", "HIT/S", "MISS/S", "DIED/S"});
+  }
+  names.insert(names.end(), {"ENTRIES", "BYTES", "LATE/BOUND", "VIOLATIONS",
+                             "WATCHERS", "BUCKETS", "DIED", "TTL"});
+  std::vector<Row> table = {std::move(names)};
+  for (const auto& [ns, rates] : order) {
+    table.push_back(NamespaceRow(*ns, before == nullptr ? nullptr : &rates));
+  }
+  return table;
+}
+
+std::vector<Row> GroupRows(const ServerSample& sample) {
+  std::vector<Row> table = {{"GROUP", "MEMBERS", "WAITING", "IN FLIGHT", "LAG",
+                             "DEAD LETTERS", "LOST"}};
+  for (const Group& group : sample.groups) {
+    const GroupStatistics& s = group.statistics;
+    table.push_back({absl::StrCat(group.ns, "/", group.name),
+                     CountText(s.members), CountText(s.backlog),
+                     CountText(s.in_flight), AgeText(LagOf(sample, group)),
+                     CountText(s.dead_lettered), CountText(s.lost)});
+  }
+  return table;
+}
+
+Json UseJson(const v1::LimitUse& use) {
+  return {{"used", use.used()}, {"max", use.max()}};
+}
+
+}  // namespace
+
+std::string ServerText(const std::string& address, const ServerSample& sample,
+                       const ServerSample* before, int rows, int columns) {
+  const auto width = static_cast<size_t>(std::max(columns, 1));
+  std::string text = HeaderText(address, sample, width);
+  // The lines above, and an empty one before each table.
+  int left = rows - 2 - static_cast<int>(std::ranges::count(text, '\n'));
+  // Names with rates, and of groups with what waits.
+  constexpr size_t kKept = 5;
+  std::vector<Row> namespaces = NamespaceRows(sample, before);
+  if (sample.groups.empty()) {
+    return absl::StrCat(text, "\n\n",
+                        Table(std::move(namespaces), left, width, kKept));
+  }
+  // Namespaces get what groups leave, and at least half.
+  std::vector<Row> groups = GroupRows(sample);
+  left -= 1;
+  const int for_groups =
+      std::min(static_cast<int>(groups.size()), std::max(left / 2, 2));
+  return absl::StrCat(
+      text, "\n\n",
+      Table(std::move(namespaces), left - for_groups, width, kKept), "\n\n",
+      Table(std::move(groups), for_groups, width, kKept));
+}
+
+Json ServerJson(const std::string& address, const ServerSample& sample,
+                const ServerSample* before) {
+  const v1::GetServerResponse& s = sample.server;
+  Json namespaces = Json::array();
+  for (const v1::Namespace& ns : sample.namespaces) {
+    Json object = ToJson(ns);
+    if (before != nullptr) {
+      const Rates rates = RatesOf(*before, sample, ns);
+      object["rates"] = {{"puts", rates.puts},
+                         {"hits", rates.hits},
+                         {"misses", rates.misses},
+                         {"deaths", rates.deaths}};
+    }
+    namespaces.push_back(std::move(object));
+  }
+  Json groups = Json::array();
+  for (const Group& group : sample.groups) {
+    Json object = ToJson(group);
+    object["lag_ms"] = absl::ToDoubleMilliseconds(LagOf(sample, group));
+    groups.push_back(std::move(object));
+  }
+  Json limits = {{"namespaces", UseJson(s.namespaces())},
+                 {"entries", UseJson(s.entries())},
+                 {"bytes", UseJson(s.bytes())},
+                 {"watchers", UseJson(s.watchers())}};
+  if (s.has_memory_bytes()) limits["memory_bytes"] = UseJson(s.memory_bytes());
+  if (s.has_connections()) limits["connections"] = UseJson(s.connections());
+  return {{"address", address},
+          {"version", s.version()},
+          {"serving", !s.draining()},
+          {"start_time", ExactTimeText(FromProto(s.start_time()))},
+          {"time", ExactTimeText(FromProto(s.now()))},
+          {"limits", limits},
+          {"namespaces", namespaces},
+          {"groups", groups}};
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,169 @@
+#include "client/cli/ui/suggest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace timecache::cli {
+namespace {
+
+// What Redis, etcd, memcached, kubectl and the shell say, and what it is here.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"set", "put"},       {"add", "put"},      {"add", "create"},
+    {"new", "create"},    {"mget", "get"},     {"read", "get"},
+    {"show", "get"},      {"describe", "get"}, {"ttl", "get"},
+    {"del", "rm"},        {"delete", "rm"},    {"remove", "rm"},
+    {"unlink", "rm"},     {"del", "delete"},   {"rm", "delete"},
+    {"remove", "delete"}, {"keys", "scan"},    {"list", "scan"},
+    {"ls", "scan"},       {"ls", "list"},      {"exists", "contains"},
+    {"expire", "touch"},  {"renew", "touch"},  {"count", "size"},
+    {"dbsize", "size"},   {"export", "dump"},  {"backup", "dump"},
+    {"import", "load"},   {"restore", "load"}, {"subscribe", "watch"},
+    {"info", "status"},   {"ping", "health"},  {"benchmark", "bench"},
+    {"namespace", "ns"},  {"namespaces", "ns"}};
+
+// Farther than this from all is near none.
+size_t MostEdits(std::string_view word) {
+  return word.size() <= 2 ? 1 : std::min<size_t>(2, word.size() - 1);
+}
+
+// The candidate with the fewest edits, the first of several; empty: none.
+std::string Nearest(const std::string& word,
+                    const std::vector<std::string>& candidates) {
+  std::string nearest;
+  size_t fewest = MostEdits(word) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t edits = EditDistance(word, candidate);
+    if (edits < fewest && edits < candidate.size()) {
+      fewest = edits;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// "timecachectl ns", without the program's own name: "ns ".
+std::string Prefix(const std::vector<const CLI::App*>& path) {
+  std::string prefix;
+  for (size_t i = 1; i < path.size(); ++i) {
+    absl::StrAppend(&prefix, path[i]->get_name(), " ");
+  }
+  return prefix;
+}
+
+std::string UnknownCommand(const std::vector<const CLI::App*>& path,
+                           const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : Commands(*path.back())) {
+    names.push_back(each->get_name());
+  }
+  std::string meant;
+  for (const auto& [other, name] : kOtherNames) {
+    if (word == other && std::ranges::find(names, name) != names.end()) {
+      meant = name;
+      break;
+    }
+  }
+  if (meant.empty()) meant = Nearest(word, names);
+  const std::string prefix = Prefix(path);
+  std::string text = absl::StrCat("unknown command \"", prefix, word, "\"");
+  if (!meant.empty()) {
+    return absl::StrCat(text, ": did you mean \"", prefix, meant, "\"?");
+  }
+  return absl::StrCat(text, ": see ", path[0]->get_name(), " ", prefix,
+                      "--help");
+}
+
+const CLI::Option* FindFlag(const std::vector<const CLI::App*>& path,
+                            const std::string& name) {
+  for (auto app = path.rbegin(); app != path.rend(); ++app) {
+    const CLI::Option* option = (*app)->get_option_no_throw(name);
+    if (option != nullptr) return option;
+  }
+  return nullptr;
+}
+
+std::string UnknownFlag(const std::vector<const CLI::App*>& path,
+                        const std::string& flag) {
+  std::string text = absl::StrCat("unknown flag \"", flag, "\"");
+  if (!absl::StartsWith(flag, "--")) {
+    return absl::StrCat(text,
+                        ": an argument that begins with a dash goes behind --");
+  }
+  std::vector<std::string> names;
+  for (auto app = path.rbegin(); app != path.rend(); ++app) {
+    for (const CLI::Option* option : (*app)->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back(name);
+      }
+    }
+  }
+  const std::string meant = Nearest(flag.substr(2), names);
+  if (!meant.empty()) {
+    return absl::StrCat(text, ": did you mean \"--", meant, "\"?");
+  }
+  return absl::StrCat(text, ": see ", path[0]->get_name(), " ", Prefix(path),
+                      "--help");
+}
+
+}  // namespace
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before_last(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
+  std::vector<size_t> now(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    now[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool same = a[i - 1] == b[j - 1];
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + !same});
+      const bool swapped =
+          i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) now[j] = std::min(now[j], before_last[j - 2] + 1);
+    }
+    std::swap(before_last, last);
+    std::swap(last, now);
+  }
+  return last[b.size()];
+}
+
+std::optional<std::string> ExplainUnknownWord(
+    const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<const CLI::App*> path = {&app};
+  bool value_comes = false;  // Of the flag before.
+  for (const std::string& word : words) {
+    if (word == "--") return std::nullopt;
+    if (std::exchange(value_comes, false)) continue;
+    // A negative number is an argument.
+    if (word.size() > 1 && word[0] == '-' && !absl::ascii_isdigit(word[1])) {
+      const bool is_long = word[1] == '-';
+      const size_t equals = word.find('=');
+      // -nNAME is -n NAME.
+      const std::string name =
+          is_long ? word.substr(0, equals) : word.substr(0, 2);
+      const CLI::Option* flag = FindFlag(path, name);
+      if (flag == nullptr) return UnknownFlag(path, is_long ? name : word);
+      const bool value_is_in = is_long ? equals != word.npos : word.size() > 2;
+      value_comes = flag->get_items_expected_max() > 0 && !value_is_in;
+      continue;
+    }
+    const std::vector<const CLI::App*> commands = Commands(*path.back());
+    if (commands.empty()) continue;  // An argument.
+    const auto command = std::ranges::find_if(
+        commands,
+        [&word](const CLI::App* each) { return each->get_name() == word; });
+    if (command == commands.end()) return UnknownCommand(path, word);
+    path.push_back(*command);
+  }
+  return std::nullopt;
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,130 @@
+#include "client/cli/ui/watch_printer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/ui/output.h"
+#include "client/cli/ui/progress.h"
+#include "client/cli/ui/units.h"
+
+namespace timecache::cli {
+
+WatchPrinter::WatchPrinter(const Context& context,
+                           const WatchArguments& arguments,
+                           const std::vector<std::string>& namespaces)
+    : context_(context), arguments_(arguments) {
+  for (const std::string& ns : namespaces) {
+    watermarks_[ns] = absl::InfinitePast();
+  }
+}
+
+bool WatchPrinter::Print(const WatchBatch& batch) {
+  in_break_ = false;
+  bool written = true;
+  if (batch.log_changed) {
+    written = PrintLogChanged(batch);
+  } else if (batch.reconnected) {
+    written = PrintReconnected(batch);
+  }
+  if (batch.lost > 0) written = written && PrintLost(batch);
+  if (batch.omitted_values > 0) {
+    Warn(absl::StrCat(batch.ns, ": ", CountText(batch.omitted_values),
+                      " events come without their values, which are larger "
+                      "than this connection takes"));
+  }
+  printed_of_batch_ = 0;
+  const bool to_its_end = !arguments_.resume_file.empty();
+  for (const ExpiredEvent& event : batch.events) {
+    if (!to_its_end && arguments_.count > 0 && printed_ == arguments_.count) {
+      break;
+    }
+    ++printed_;
+    ++printed_of_batch_;
+    written = written && PrintEvent(event);
+  }
+  if (arguments_.watermarks) written = written && PrintWatermark(batch);
+  watermarks_[batch.ns] = batch.watermark;
+  return written && Flush();
+}
+
+bool WatchPrinter::IsDone() const {
+  if (arguments_.count > 0 && printed_ >= arguments_.count) return true;
+  if (!arguments_.until) return false;
+  for (const auto& [ns, watermark] : watermarks_) {
+    if (watermark < *arguments_.until) return false;
+  }
+  return true;
+}
+
+void WatchPrinter::TellBreak(const absl::Status& why) {
+  if (std::exchange(in_break_, true)) return;
+  Warn(context_.ExplainBreak(why));
+}
+
+bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
+  if (context_.json) {
+    return WriteJson(ToJson(event, context_.encodings, arguments_.keys_only));
+  }
+  const absl::Duration late =
+      absl::Trunc(event.delivered_at - event.death_time, absl::Microseconds(1));
+  std::string line = absl::StrCat(TimeText(event.death_time), "\t",
+                                  std::string(CauseName(event.cause)),
+                                  late < absl::ZeroDuration() ? "\t" : "\t+",
+                                  absl::FormatDuration(late), "\t");
+  if (watermarks_.size() > 1) absl::StrAppend(&line, event.ns, "\t");
+  absl::StrAppend(&line, Encode(event.key, context_.encodings.key));
+  if (!arguments_.keys_only) {
+    absl::StrAppend(&line, "\t", Encode(event.value, context_.encodings.value));
+  }
+  return WriteLine(line);
+}
+
+bool WatchPrinter::PrintWatermark(const WatchBatch& batch) {
+  if (context_.json) {
+    return WriteJson(Json{{"type", "watermark"},
+                          {"namespace", batch.ns},
+                          {"watermark", ExactTimeText(batch.watermark)}});
+  }
+  return WriteLine(
+      absl::StrCat(TimeText(batch.watermark), "\twatermark\t", batch.ns));
+}
+
+bool WatchPrinter::PrintLost(const WatchBatch& batch) {
+  const bool shared = !arguments_.group.empty();
+  Warn(absl::StrCat(
+      batch.ns, ": ", CountText(batch.lost), " events lost: ",
+      shared ? "the group was too far behind, raise its --max-backlog-bytes "
+               "(ns group-update)"
+             : "this watch read too slowly or was away for too long, raise the "
+               "namespace's --event-retention and --event-retention-bytes (ns "
+               "update)"));
+  return !context_.json ||
+         WriteJson(Json{
+             {"type", "lost"}, {"namespace", batch.ns}, {"lost", batch.lost}});
+}
+
+bool WatchPrinter::PrintReconnected(const WatchBatch& batch) {
+  Warn(absl::StrCat(batch.ns, ": reconnected, and going on"));
+  return !context_.json ||
+         WriteJson(Json{{"type", "reconnected"}, {"namespace", batch.ns}});
+}
+
+bool WatchPrinter::PrintLogChanged(const WatchBatch& batch) {
+  const bool known = batch.missed_after != absl::InfinitePast();
+  Warn(absl::StrCat(
+      batch.ns,
+      ": this is another log: the server was restarted, or the namespace was "
+      "deleted and made again. What the old one still had to tell",
+      known ? absl::StrCat(", of deaths after ", TimeText(batch.missed_after))
+            : "",
+      ", is lost, in number unknown; going on with the oldest event of the new "
+      "one"));
+  if (!context_.json) return true;
+  Json object = {{"type", "log_changed"},
+                 {"namespace", batch.ns},
+                 {"missed_after", nullptr}};
+  if (known) object["missed_after"] = ExactTimeText(batch.missed_after);
+  return WriteJson(object);
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,138 @@
+// What Tab offers: from a tree of commands, and through bash.
+#include <string>
+#include <vector>
+
+#include "client/cli/commands/completion.h"
+#include "client/cpp/client.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/cli/cli_fixture.h"
+
+namespace timecache {
+namespace {
+
+using cli::Completion;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+class CompleteTest : public ::testing::Test {
+ protected:
+  CompleteTest() {
+    app_.add_option("--address", address_);
+    app_.add_option("-n,--namespace", address_);
+    app_.add_option("--ca", address_)->type_name("FILE");
+    app_.add_flag("--json");
+    CLI::App* ns = app_.add_subcommand("ns", "namespaces");
+    CLI::App* create = ns->add_subcommand("create", "make one");
+    create->add_option("name", address_, "The namespace");
+    create->add_option("--policy", address_)
+        ->check(CLI::IsMember({"reject", "evict"}));
+    CLI::App* get = app_.add_subcommand("get", "read");
+    get->add_option("key", address_, "The key");
+  }
+
+  std::vector<std::string> Words(const std::vector<std::string>& words) {
+    const Completion completion = cli::Complete(
+        app_, words, [this](const std::vector<std::string>& flags) {
+          flags_ = flags;
+          return std::vector<std::string>{"default", "dead", "orders"};
+        });
+    files_ = completion.files;
+    std::vector<std::string> offered;
+    for (const auto& each : completion.candidates) offered.push_back(each.word);
+    return offered;
+  }
+
+  std::string address_;
+  CLI::App app_{"test", "test"};
+  std::vector<std::string> flags_;
+  bool files_ = false;
+};
+
+TEST_F(CompleteTest, CommandsAreOfferedAndFollowed) {
+  EXPECT_THAT(Words({""}), UnorderedElementsAre("ns", "get"));
+  EXPECT_THAT(Words({"g"}), ElementsAre("get"));
+  EXPECT_THAT(Words({"ns", ""}), ElementsAre("create"));
+  EXPECT_THAT(Words({"--json", "ns", "cr"}), ElementsAre("create"));
+  EXPECT_THAT(Words({"nothing", "x"}), IsEmpty());
+  EXPECT_THAT(Words({}), UnorderedElementsAre("ns", "get"));
+}
+
+TEST_F(CompleteTest, FlagsAreThoseOfTheCommandAndOfTheProgram) {
+  EXPECT_THAT(Words({"ns", "create", "--"}),
+              AllOf(Contains("--policy"), Contains("--address"),
+                    Contains("--json"), Contains("--help")));
+  EXPECT_THAT(Words({"get", "--"}), Not(Contains("--policy")));
+  EXPECT_THAT(Words({"get", "--js"}), ElementsAre("--json"));
+}
+
+TEST_F(CompleteTest, ValuesAreThoseThatTheFlagTakes) {
+  EXPECT_THAT(Words({"ns", "create", "--policy", ""}),
+              ElementsAre("reject", "evict"));
+  EXPECT_THAT(Words({"ns", "create", "--policy", "e"}), ElementsAre("evict"));
+  EXPECT_THAT(Words({"--ca", ""}), IsEmpty());
+  EXPECT_TRUE(files_);
+  EXPECT_THAT(Words({"--address", ""}), IsEmpty());
+  EXPECT_FALSE(files_);
+}
+
+TEST_F(CompleteTest, NamespacesComeFromTheServerThatTheLineNames) {
+  EXPECT_THAT(Words({"--address", "host:1", "get", "--namespace", "de"}),
+              ElementsAre("default", "dead"));
+  EXPECT_THAT(flags_, ElementsAre("--address", "host:1"));
+  EXPECT_THAT(Words({"ns", "create", "o"}), ElementsAre("orders"));
+  // Only the first argument is one.
+  EXPECT_THAT(Words({"ns", "create", "orders", ""}), IsEmpty());
+  EXPECT_THAT(Words({"get", ""}), IsEmpty());
+}
+
+using CompletionTest = CliTest;
+
+TEST_F(CompletionTest, AllCommandsOfTheProgramAreThere) {
+  const ProcessResult result = Run({"completion", "bash"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("complete -F _timecachectl timecachectl"));
+  const ProcessResult words = Process({TIMECACHECTL, "__complete", ""}).Wait();
+  EXPECT_THAT(words.out, AllOf(HasSubstr("put\t"), HasSubstr("top\t"),
+                               HasSubstr("ns\t"), HasSubstr("completion\t")));
+  EXPECT_EQ(Run({"completion", "csh"}).exit_code, 2);
+}
+
+// As readline calls it.
+TEST_F(CompletionTest, BashOffersTheNamespacesOfTheServer) {
+  ASSERT_TRUE(client_.CreateNamespace("sessions").ok());
+  const std::string line = std::string(TIMECACHECTL) + " --address " +
+                           service_.address() + " get -n se";
+  const ProcessResult result =
+      Process({"/bin/bash", "-c",
+               "source <(\"$1\" completion bash); COMP_LINE=$2; "
+               "COMP_POINT=${#2}; _timecachectl; printf '%s\\n' "
+               "\"${COMPREPLY[@]}\"",
+               "bash", TIMECACHECTL, line})
+          .Wait();
+  EXPECT_EQ(result.out, "sessions\n") << result.err;
+}
+
+TEST_F(CompletionTest, WithoutAServerItOffersNothingAndSaysNothing) {
+  const ProcessResult result = Process({TIMECACHECTL, "__complete", "--address",
+                                        "127.0.0.1:1", "get", "-n", ""})
+                                   .Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(CompletionTest, TheManualHasEveryCommandAndItsFlags) {
+  const ProcessResult result = Process({TIMECACHECTL, "__man"}).Wait();
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr(".TH TIMECACHECTL 1"), HasSubstr(".SS ns create"),
+                    HasSubstr("\\-\\-buckets"), HasSubstr(".SH EXAMPLES")));
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,40 @@
+// timecachectl as a process, against a stand-in for the server.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/cli/process.h"
+#include "tests/client/fake_service.h"
+
+namespace timecache {
+
+class CliTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Argv(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(),
+                     {TIMECACHECTL, "--address", service_.address()});
+    return arguments;
+  }
+
+  ProcessResult Run(std::vector<std::string> arguments,
+                    const std::string& input = "") const {
+    return Process(Argv(std::move(arguments)), input).Wait();
+  }
+
+  nlohmann::json RunJson(std::vector<std::string> arguments) const {
+    arguments.push_back("--json");
+    const ProcessResult result = Run(std::move(arguments));
+    EXPECT_EQ(result.err, "");
+    return nlohmann::json::parse(result.out, nullptr, false);
+  }
+
+  FakeService service_;
+  Client client_ = service_.MakeClient();
+};
+
+}  // namespace timecache

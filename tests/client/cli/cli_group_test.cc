@@ -1,0 +1,397 @@
+// timecachectl watch --group and ns groups, against a stand-in for the server.
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cpp/convert.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/cli/cli_fixture.h"
+
+namespace timecache {
+namespace {
+
+using namespace std::string_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class CliGroupTest : public CliTest {
+ protected:
+  CliGroupTest() {
+    std::string name = absl::StrCat(::testing::TempDir(), "/group.XXXXXX");
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  ~CliGroupTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(directory_, "/", name);
+  }
+  std::string Content(const std::string& name) const {
+    std::ifstream file(Path(name));
+    return (std::ostringstream() << file.rdbuf()).str();
+  }
+  std::vector<std::string> Worker(const std::string& command,
+                                  std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"watch", "--group", "g", "--exec", command});
+    return more;
+  }
+  // All settlements so far, by event.
+  std::map<uint64_t, v1::Settlement> Settled() const {
+    std::map<uint64_t, v1::Settlement> settled;
+    for (const v1::SettleExpiredRequest& request : service_.settle_requests()) {
+      for (const v1::Settlement& settlement : request.settlements()) {
+        settled[settlement.event_id()] = settlement;
+      }
+    }
+    return settled;
+  }
+  // Until so many events have been settled.
+  void AwaitSettled(size_t events) const {
+    Await([&] { return Settled().size() >= events; });
+  }
+  void AwaitFile(const std::string& name) const {
+    Await([&] { return std::filesystem::exists(Path(name)); });
+  }
+  // A test that waits in vain fails.
+  static void Await(const std::function<bool()>& condition) {
+    const absl::Time give_up_at = absl::Now() + absl::Seconds(60);
+    while (!condition()) {
+      ASSERT_LT(absl::Now(), give_up_at);
+      std::this_thread::yield();
+    }
+  }
+
+  std::string directory_;
+};
+
+TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
+  service_.AddWatch({.messages = {MakeDelivery("default", "one", 7, 1),
+                                  MakeDelivery("default", "two", 8, 3)},
+                     .hang = true});
+  const ProcessResult result =
+      Run({"watch", "--group", "g", "--count", "2", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json event = json::parse(result.out.substr(result.out.find('\n')));
+  EXPECT_EQ(event["key"], "two");
+  EXPECT_EQ(event["event_id"], 8);
+  EXPECT_EQ(event["attempt"], 3);
+  const v1::WatchExpiredRequest request = service_.watch_requests().at(0);
+  EXPECT_EQ(request.group(), "g");
+  EXPECT_EQ(request.max_in_flight(), 2u);
+  const auto settled = Settled();
+  ASSERT_EQ(settled.size(), 2u);
+  EXPECT_EQ(settled.at(8).attempt(), 3u);
+  EXPECT_EQ(settled.at(8).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_EQ(service_.settle_requests().at(0).group(), "g");
+}
+
+TEST_F(CliGroupTest, WhatCountLeavesOverIsNotAcknowledged) {
+  v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
+  *batch.add_events() = MakeDelivery("default", "two", 8, 1).events(0);
+  service_.AddWatch({.messages = {batch}, .hang = true});
+  EXPECT_EQ(Run({"watch", "--group", "g", "--count", "1"}).exit_code, 0);
+  EXPECT_EQ(Settled().count(7), 1u);
+  EXPECT_EQ(Settled().count(8), 0u);
+}
+
+TEST_F(CliGroupTest, WhatCannotBeAcknowledgedIsSaid) {
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
+  service_.OnSettle([](const auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone");
+  });
+  const ProcessResult result = Run({"watch", "--group", "g", "--count", "1"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("default: 1 events that were printed could "
+                                    "not be acknowledged"));
+}
+
+TEST_F(CliGroupTest, CommandHasTheEventInItsEnvironmentAndTheValueAsInput) {
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "a key", 7, 2)}, .hang = true});
+  Process process(Argv(Worker(absl::StrCat(
+      "env | grep ^TIMECACHED_ | sort; cat; echo; touch ", Path("done")))));
+  for (const char* line :
+       {"TIMECACHED_ATTEMPT=2", "TIMECACHED_CAUSE=expired",
+        "TIMECACHED_DEADLINE=1970-01-01T00:00:40Z",
+        "TIMECACHED_DEATH_TIME=1970-01-01T00:00:40Z", "TIMECACHED_EVENT_ID=7",
+        "TIMECACHED_GROUP=g", "TIMECACHED_KEY=a key",
+        "TIMECACHED_NAMESPACE=default",
+        "TIMECACHED_PUT_TIME=1970-01-01T00:00:10Z", "TIMECACHED_VERSION=40",
+        "value of a key"}) {
+    EXPECT_EQ(process.ReadLine(), line);
+  }
+  AwaitSettled(1);
+  process.Signal(SIGTERM);
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err,
+            "timecachectl: 1 events handled: 1 done, 0 failed, 0 put back\n");
+}
+
+TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
+  WatchScript script = {.hang = true};
+  for (const uint64_t id : {1, 2, 3, 4}) {
+    script.messages.push_back(
+        MakeDelivery("default", absl::StrCat("key", id), id, 1));
+  }
+  service_.AddWatch(script);
+  Process process(Argv(Worker(
+      "case $TIMECACHED_KEY in key1) exit 0;; key2) exit 75;; key3) exit 1;; "
+      "*) kill -9 $$;; esac",
+      {"--put-back-exit", "75", "--put-back-ttl", "90s", "--retry-delay", "5s",
+       "--jobs", "4", "--json"})));
+  AwaitSettled(4);
+  process.Signal(SIGINT);
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  const auto settled = Settled();
+  EXPECT_EQ(settled.at(1).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_EQ(settled.at(2).action(), v1::SETTLE_ACTION_PUT_BACK);
+  EXPECT_EQ(settled.at(2).ttl().seconds(), 90);
+  for (const uint64_t id : {3, 4}) {
+    EXPECT_EQ(settled.at(id).action(), v1::SETTLE_ACTION_NACK);
+    EXPECT_EQ(settled.at(id).delay().seconds(), 5);
+  }
+  EXPECT_THAT(result.err,
+              HasSubstr("default: key3, attempt 1: the command "
+                        "exited with 1; given back with a delay of 5s"));
+  EXPECT_THAT(result.err, HasSubstr("was killed by signal 9 (Killed)"));
+  const std::string last = result.err.substr(result.err.rfind('{'));
+  EXPECT_EQ(json::parse(last), json({{"type", "summary"},
+                                     {"handled", 4},
+                                     {"acked", 1},
+                                     {"failed", 2},
+                                     {"put_back", 1},
+                                     {"stale", 0},
+                                     {"unsettled", 0},
+                                     {"lost", 0}}));
+}
+
+TEST_F(CliGroupTest, ExitCodeOfPutBackIsAFailureUnlessAskedFor) {
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
+  Process process(Argv(Worker("exit 75")));
+  AwaitSettled(1);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_NACK);
+  EXPECT_EQ(Settled().at(7).delay().seconds(), 1);
+}
+
+TEST_F(CliGroupTest, CommandMayIgnoreAValueLargerThanAPipe) {
+  v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
+  batch.mutable_events(0)->set_value(std::string(2 << 20, 'x'));
+  service_.AddWatch({.messages = {batch}, .hang = true});
+  Process process(Argv(Worker("true")));
+  AwaitSettled(1);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_ACK);
+}
+
+TEST_F(CliGroupTest, KeyThatNoEnvironmentHoldsIsAFailureThatSaysWhatToDo) {
+  for (const bool hex : {false, true}) {
+    service_.AddWatch(
+        {.messages = {MakeDelivery("default", "a\0b"s, hex ? 8 : 7, 1)},
+         .hang = true});
+    std::vector<std::string> arguments =
+        Worker("test \"$TIMECACHED_KEY\" = 610062");
+    if (hex) arguments.push_back("--key-hex");
+    Process process(Argv(arguments));
+    AwaitSettled(hex ? 2 : 1);
+    process.Signal(SIGTERM);
+    const ProcessResult result = process.Wait();
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(
+        result.err.find("give --key-hex or --key-base64") == std::string::npos,
+        hex);
+  }
+  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_NACK);
+  EXPECT_EQ(Settled().at(8).action(), v1::SETTLE_ACTION_ACK);
+}
+
+TEST_F(CliGroupTest, InterruptLetsTheRunningCommandFinish) {
+  service_.AddWatch({.messages = {MakeDelivery("default", "one", 7, 1),
+                                  MakeDelivery("default", "two", 8, 1)},
+                     .hang = true});
+  ASSERT_EQ(std::system(absl::StrCat("mkfifo ", Path("go")).c_str()), 0);
+  // The second event may begin before the signal arrives, or never.
+  Process process(Argv(Worker(
+      absl::StrCat("test $TIMECACHED_KEY = one || exit 0; touch ",
+                   Path("begun"), "; read line < ", Path("go"), "; exit 0"))));
+  AwaitFile("begun");
+  process.Signal(SIGINT);
+  // Opens once the command reads; by then the signal has been sent.
+  std::ofstream(Path("go")) << "\n";
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_ACK);
+}
+
+TEST_F(CliGroupTest, SecondInterruptKillsTheCommandAndSettlesNothing) {
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
+  Process process(Argv(Worker("echo begun; exec sleep 1000")));
+  EXPECT_EQ(process.ReadLine(), "begun");
+  process.Signal(SIGINT);
+  // Signals of the same number that wait are one.
+  process.Signal(SIGTERM);
+  // The end of its output: the command, too, is gone.
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("killing the commands that run"));
+  EXPECT_TRUE(service_.settle_requests().empty());
+}
+
+TEST_F(CliGroupTest, JobsBoundWhatIsTakenFromOthers) {
+  const std::pair<std::vector<std::string>, uint32_t> cases[] = {
+      {{}, 2},
+      {{"--jobs", "8"}, 16},
+      {{"--jobs", "8", "--max-in-flight", "9"}, 9}};
+  for (const auto& [flags, expected] : cases) {
+    service_.AddWatch({.end = NamespaceNotFound("default")});
+    const ProcessResult result = Run(Worker("true", flags));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("timecachectl ns create default"));
+    EXPECT_EQ(service_.watch_requests().back().max_in_flight(), expected);
+  }
+}
+
+TEST_F(CliGroupTest, ABreakIsSaidOnceAndSurvived) {
+  // What a stream that breaks has brought, and was not begun, is not done.
+  service_.AddWatch({.messages = {MakeDelivery("default", "one", 7, 1)},
+                     .before = [this](size_t message) {
+                       if (message == 1) AwaitSettled(1);
+                     }});
+  for (int i = 0; i < 2; ++i) {
+    service_.AddWatch(
+        {.end = grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone")});
+  }
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "two", 8, 1)}, .hang = true});
+  Process process(Argv(Worker("true")));
+  AwaitSettled(2);
+  process.Signal(SIGTERM);
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("lost the connection to "));
+  EXPECT_EQ(result.err.find("lost the connection"),
+            result.err.rfind("lost the connection"));
+  EXPECT_THAT(result.err, HasSubstr("2 events handled: 2 done"));
+}
+
+TEST_F(CliGroupTest, WhatTheGroupLostIsSaid) {
+  v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
+  batch.set_lost(1'234);
+  service_.AddWatch({.messages = {batch}, .hang = true});
+  Process process(Argv(Worker("true")));
+  AwaitSettled(1);
+  process.Signal(SIGTERM);
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("default: 1,234 events lost"));
+  EXPECT_THAT(result.err, HasSubstr("0 put back; 1,234 lost by the group"));
+}
+
+TEST_F(CliGroupTest, AdministersGroups) {
+  const json made =
+      RunJson({"ns", "group-create", "default", "billing", "--ack-timeout",
+               "2m", "--max-attempts", "10", "--max-backlog-bytes", "64MiB",
+               "--unused-ttl", "48h"});
+  EXPECT_EQ(made["name"], "billing");
+  EXPECT_EQ(made["namespace"], "default");
+  EXPECT_EQ(made["options"], json({{"ack_timeout_ms", 120'000},
+                                   {"max_attempts", 10},
+                                   {"max_backlog_bytes", 64 << 20},
+                                   {"unused_ttl_ms", 172'800'000}}));
+  EXPECT_EQ(Run({"ns", "group-create", "default", "billing"}).exit_code, 2);
+  const json changed = RunJson(
+      {"ns", "group-update", "default", "billing", "--ack-timeout", "5m"});
+  EXPECT_EQ(changed["options"]["ack_timeout_ms"], 300'000);
+  EXPECT_EQ(changed["options"]["max_attempts"], 10);
+  EXPECT_EQ(RunJson({"ns", "groups", "default"})["groups"].size(), 1u);
+  EXPECT_EQ(
+      RunJson({"ns", "group-delete", "default", "billing"}),
+      json(
+          {{"namespace", "default"}, {"group", "billing"}, {"deleted", true}}));
+  EXPECT_EQ(RunJson({"ns", "groups", "default"})["groups"].size(), 0u);
+}
+
+TEST_F(CliGroupTest, GroupsAreListedWithHowFarTheyAreBehind) {
+  v1::Group group;
+  group.set_namespace_("default");
+  group.set_name("billing");
+  v1::GroupStatistics& statistics = *group.mutable_statistics();
+  statistics.set_members(2);
+  statistics.set_backlog(1'234'567);
+  statistics.set_in_flight(17);
+  *statistics.mutable_oldest_unsettled() = ToProto(absl::FromUnixSeconds(40));
+  statistics.set_delivered(5'000);
+  statistics.set_acked(3'000);
+  statistics.set_put_back(1);
+  statistics.set_lost(9);
+  service_.SetGroup(group);
+  group.set_name("idle");
+  group.clear_statistics();
+  service_.SetGroup(group);
+  const ProcessResult result = Run({"ns", "groups", "default"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "NAME     MEMBERS     BACKLOG IN FLIGHT OLDEST                   "
+            "    DELIVERED       SETTLED DEAD LETTERS        LOST\n"
+            "billing        2   1,234,567        17 1970-01-01T00:00:40.000Z "
+            "        5,000         3,001            0           9\n"
+            "idle           0           0         0 -                        "
+            "            0             0            0           0\n");
+  const json listed =
+      RunJson({"ns", "groups", "default"})["groups"][0]["statistics"];
+  EXPECT_EQ(listed["oldest_unsettled"], "1970-01-01T00:00:40Z");
+  EXPECT_EQ(listed["acked"], 3'000);
+}
+
+TEST_F(CliGroupTest, GroupOrNamespaceThatIsMissingSaysHowToMakeIt) {
+  ProcessResult result = Run({"ns", "groups", "orders"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create orders"));
+  for (const char* command : {"group-update", "group-delete"}) {
+    result = Run({"ns", command, "default", "billing"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err,
+                HasSubstr("timecachectl ns group-create default GROUP"));
+  }
+}
+
+TEST_F(CliGroupTest, DeadLettersOfANamespaceAreSetShownAndUnset) {
+  const auto dead_letters = [](const json& ns) {
+    return ns["options"]["dead_letter_namespace"];
+  };
+  EXPECT_EQ(dead_letters(
+                RunJson({"ns", "create", "orders", "--dead-letter", "failed"})),
+            "failed");
+  EXPECT_EQ(dead_letters(RunJson({"ns", "get", "orders"})), "failed");
+  EXPECT_THAT(Run({"ns", "get", "orders"}).out,
+              HasSubstr("dead letters      failed\n"));
+  EXPECT_EQ(
+      dead_letters(RunJson({"ns", "update", "orders", "--dead-letter", ""})),
+      "");
+  EXPECT_THAT(Run({"ns", "get", "orders"}).out,
+              HasSubstr("dead letters      none\n"));
+}
+
+}  // namespace
+}  // namespace timecache

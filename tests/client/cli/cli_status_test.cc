@@ -1,0 +1,170 @@
+// status and top: what they show of two samples, and as a process.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/ui/server_text.h"
+#include "client/cpp/convert.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/cli/cli_fixture.h"
+
+namespace timecache {
+namespace {
+
+using cli::ServerSample;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
+
+// A server after `seconds`, of two namespaces that count `puts` and `hits`.
+ServerSample Sample(int seconds, uint64_t puts, uint64_t hits) {
+  ServerSample sample;
+  v1::GetServerResponse& server = sample.server;
+  server.set_version("1.2.3");
+  *server.mutable_start_time() = ToProto(kStart);
+  *server.mutable_now() = ToProto(kStart + absl::Seconds(seconds));
+  server.mutable_watchers()->set_used(7);
+  server.mutable_watchers()->set_max(10'000);
+  server.mutable_entries()->set_used(1234);
+  for (const char* name : {"a", "b"}) {
+    v1::Namespace ns;
+    ns.set_name(name);
+    *ns.mutable_options()->mutable_ttl() = ToProto(absl::Seconds(30));
+    *ns.mutable_bucket_width() = ToProto(absl::Milliseconds(300));
+    *ns.mutable_statistics()->mutable_lateness_p99() =
+        ToProto(absl::Milliseconds(2));
+    sample.namespaces.push_back(ns);
+  }
+  sample.namespaces[1].mutable_statistics()->set_puts(puts);
+  sample.namespaces[1].mutable_statistics()->set_hits(hits);
+  sample.namespaces[1].mutable_statistics()->set_expired(puts / 2);
+  return sample;
+}
+
+TEST(ServerTextTest, TellsAgeLimitsAndLateness) {
+  const std::string text = ServerText("host:1", Sample(3700, 0, 0), nullptr);
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("timecached 1.2.3 at host:1: serving, up 1h1m40s"),
+                  HasSubstr("watchers 7 of 10,000"),
+                  HasSubstr("entries 1,234 "), HasSubstr("2ms/300ms"),
+                  Not(HasSubstr("PUT/S")), Not(HasSubstr("GROUP"))));
+}
+
+TEST(ServerTextTest, RatesAreOfTheTimeBetweenAndTheBusiestComesFirst) {
+  const ServerSample before = Sample(10, 1000, 50);
+  const ServerSample now = Sample(20, 31'000, 50);
+  const std::string text = ServerText("host:1", now, &before);
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  ASSERT_THAT(lines, SizeIs(6));
+  EXPECT_THAT(lines[3], HasSubstr("PUT/S"));
+  EXPECT_THAT(lines[4], AllOf(HasSubstr("b "), HasSubstr("3,000"),
+                              HasSubstr(" 0.0 "), HasSubstr("1,500")));
+  EXPECT_THAT(lines[5], HasSubstr("a "));
+  const cli::Json json = ServerJson("host:1", now, &before);
+  EXPECT_EQ(json["namespaces"][1]["rates"]["puts"], 3000.0);
+  EXPECT_EQ(json["namespaces"][0]["rates"]["puts"], 0.0);
+}
+
+TEST(ServerTextTest, ACounterThatWentBackIsNoRate) {
+  const ServerSample before = Sample(10, 1000, 1000);
+  const ServerSample now = Sample(20, 5, 5);
+  EXPECT_EQ(RatesOf(before, now, now.namespaces[1]).operations(), 0);
+}
+
+TEST(ServerTextTest, GroupsTellHowFarTheyAreBehind) {
+  ServerSample sample = Sample(100, 0, 0);
+  Group group;
+  group.name = "g";
+  group.ns = "a";
+  group.statistics.backlog = 42;
+  group.statistics.oldest_unsettled = kStart + absl::Seconds(10);
+  sample.groups.push_back(group);
+  EXPECT_THAT(ServerText("host:1", sample, nullptr),
+              AllOf(HasSubstr("LAG"), HasSubstr("a/g"), HasSubstr("1m30s"),
+                    HasSubstr("42")));
+  EXPECT_EQ(ServerJson("host:1", sample, nullptr)["groups"][0]["lag_ms"],
+            90'000.0);
+}
+
+TEST(ServerTextTest, FitsIntoTheRowsThatThereAre) {
+  ServerSample sample = Sample(100, 0, 0);
+  for (int i = 0; i < 50; ++i) {
+    v1::Namespace ns = sample.namespaces[0];
+    ns.set_name(absl::StrCat("more", i));
+    sample.namespaces.push_back(ns);
+    Group group;
+    group.name = absl::StrCat("g", i);
+    group.ns = "a";
+    sample.groups.push_back(group);
+  }
+  for (const int rows : {10, 24, 60}) {
+    const std::string text = ServerText("host:1", sample, nullptr, rows);
+    const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    EXPECT_LE(lines.size(), static_cast<size_t>(rows));
+    EXPECT_THAT(text, HasSubstr(" more"));
+  }
+}
+
+TEST(ServerTextTest, RatesAreSeenOnANarrowScreen) {
+  const ServerSample before = Sample(10, 1000, 50);
+  ServerSample now = Sample(20, 31'000, 50);
+  v1::GetServerResponse& server = now.server;
+  server.mutable_entries()->set_max(1'000'000'000);
+  server.mutable_memory_bytes()->set_max(4ull << 30);
+  server.mutable_connections()->set_max(10'000);
+  for (const std::string& name : {std::string("short"), std::string(63, 'n')}) {
+    now.namespaces[0].set_name(name);
+    for (const int columns : {60, 80, 132}) {
+      const std::string text =
+          ServerText("host:1", now, &before, cli::kAllRows, columns);
+      for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+        EXPECT_LE(line.size(), static_cast<size_t>(columns)) << line;
+      }
+      for (const char* rate : {"PUT/S", "HIT/S", "MISS/S", "DIED/S"}) {
+        EXPECT_THAT(text, HasSubstr(rate)) << columns;
+      }
+      EXPECT_THAT(text, AllOf(HasSubstr("3,000"), HasSubstr("connections")));
+    }
+  }
+  EXPECT_THAT(ServerText("host:1", now, &before), HasSubstr("TTL"));
+}
+
+class StatusTest : public CliTest {};
+
+TEST_F(StatusTest, ShowsTheServerAndItsNamespaces) {
+  ASSERT_TRUE(client_.CreateNamespace("sessions").ok());
+  const ProcessResult result = Run({"status"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("timecached fake at "),
+                                HasSubstr("NAMESPACE"), HasSubstr("sessions")));
+  const nlohmann::json json = RunJson({"status", "--interval", "100ms"});
+  EXPECT_EQ(json["version"], "fake");
+  EXPECT_EQ(json["serving"], true);
+  EXPECT_EQ(json["namespaces"][1]["name"], "sessions");
+  EXPECT_EQ(json["namespaces"][1]["rates"]["puts"], 0.0);
+}
+
+TEST_F(StatusTest, TopPrintsBlocksWhereThereIsNoTerminal) {
+  const ProcessResult result =
+      Run({"top", "--count", "2", "--interval", "100ms"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> blocks = absl::StrSplit(
+      result.out, absl::ByString("timecached fake at "), absl::SkipEmpty());
+  EXPECT_THAT(blocks, SizeIs(2));
+  EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(StatusTest, AServerThatIsNotThereIsAnError) {
+  const ProcessResult result =
+      Process({TIMECACHECTL, "--address", "127.0.0.1:1", "status"}).Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("no server at 127.0.0.1:1"));
+  EXPECT_EQ(Run({"top", "--interval", "1ms"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,407 @@
+// timecachectl as a process, against a stand-in for the server.
+#include <stdlib.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/cli/cli_fixture.h"
+
+namespace timecache {
+namespace {
+
+using namespace std::string_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST_F(CliTest, PutThenGet) {
+  ProcessResult result = Run({"put", "key", "value", "--ttl", "90s"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("stored, version "));
+  EXPECT_EQ(service_.last_put().ttl().seconds(), 90);
+  result = Run({"get", "key"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "value\n");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(CliTest, MissesExitWithOne) {
+  for (const char* command : {"get", "rm", "contains", "touch"}) {
+    const ProcessResult result = Run({command, "key"});
+    EXPECT_EQ(result.exit_code, 1) << command;
+    EXPECT_EQ(Run({command, "key", "--json"}).exit_code, 1) << command;
+  }
+  EXPECT_EQ(Run({"get", "key"}).err, "timecachectl: not found\n");
+}
+
+TEST_F(CliTest, ConditionThatDoesNotHoldExitsWithOne) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  EXPECT_EQ(Run({"put", "key", "new", "--if-absent"}).exit_code, 1);
+  EXPECT_EQ(Run({"put", "other", "new", "--if-present"}).exit_code, 1);
+  EXPECT_EQ(Run({"rm", "key", "--if-version", "99"}).exit_code, 1);
+  EXPECT_EQ(RunJson({"touch", "key", "--if-version", "99"}),
+            json({{"touched", false}, {"reason", "VERSION_MISMATCH"}}));
+  EXPECT_EQ(RunJson({"touch", "other", "--if-version", "99"}),
+            json({{"touched", false}, {"reason", "KEY_NOT_FOUND"}}));
+  EXPECT_EQ(RunJson({"put", "key", "new", "--if-version", "99"}),
+            json({{"stored", false}, {"reason", "VERSION_MISMATCH"}}));
+  EXPECT_EQ(client_.Get("key").value()->value, "value");
+}
+
+TEST_F(CliTest, EveryCommandSpeaksJson) {
+  EXPECT_TRUE(RunJson({"put", "key", "value"})["stored"]);
+  const json got = RunJson({"get", "key"});
+  EXPECT_EQ(got["found"], true);
+  EXPECT_EQ(got["value"], "value");
+  EXPECT_EQ(got["deadline"], "1970-01-01T00:00:30Z");
+  EXPECT_EQ(RunJson({"put", "key", "2", "--previous"})["previous"]["value"],
+            "value");
+  EXPECT_EQ(RunJson({"contains", "key"}), json({{"contains", true}}));
+  EXPECT_EQ(RunJson({"size"}),
+            json({{"namespace", "default"}, {"entries", 1}, {"bytes", 4}}));
+  EXPECT_TRUE(RunJson({"touch", "key"})["touched"]);
+  EXPECT_EQ(RunJson({"scan"})["key"], "key");
+  EXPECT_EQ(RunJson({"rm", "key", "--previous"})["previous"]["value"], "2");
+  EXPECT_EQ(RunJson({"get", "key"}), json({{"found", false}, {"key", "key"}}));
+  EXPECT_EQ(RunJson({"ns", "create", "n"})["name"], "n");
+  EXPECT_EQ(RunJson({"ns", "list"})["namespaces"].size(), 2u);
+  EXPECT_EQ(RunJson({"ns", "update", "n", "--ttl", "5m"})["options"]["ttl_ms"],
+            300'000);
+  EXPECT_EQ(RunJson({"ns", "rotate", "n"})["entries"], 0);
+  EXPECT_EQ(RunJson({"ns", "delete", "n"})["deleted"], true);
+}
+
+TEST_F(CliTest, ValueFromStandardInputIsTakenAsItIs) {
+  const std::string value = "a\0b\xff\n"s;
+  EXPECT_EQ(Run({"put", "key", "-"}, value).exit_code, 0);
+  EXPECT_EQ(service_.last_put().value(), value);
+  EXPECT_EQ(Run({"get", "key", "--raw"}).out, value);
+  EXPECT_EQ(Run({"get", "key", "--hex"}).out, "610062ff0a\n");
+  EXPECT_EQ(RunJson({"get", "key"})["value_base64"], "YQBi/wo=");
+}
+
+TEST_F(CliTest, BytesAsHexAndBase64) {
+  EXPECT_EQ(Run({"put", "--key-hex", "00ff", "--hex", "-"}, "cafe\n").exit_code,
+            0);
+  EXPECT_EQ(service_.last_put().key(), "\0\xff"s);
+  EXPECT_EQ(service_.last_put().value(), "\xca\xfe");
+  EXPECT_EQ(Run({"get", "AP8=", "--key-base64", "--base64"}).out, "yv4=\n");
+  EXPECT_EQ(Run({"scan"}).out, "\\x00\\xff\t\\xca\\xfe\n");
+  const ProcessResult wrong = Run({"get", "xyz", "--key-hex"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("key: not hex"));
+}
+
+TEST_F(CliTest, KeysAndValuesHaveEncodingsOfTheirOwn) {
+  ASSERT_EQ(Run({"put", "b1", "cafe", "--hex"}).exit_code, 0);
+  EXPECT_EQ(service_.last_put().key(), "b1");
+  EXPECT_EQ(service_.last_put().value(), "\xca\xfe");
+  EXPECT_EQ(Run({"get", "b1", "--hex"}).out, "cafe\n");
+  EXPECT_EQ(Run({"get", "6231", "--key-hex", "--base64"}).out, "yv4=\n");
+  EXPECT_EQ(Run({"scan", "--hex"}).out, "b1\tcafe\n");
+  EXPECT_EQ(Run({"scan", "62", "--key-hex"}).out, "6231\t\\xca\\xfe\n");
+  EXPECT_EQ(RunJson({"get", "b1", "--hex"})["value_hex"], "cafe");
+  EXPECT_EQ(RunJson({"get", "b1", "--hex"})["key"], "b1");
+  EXPECT_EQ(Run({"touch", "6231", "--key-hex"}).exit_code, 0);
+  EXPECT_EQ(Run({"load", "--hex"}, "b2\t00\n").exit_code, 0);
+  EXPECT_EQ(Run({"load", "--key-base64"}, "YjM=\ttext\n").exit_code, 0);
+  EXPECT_EQ(client_.Get("b2").value()->value, "\0"s);
+  EXPECT_EQ(client_.Get("b3").value()->value, "text");
+  EXPECT_EQ(Run({"rm", "YjM=", "--key-base64"}).exit_code, 0);
+}
+
+TEST_F(CliTest, ValueThatLooksLikeAFlagGoesBehindTwoDashes) {
+  EXPECT_EQ(Run({"put", "key", "--", "-5"}).exit_code, 0);
+  EXPECT_EQ(service_.last_put().value(), "-5");
+}
+
+TEST_F(CliTest, KeysNamedLikeCommandsAreKeys) {
+  EXPECT_EQ(Run({"put", "get", "size"}).exit_code, 0);
+  EXPECT_EQ(Run({"get", "get"}).out, "size\n");
+  EXPECT_EQ(Run({"ns", "create", "list"}).exit_code, 0);
+  EXPECT_EQ(Run({"ns", "get", "list"}).exit_code, 0);
+}
+
+TEST_F(CliTest, GlobalFlagsGoBeforeAndAfterTheCommand) {
+  ASSERT_TRUE(client_.CreateNamespace("n").ok());
+  ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
+  EXPECT_EQ(Run({"-n", "n", "get", "key"}).exit_code, 0);
+  EXPECT_EQ(Run({"get", "key", "-n", "n"}).exit_code, 0);
+  EXPECT_EQ(Run({"get", "-n", "n", "key"}).exit_code, 0);
+  EXPECT_EQ(Run({"--json", "ns", "get", "n"}).out,
+            Run({"ns", "get", "n", "--json"}).out);
+}
+
+TEST_F(CliTest, ANamespacesOperationsAreShown) {
+  const std::string text = Run({"ns", "get", "default"}).out;
+  EXPECT_THAT(text, HasSubstr("operations "));
+  EXPECT_THAT(text, HasSubstr(" puts, "));
+  EXPECT_THAT(text, HasSubstr(" rate limited\n"));
+  const std::string json = Run({"--json", "ns", "get", "default"}).out;
+  for (const char* field : {"puts", "hits", "misses", "rate_limited"}) {
+    EXPECT_THAT(json, HasSubstr(absl::StrCat("\"", field, "\":")));
+  }
+}
+
+TEST_F(CliTest, EnvironmentGivesAddressAndNamespace) {
+  ASSERT_TRUE(client_.CreateNamespace("n").ok());
+  ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
+  setenv("TIMECACHED_ADDRESS", service_.address().c_str(), 1);
+  setenv("TIMECACHED_NAMESPACE", "n", 1);
+  const ProcessResult result = Process({TIMECACHECTL, "get", "key"}).Wait();
+  unsetenv("TIMECACHED_ADDRESS");
+  unsetenv("TIMECACHED_NAMESPACE");
+  EXPECT_EQ(result.out, "value\n") << result.err;
+}
+
+TEST_F(CliTest, WrongUsageExitsWithTwo) {
+  const std::vector<std::vector<std::string>> cases = {
+      {},
+      {"fetch"},
+      {"get"},
+      {"get", "a", "b", "--raw"},
+      {"rm"},
+      {"rm", "a", "--prefix", "b"},
+      {"rm", "a", "b", "--if-version", "1"},
+      {"get", "a", "--json", "--output", "table"},
+      {"get", "a", "--output", "xml"},
+      {"get", "a", "--address", "http://host"},
+      {"put", "key", "value", "--ttl", "soon"},
+      {"put", "key", "value", "--if-absent", "--if-present"},
+      {"put", "key", "value", "--if-version", "-1"},
+      {"get", "key", "--hex", "--base64"},
+      {"get", "key", "-n", "a", "-n", "b"},
+      {"ns"},
+      {"ns", "create"},
+      {"ns", "create", "n", "--limit-policy", "panic"},
+      {"scan", "--limit", "0"},
+      {"load", "--in-flight", "0"}};
+  for (const auto& arguments : cases) {
+    const ProcessResult result = Run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << ::testing::PrintToString(arguments);
+    EXPECT_NE(result.err, "") << ::testing::PrintToString(arguments);
+    EXPECT_EQ(result.out, "") << ::testing::PrintToString(arguments);
+  }
+}
+
+TEST_F(CliTest, HelpOfEachCommandHasExamples) {
+  const std::vector<std::vector<std::string>> commands = {
+      {},
+      {"put"},
+      {"get"},
+      {"rm"},
+      {"size"},
+      {"contains"},
+      {"touch"},
+      {"scan"},
+      {"load"},
+      {"bench"},
+      {"watch"},
+      {"dump"},
+      {"ns"},
+      {"ns", "create"},
+      {"ns", "get"},
+      {"ns", "list"},
+      {"ns", "update"},
+      {"ns", "delete"},
+      {"ns", "rotate"},
+      {"ns", "groups"},
+      {"ns", "group-create"},
+      {"ns", "group-update"},
+      {"ns", "group-delete"}};
+  for (std::vector<std::string> arguments : commands) {
+    arguments.push_back("--help");
+    const ProcessResult result = Run(arguments);
+    EXPECT_EQ(result.exit_code, 0) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(result.out, HasSubstr("Example"));
+    EXPECT_THAT(result.out, HasSubstr("  timecachectl "));
+  }
+  EXPECT_EQ(Run({"--version"}).exit_code, 0);
+}
+
+TEST_F(CliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
+  ProcessResult result = Run({"get", "key", "-n", "sessions"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("create it with: timecachectl ns create sessions"));
+  result = Run({"ns", "delete", "carts"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create carts"));
+}
+
+TEST_F(CliTest, ErrorsAreJsonOnStandardErrorWhereAskedFor) {
+  const ProcessResult result = Run({"size", "-n", "none", "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  const json error = json::parse(result.err)["error"];
+  EXPECT_EQ(error["code"], "NOT_FOUND");
+  EXPECT_EQ(error["reason"], "NAMESPACE_NOT_FOUND");
+}
+
+TEST_F(CliTest, CallThatIsNotAnsweredSaysSo) {
+  service_.Hang(true);
+  const ProcessResult result = Run({"size", "--timeout", "50ms"});
+  service_.Hang(false);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("within 50ms"));
+}
+
+TEST(CliWithoutServerTest, SaysWhichServerAndHowToNameAnother) {
+  std::string address;
+  {
+    FakeService service;
+    address = service.address();
+  }
+  for (const std::string command : {"size", "scan", "watch"}) {
+    const ProcessResult result =
+        Process({TIMECACHECTL, command, "--address", address}).Wait();
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.err,
+                HasSubstr(absl::StrCat("no server at ", address,
+                                       ": is timecached running there?")));
+    EXPECT_THAT(result.err, HasSubstr("--address"));
+  }
+}
+
+TEST(CliWithoutServerTest, AnAddressWithoutAPortHasTheServersPort) {
+  const ProcessResult result =
+      Process({TIMECACHECTL, "size", "--address", "127.1.2.3"}).Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("127.1.2.3:7171"));
+}
+
+// Who has the program from a package has no source tree.
+TEST(CliWithoutServerTest, NoHelpSpeaksOfTheSourceTree) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{
+           {"__man"}, {"--help"}, {"size", "--address", "127.0.0.1:1"}}) {
+    std::vector<std::string> argv = words;
+    argv.insert(argv.begin(), TIMECACHECTL);
+    const ProcessResult result = Process(argv).Wait();
+    EXPECT_THAT(result.out + result.err, ::testing::Not(HasSubstr("./dev")));
+    EXPECT_NE(result.out + result.err, "");
+  }
+}
+
+TEST_F(CliTest, UnknownWordsAreToldWithWhatIsNearest) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"pot", "a", "b"}, "unknown command \"pot\": did you mean \"put\"?"},
+      {{"set", "a", "b"}, "did you mean \"put\"?"},
+      {{"zebra"}, "unknown command \"zebra\": see timecachectl --help"},
+      {{"ns", "lst"}, "\"ns lst\": did you mean \"ns list\"?"},
+      {{"put", "a", "b", "--tll", "5s"}, "\"--tll\": did you mean \"--ttl\"?"},
+      {{"get", "a", "--jsno"}, "\"--jsno\": did you mean \"--json\"?"},
+      {{"put", "a", "-x"}, "behind --"}};
+  for (const auto& [words, expected] : cases) {
+    const ProcessResult result = Run(words);
+    EXPECT_EQ(result.exit_code, 2) << expected;
+    EXPECT_THAT(result.err, HasSubstr(expected));
+  }
+}
+
+TEST_F(CliTest, OutputNamesTheForm) {
+  ASSERT_TRUE(client_.Put("a", "1").ok());
+  EXPECT_EQ(Run({"get", "a", "-o", "json"}).out,
+            Run({"get", "a", "--json"}).out);
+  EXPECT_EQ(Run({"get", "a", "--output", "table"}).out, "1\n");
+}
+
+TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
+  const ProcessResult result = Run({"ns",
+                                    "create",
+                                    "n",
+                                    "--ttl",
+                                    "5m",
+                                    "--buckets",
+                                    "3",
+                                    "--max-ttl",
+                                    "1d",
+                                    "--sliding",
+                                    "--max-entries",
+                                    "10",
+                                    "--max-bytes",
+                                    "1GiB",
+                                    "--limit-policy",
+                                    "evict-oldest",
+                                    "--max-value-bytes",
+                                    "2MiB",
+                                    "--event-retention",
+                                    "10m",
+                                    "--event-retention-bytes",
+                                    "32MiB",
+                                    "--shards",
+                                    "4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("evict-oldest"));
+  const v1::NamespaceOptions options =
+      client_.GetNamespace("n").value().options();
+  EXPECT_EQ(options.ttl().seconds(), 300);
+  EXPECT_EQ(options.num_buckets(), 3u);
+  EXPECT_EQ(options.max_ttl().seconds(), 86'400);
+  EXPECT_TRUE(options.sliding());
+  EXPECT_EQ(options.max_entries(), 10u);
+  EXPECT_EQ(options.max_bytes(), 1u << 30);
+  EXPECT_EQ(options.limit_policy(), v1::LIMIT_POLICY_EVICT_OLDEST);
+  EXPECT_EQ(options.max_value_bytes(), 2u << 20);
+  EXPECT_EQ(options.event_retention().seconds(), 600);
+  EXPECT_EQ(options.event_retention_bytes(), 32u << 20);
+  EXPECT_EQ(options.num_shards(), 4u);
+  ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).exit_code, 0);
+  EXPECT_FALSE(client_.GetNamespace("n").value().options().sliding());
+  EXPECT_EQ(client_.GetNamespace("n").value().options().num_buckets(), 3u);
+}
+
+TEST_F(CliTest, ScanByPrefixWithLimit) {
+  for (const char* key : {"a1", "a2", "b"}) {
+    ASSERT_TRUE(client_.Put(key, "v").ok());
+  }
+  EXPECT_EQ(Run({"scan", "a"}).out, "a1\tv\na2\tv\n");
+  EXPECT_EQ(Run({"scan", "--keys-only", "--limit", "2"}).out, "a1\na2\n");
+  const ProcessResult lines = Run({"scan", "--json", "--keys-only"});
+  EXPECT_EQ(
+      json::parse(lines.out.substr(0, lines.out.find('\n'))).count("value"),
+      0u);
+}
+
+TEST_F(CliTest, AReaderThatLeavesIsNoError) {
+  // More than a pipe holds.
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(
+        client_.Put(absl::StrCat("key", i), std::string(64'000, 'v')).ok());
+  }
+  Process scan(Argv({"scan"}));
+  EXPECT_THAT(scan.ReadLine(), StartsWith("key0\tvvv"));
+  scan.CloseOutput();
+  const ProcessResult result = scan.Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(CliTest, AClosedStandardOutputIsAnErrorAndNotTheConnection) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  const ProcessResult result =
+      Process({"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", TIMECACHECTL,
+               "--address", service_.address(), "get", "key"})
+          .Wait();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("standard output: "));
+}
+
+TEST_F(CliTest, WhatNoServerTakesIsRefusedWithAReason) {
+  const ProcessResult too_long =
+      Process({"/bin/sh", "-c", "head -c 16777217 /dev/zero | \"$0\" \"$@\"",
+               TIMECACHECTL, "--address", service_.address(), "put", "key",
+               "-"})
+          .Wait();
+  EXPECT_EQ(too_long.exit_code, 2);
+  EXPECT_THAT(too_long.err, HasSubstr("longer than the largest value"));
+  EXPECT_EQ(client_.Size()->entries, 0u);
+}
+
+}  // namespace
+}  // namespace timecache

@@ -1,0 +1,266 @@
+// timecache::GroupWorker, where a settlement meets what comes in between: a
+// break, another attempt, a refusal.
+#include <atomic>
+#include <cstdint>
+#include <map>
+
+#include "absl/synchronization/barrier.h"
+#include "absl/synchronization/notification.h"
+#include "client/cpp/group_worker.h"
+#include "client/cpp/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/cpp/group_worker_fixture.h"
+
+namespace timecache {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+class GroupWorkerSettleTest : public GroupWorkerFixture {};
+
+TEST_F(GroupWorkerSettleTest, SettlementIsSentAgainUntilItArrives) {
+  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+  std::atomic<int> calls = 0;
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    if (++calls <= 2) return Unavailable();
+    // One of the attempts that nobody has answered did settle it.
+    Refuse(
+        MakeError(grpc::StatusCode::NOT_FOUND, "gone", "EVENT_NOT_UNSETTLED"),
+        response->mutable_results(0));
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorker worker(client_, Quick(),
+                     [](const ExpiredEvent&) { return Settle::Ack(); });
+  AwaitSettled(1);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().acked, 1u);
+  EXPECT_EQ(worker.counters().stale, 0u);
+  EXPECT_EQ(errors().size(), 2u);
+}
+
+TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
+  absl::Barrier begun(3);
+  absl::Notification broken;
+  absl::Notification came_again;
+  service_.AddWatch({.messages = {Deliveries(1, 3)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) begun.Block();
+                         },
+                     .end = Unavailable()});
+  // What runs comes again, too, and before the fourth.
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 2),
+                                  MakeDelivery("default", "key4", 4, 1)},
+                     .hang = true});
+  GroupWorkerOptions options = Quick();
+  options.on_error = [&](const absl::Status& why) {
+    EXPECT_TRUE(absl::IsUnavailable(why));
+    broken.Notify();
+  };
+  GroupWorker worker(client_, options, [&](const ExpiredEvent& event) {
+    EXPECT_NE(event.event_id, 3u);
+    if (event.event_id <= 2) begun.Block();
+    if (event.event_id == 2) broken.WaitForNotification();
+    if (event.event_id == 4) came_again.Notify();
+    if (event.event_id != 1) return Settle::Ack();
+    came_again.WaitForNotification();
+    return Settle::Nack();
+  });
+  std::map<uint64_t, uint32_t> attempts;
+  for (const auto& settlement : AwaitSettled(3)) {
+    attempts[settlement.event_id()] = settlement.attempt();
+  }
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_THAT(attempts, ElementsAre(Pair(1, 2), Pair(2, 1), Pair(4, 1)));
+  EXPECT_EQ(worker.counters().handled, 3u);
+  // Should the group have to be made again, it leaves nothing out.
+  EXPECT_EQ(service_.watch_requests().at(1).start(), v1::WATCH_START_EARLIEST);
+}
+
+TEST_F(GroupWorkerSettleTest, WhatIsBeingAcknowledgedIsNotHandledAgain) {
+  absl::Notification asked;
+  absl::Notification came_again;
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "key1", 1, 2),
+                                  MakeDelivery("default", "key2", 2, 1)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) asked.WaitForNotification();
+                         },
+                     .hang = true});
+  service_.OnSettle(
+      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
+        if (!asked.HasBeenNotified()) asked.Notify();
+        came_again.WaitForNotification();
+        Note(request);
+        return grpc::Status::OK;
+      });
+  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+    if (event.event_id == 2) came_again.Notify();
+    return Settle::Ack();
+  });
+  AwaitSettled(2);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().handled, 2u);
+  EXPECT_EQ(worker.counters().acked, 2u);
+}
+
+TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
+  absl::Notification asked;
+  absl::Notification came_again;
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "key1", 1, 2)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) asked.WaitForNotification();
+                         },
+                     .hang = true});
+  service_.OnSettle(
+      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
+        if (!asked.HasBeenNotified()) asked.Notify();
+        came_again.WaitForNotification();
+        Note(request);
+        return grpc::Status::OK;
+      });
+  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+    if (event.attempt == 1) return Settle::Nack();
+    came_again.Notify();
+    return Settle::Ack();
+  });
+  const auto settled = AwaitSettled(2);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(settled[1].attempt(), 2u);
+  EXPECT_EQ(worker.counters().nacked, 1u);
+  EXPECT_EQ(worker.counters().acked, 1u);
+}
+
+TEST_F(GroupWorkerSettleTest, PutBackThatCameTooLateIsDoneForTheNewestAttempt) {
+  absl::Notification asked;
+  absl::Notification came_again;
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "key1", 1, 2),
+                                  MakeDelivery("default", "key2", 2, 1)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) asked.WaitForNotification();
+                         },
+                     .hang = true});
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    if (!asked.HasBeenNotified()) asked.Notify();
+    came_again.WaitForNotification();
+    for (int i = 0; i < request.settlements_size(); ++i) {
+      if (request.settlements(i).event_id() == 2) continue;
+      if (request.settlements(i).attempt() == 2) continue;
+      Refuse(MakeError(grpc::StatusCode::FAILED_PRECONDITION, "given out again",
+                       "STALE_ATTEMPT"),
+             response->mutable_results(i));
+    }
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+    if (event.event_id == 2) came_again.Notify();
+    return Settle::PutBack();
+  });
+  AwaitSettled(3);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().handled, 2u);
+  EXPECT_EQ(worker.counters().put_back, 2u);
+  EXPECT_EQ(worker.counters().stale, 0u);
+}
+
+TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCounted) {
+  service_.AddWatch({.messages = {Deliveries(1, 2)}, .hang = true});
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    for (int i = 0; i < request.settlements_size(); ++i) {
+      Refuse(request.settlements(i).event_id() == 1
+                 ? MakeError(grpc::StatusCode::NOT_FOUND, "gone",
+                             "EVENT_NOT_UNSETTLED")
+                 : MakeError(grpc::StatusCode::FAILED_PRECONDITION,
+                             "given out again", "STALE_ATTEMPT"),
+             response->mutable_results(i));
+    }
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorker worker(client_, Quick(), [](const ExpiredEvent& event) {
+    return event.event_id == 1 ? Settle::Ack() : Settle::Nack();
+  });
+  AwaitSettled(2);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().stale, 2u);
+  EXPECT_EQ(worker.counters().acked + worker.counters().nacked, 0u);
+  EXPECT_TRUE(errors().empty());
+}
+
+TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {
+  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    if (request.settlements(0).action() == v1::SETTLE_ACTION_PUT_BACK) {
+      Refuse(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "full",
+                       "MAX_ENTRIES"),
+             response->mutable_results(0));
+    }
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorkerOptions options = Quick();
+  options.retry_delay = absl::Seconds(7);
+  GroupWorker worker(client_, options,
+                     [](const ExpiredEvent&) { return Settle::PutBack(); });
+  const auto settled = AwaitSettled(2);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(settled[1].action(), v1::SETTLE_ACTION_NACK);
+  EXPECT_EQ(settled[1].delay().seconds(), 7);
+  EXPECT_EQ(worker.counters().nacked, 1u);
+  EXPECT_EQ(worker.counters().put_back, 0u);
+  ASSERT_EQ(errors().size(), 1u);
+  EXPECT_EQ(ErrorReason(errors()[0]), "MAX_ENTRIES");
+}
+
+TEST_F(GroupWorkerSettleTest, WhatIsRefusedTwiceIsLeftToTheTimeout) {
+  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    Refuse(MakeError(grpc::StatusCode::INVALID_ARGUMENT, "delay: too long",
+                     "INVALID_ARGUMENT"),
+           response->mutable_results(0));
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorker worker(client_, Quick(), [](const ExpiredEvent&) {
+    return Settle::Nack(absl::Hours(24 * 365));
+  });
+  AwaitSettled(2);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(AwaitSettled(2).size(), 2u);
+  EXPECT_EQ(worker.counters().unsettled, 1u);
+  EXPECT_EQ(errors().size(), 2u);
+}
+
+TEST_F(GroupWorkerSettleTest, SettlementsOfAMissingGroupAreNotRepeated) {
+  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+  service_.OnSettle(
+      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
+        Note(request);
+        return MakeError(grpc::StatusCode::NOT_FOUND, "no such group",
+                         "GROUP_NOT_FOUND");
+      });
+  GroupWorker worker(client_, Quick(),
+                     [](const ExpiredEvent&) { return Settle::Ack(); });
+  AwaitSettled(1);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(AwaitSettled(1).size(), 1u);
+  EXPECT_EQ(worker.counters().unsettled, 1u);
+  EXPECT_EQ(errors().size(), 1u);
+}
+
+}  // namespace
+}  // namespace timecache
