@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "deploy/manual/man_page.h"
+#include "server/common/man_page.h"
 #include "server/common/version.h"
 #include "server/config/config.h"
 #include "server/config/config_listeners.h"

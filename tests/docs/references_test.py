@@ -18,7 +18,7 @@ PROGRAMS = {
 }
 DOCUMENTS = ["README.md", "SECURITY.md"]
 WITH_LINKS = DOCUMENTS + [
-    "server/DESIGN.md", "deploy/prometheus/METRICS.md", "deploy/prometheus/RUNBOOK.md"]
+    "docs/BENCHMARKS.md", "docs/DESIGN.md", "deploy/prometheus/METRICS.md", "deploy/prometheus/RUNBOOK.md"]
 # Words of the documents that stand for names.
 PLACEHOLDER = re.compile(r"[A-Z_]+$|\[.*\]$")
 

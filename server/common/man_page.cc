@@ -1,4 +1,4 @@
-#include "deploy/manual/man_page.h"
+#include "server/common/man_page.h"
 
 #include <cctype>
 #include <sstream>

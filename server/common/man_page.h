@@ -1,8 +1,8 @@
 // Manual pages, written from the flags and commands that a program has: they
 // cannot say anything else than --help.
 
-#ifndef TIMECACHED_DEPLOY_MANUAL_MAN_PAGE_H_
-#define TIMECACHED_DEPLOY_MANUAL_MAN_PAGE_H_
+#ifndef TIMECACHED_SERVER_COMMON_MAN_PAGE_H_
+#define TIMECACHED_SERVER_COMMON_MAN_PAGE_H_
 
 #include <CLI/App.hpp>
 #include <string>
@@ -24,4 +24,4 @@ std::string WriteManPage(const ManPage& page, const CLI::App& app);
 
 }  // namespace timecache
 
-#endif  // TIMECACHED_DEPLOY_MANUAL_MAN_PAGE_H_
+#endif  // TIMECACHED_SERVER_COMMON_MAN_PAGE_H_
