@@ -13,8 +13,8 @@
 #include "server/engine/error.h"
 #include "server/engine/map/block_pool.h"
 #include "server/engine/registry.h"
-#include "tests/support/group_harness.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/group_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

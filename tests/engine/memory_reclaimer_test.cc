@@ -13,7 +13,7 @@
 #include "server/engine/error.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

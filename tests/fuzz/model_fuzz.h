@@ -6,7 +6,7 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include "gtest/gtest.h"
-#include "tests/support/dice.h"
+#include "tests/support/engine/dice.h"
 
 namespace timecache::fuzz {
 

@@ -10,7 +10,7 @@
 #include "server/service/watch/event_codec.h"
 #include "server/service/watch/settle.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/support/group_harness.h"
+#include "tests/support/engine/group_harness.h"
 
 namespace timecache {
 namespace {

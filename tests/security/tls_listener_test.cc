@@ -30,7 +30,7 @@ CertificateOptions Lasting(absl::Duration valid_after) {
   return options;
 }
 
-// What happens on connections is in tests/integration/tls_test.cc.
+// What happens on connections is in tests/integration/security/tls_test.cc.
 class TlsListenerTest : public ::testing::Test {
  protected:
   TlsListenerTest() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "google/protobuf/descriptor.h"
-#include "tests/support/dice.h"
+#include "tests/support/engine/dice.h"
 
 namespace timecache {
 

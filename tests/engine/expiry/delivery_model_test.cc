@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/support/delivery_world.h"
-#include "tests/support/delivery_worlds.h"
-#include "tests/support/model_run.h"
+#include "tests/support/engine/delivery_world.h"
+#include "tests/support/engine/delivery_worlds.h"
+#include "tests/support/engine/model_run.h"
 
 namespace timecache {
 namespace {

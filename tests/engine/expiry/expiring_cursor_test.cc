@@ -15,8 +15,8 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/memory_budget.h"
-#include "tests/support/lead_reader.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/lead_reader.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

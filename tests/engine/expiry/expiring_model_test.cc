@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/support/lead_reader.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/lead_reader.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

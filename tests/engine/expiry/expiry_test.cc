@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/group_harness.h"
+#include "tests/support/engine/group_harness.h"
 
 namespace timecache {
 namespace {

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "tests/support/group_harness.h"
+#include "tests/support/engine/group_harness.h"
 
 namespace timecache {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "server/engine/registry.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

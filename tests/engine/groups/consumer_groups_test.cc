@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/registry.h"
-#include "tests/support/group_harness.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/group_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

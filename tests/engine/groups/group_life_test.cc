@@ -12,8 +12,8 @@
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/groups/consumer_groups.h"
 #include "server/engine/registry.h"
-#include "tests/support/group_harness.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/group_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/engine/expiry/reaper.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

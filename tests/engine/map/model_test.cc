@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/support/model_run.h"
-#include "tests/support/model_world.h"
-#include "tests/support/model_worlds.h"
+#include "tests/support/engine/model_run.h"
+#include "tests/support/engine/model_world.h"
+#include "tests/support/engine/model_worlds.h"
 
 namespace timecache {
 namespace {

@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/store.h"
-#include "tests/support/dice.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/dice.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

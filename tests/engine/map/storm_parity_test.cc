@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
-#include "tests/support/map_harness.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache {
 namespace {

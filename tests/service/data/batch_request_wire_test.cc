@@ -13,7 +13,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
 #include "tests/support/batch_reference.h"
-#include "tests/support/dice.h"
+#include "tests/support/engine/dice.h"
 #include "tests/support/wire_message.h"
 #include "timecache/v1/timecache.pb.h"
 

@@ -1,0 +1,323 @@
+// What becomes of streams whose caller may not, or may no more.
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpc/reflection/v1/reflection.grpc.pb.h"
+#include "tests/integration/security/access_fixture.h"
+
+namespace timecache::test {
+namespace {
+
+using grpc::reflection::v1::ServerReflection;
+using grpc::reflection::v1::ServerReflectionRequest;
+using grpc::reflection::v1::ServerReflectionResponse;
+using ::testing::ElementsAre;
+
+// A watch of `who`.
+class Watch {
+ public:
+  Watch(const std::string& who, v1::TimeCacheService::Stub* stub,
+        const std::string& request = "namespaces: 'default'") {
+    SignAs(who, &context_);
+    reader_ =
+        stub->WatchExpired(&context_, Proto<v1::WatchExpiredRequest>(request));
+  }
+
+  // Waits for the first message, with which the watch stands.
+  void AwaitStart() {
+    v1::WatchExpiredResponse message;
+    EXPECT_TRUE(reader_->Read(&message));
+  }
+  grpc::Status Drain() {
+    v1::WatchExpiredResponse message;
+    while (reader_->Read(&message)) {
+    }
+    return reader_->Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::WatchExpiredResponse>> reader_;
+};
+
+class Pipeline {
+ public:
+  Pipeline(const std::string& who, v1::TimeCacheService::Stub* stub) {
+    SignAs(who, &context_);
+    stream_ = stub->Pipeline(&context_);
+  }
+
+  // The codes of the batch's operations; the stream's if it ended.
+  std::vector<int> Run(const std::string& batch) {
+    v1::ExecuteResponse response;
+    if (!stream_->Write(Proto<v1::ExecuteRequest>(batch)) ||
+        !stream_->Read(&response)) {
+      return {};
+    }
+    std::vector<int> codes;
+    for (const auto& result : response.results()) {
+      codes.push_back(result.error().code());
+    }
+    return codes;
+  }
+  grpc::Status Drain() {
+    v1::ExecuteResponse response;
+    while (stream_->Read(&response)) {
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>>
+      stream_;
+};
+
+class Reflection {
+ public:
+  Reflection(const std::string& who,
+             const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(ServerReflection::NewStub(channel)) {
+    SignAs(who, &context_);
+    stream_ = stub_->ServerReflectionInfo(&context_);
+  }
+
+  ServerReflectionResponse Ask(const std::string& request) {
+    ServerReflectionResponse response;
+    EXPECT_TRUE(stream_->Write(Proto<ServerReflectionRequest>(request)));
+    EXPECT_TRUE(stream_->Read(&response));
+    return response;
+  }
+  void Send(const ServerReflectionRequest& request) {
+    EXPECT_TRUE(stream_->Write(request));
+  }
+  grpc::Status Drain() {
+    ServerReflectionResponse response;
+    while (stream_->Read(&response)) {
+    }
+    return stream_->Finish();
+  }
+  grpc::Status Close() {
+    stream_->WritesDone();
+    return Drain();
+  }
+
+ private:
+  const std::unique_ptr<ServerReflection::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<ServerReflectionRequest,
+                                           ServerReflectionResponse>>
+      stream_;
+};
+
+using AccessStreamTest = AccessTest;
+
+constexpr char kPutAndGet[] =
+    "namespace: 'default' operations { put { key: 'a' } } "
+    "operations { get { key: 'a' } }";
+constexpr int kDenied = grpc::StatusCode::PERMISSION_DENIED;
+
+TEST_F(AccessStreamTest, AWatchNeedsAllItsNamespaces) {
+  ASSERT_TRUE(server_->registry().Create("other", MapOptions()).ok());
+  ExpectUnknown(Watch("", data()).Drain(), "NO_CREDENTIALS");
+  ExpectDenied(Watch("reader", data()).Drain(), "watch");
+  ExpectDenied(
+      Watch("watcher", data(), "namespaces: 'default' namespaces: 'other'")
+          .Drain(),
+      "watch", "other");
+  Watch("watcher", data()).AwaitStart();
+}
+
+TEST_F(AccessStreamTest, AMemberOfAGroupSettles) {
+  const std::string request = "namespaces: 'default' group: 'g'";
+  ExpectDenied(Watch("watcher", data(), request).Drain(), "settle");
+  Watch("worker", data(), request).AwaitStart();
+}
+
+TEST_F(AccessStreamTest, AnIdleWatchEndsWithItsRight) {
+  const std::string idle =
+      "namespaces: 'default' heartbeat_interval { seconds: 3600 }";
+  Watch watcher("watcher", data(), idle);
+  Watch admin("admin", data(), idle);
+  watcher.AwaitStart();
+  admin.AwaitStart();
+  // Nobody has the token any more.
+  SetRules("watcher");
+  ExpectUnknown(watcher.Drain(), "UNKNOWN_TOKEN");
+  // Another's right is its own, and a change of rules tells its watermark.
+  admin.AwaitStart();
+}
+
+TEST_F(AccessStreamTest, AWatchThatLosesItsRightAloneIsDenied) {
+  Watch worker("worker", data());
+  worker.AwaitStart();
+  directory_.Write("access.yaml", "principals:\n" + PrincipalLine("worker") +
+                                      "rules:\n" +
+                                      Rule("worker", "read, settle"));
+  watch_.Check();
+  ExpectDenied(worker.Drain(), "watch");
+}
+
+TEST_F(AccessStreamTest, APipelineGoesOnWithWhatItsCallerMayDo) {
+  Pipeline pipeline("reader", data());
+  EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
+  SetRules("", Rule("reader", "write"));
+  EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(0, 0));
+  SetRules();
+  EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
+  // A batch for a namespace in which it may do nothing ends it.
+  EXPECT_THAT(
+      pipeline.Run("namespace: 'other' operations { get { key: 'a' } }"),
+      ElementsAre());
+  ExpectDenied(pipeline.Drain(), "", "other");
+}
+
+TEST_F(AccessStreamTest, APipelineOfOneWhoIsNotKnownIsNotRead) {
+  ExpectUnknown(Pipeline("", data()).Drain(), "NO_CREDENTIALS");
+  ExpectUnknown(Pipeline("unheard-of", data()).Drain(), "UNKNOWN_TOKEN");
+}
+
+TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsPrincipal) {
+  Pipeline pipeline("reader", data());
+  EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
+  SetRules("reader");
+  ExpectUnknown(pipeline.Drain(), "UNKNOWN_TOKEN");
+}
+
+TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsLastRight) {
+  Pipeline pipeline("reader", data());
+  EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
+  directory_.Write("access.yaml", "principals:\n" + PrincipalLine("reader") +
+                                      "rules:\n" +
+                                      Rule("reader", "read", "another"));
+  watch_.Check();
+  ExpectDenied(pipeline.Drain(), "");
+}
+
+TEST_F(AccessStreamTest, AScanEndsWithItsRight) {
+  // Far more than is under way to a client that does not read.
+  server_->Fill(3'000, "k", std::string(10'000, 'x'));
+  grpc::ClientContext context;
+  SignAs("reader", &context);
+  const auto reader =
+      data()->Scan(&context, Proto<v1::ScanRequest>("namespace: 'default'"));
+  v1::ScanResponse page;
+  ASSERT_TRUE(reader->Read(&page));
+  SetRules("reader");
+  int entries = page.entries_size();
+  while (reader->Read(&page)) entries += page.entries_size();
+  ExpectUnknown(reader->Finish(), "UNKNOWN_TOKEN");
+  EXPECT_LT(entries, 3'000);
+}
+
+TEST_F(AccessStreamTest, AScanNeedsToRead) {
+  grpc::ClientContext context;
+  SignAs("writer", &context);
+  const auto reader =
+      data()->Scan(&context, Proto<v1::ScanRequest>("namespace: 'default'"));
+  v1::ScanResponse page;
+  EXPECT_FALSE(reader->Read(&page));
+  ExpectDenied(reader->Finish(), "read");
+}
+
+TEST_F(AccessStreamTest, ReflectionIsForAdministratorsOfTheServer) {
+  SetRules("", Rule("reader", "admin") + Rule("watcher", "admin", "de*"));
+  for (const char* who : {"reader", "watcher", "nobody"}) {
+    const grpc::Status status = Reflection(who, server_->channel()).Drain();
+    ExpectError(status, grpc::StatusCode::PERMISSION_DENIED, "ACCESS_DENIED",
+                "whole server");
+  }
+  ExpectUnknown(Reflection("", server_->channel()).Drain(), "NO_CREDENTIALS");
+}
+
+TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
+  Reflection reflection("admin", server_->channel());
+  std::vector<std::string> services;
+  const auto listed = reflection.Ask("list_services: ''");
+  for (const auto& service : listed.list_services_response().service()) {
+    services.push_back(service.name());
+  }
+  EXPECT_THAT(
+      services,
+      ElementsAre("grpc.health.v1.Health", "timecache.v1.TimeCacheService",
+                  "timecache.v1.NamespaceService",
+                  "timecache.testing.v1.VirtualClock",
+                  "grpc.reflection.v1.ServerReflection",
+                  "grpc.reflection.v1alpha.ServerReflection"));
+  // Its own file, and three that it imports.
+  const auto described = reflection.Ask(
+      "file_containing_symbol: 'timecache.v1.TimeCacheService.Put'");
+  EXPECT_GE(described.file_descriptor_response().file_descriptor_proto_size(),
+            4);
+  EXPECT_GT(reflection.Ask("file_by_filename: 'timecache/v1/namespace.proto'")
+                .file_descriptor_response()
+                .file_descriptor_proto_size(),
+            0);
+  // gRPC's own, and what errors carry.
+  for (const char* request :
+       {"file_containing_symbol: 'grpc.health.v1.Health'",
+        "file_containing_symbol: 'grpc.reflection.v1.ServerReflection'",
+        "file_containing_symbol: 'grpc.reflection.v1alpha.ServerReflection'",
+        "file_containing_symbol: 'google.rpc.ErrorInfo'"}) {
+    EXPECT_TRUE(reflection.Ask(request).has_file_descriptor_response())
+        << request;
+  }
+  // Compiled in, but no part of what is served.
+  for (const char* request :
+       {"file_containing_symbol: 'timecache.v1.AccessRules'",
+        "file_by_filename: 'timecache/v1/config.proto'",
+        "file_containing_symbol: 'no.such.Thing'",
+        "all_extension_numbers_of_type: 'timecache.v1.Entry'",
+        "file_containing_extension { containing_type: 'x' }"}) {
+    EXPECT_EQ(reflection.Ask(request).error_response().error_code(),
+              grpc::StatusCode::NOT_FOUND)
+        << request;
+  }
+  EXPECT_EQ(reflection.Ask("").error_response().error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(reflection.Close().ok());
+}
+
+TEST_F(AccessStreamTest, ReflectionTakesNoLongRequests) {
+  Reflection reflection("admin", server_->channel());
+  ServerReflectionRequest request;
+  request.set_file_by_filename(std::string(5000, 'a'));
+  reflection.Send(request);
+  ExpectError(reflection.Drain(), grpc::StatusCode::INVALID_ARGUMENT,
+              "REQUEST_TOO_LARGE", "4096");
+}
+
+TEST_F(AccessStreamTest, IdleReflectionEndsWithItsRight) {
+  Reflection reflection("admin", server_->channel());
+  reflection.Ask("list_services: ''");
+  directory_.Write("access.yaml", "principals:\n" + PrincipalLine("admin") +
+                                      "rules:\n" +
+                                      Rule("admin", "admin", "default"));
+  watch_.Check();
+  ExpectError(reflection.Drain(), grpc::StatusCode::PERMISSION_DENIED,
+              "ACCESS_DENIED");
+}
+
+TEST_F(AccessStreamTest, IdleStreamsDoNotHoldUpADrain) {
+  Reflection reflection("admin", server_->channel());
+  reflection.Ask("list_services: ''");
+  server_->server().Drain(60 * kMicrosPerSecond);
+  ExpectError(reflection.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+}
+
+TEST(ReflectionTest, IsNotServedWhereItIsOff) {
+  TestServerOptions options;
+  options.change = [](ServerOptions* to) { to->reflection = false; };
+  TestServer server(options);
+  const auto stub = ServerReflection::NewStub(server.channel());
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  const auto stream = stub->ServerReflectionInfo(&context);
+  ServerReflectionResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+}  // namespace
+}  // namespace timecache::test

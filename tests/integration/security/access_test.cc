@@ -1,0 +1,354 @@
+// Who calls, and what they may do: calls that are answered once.
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/dynamic_message.h"
+#include "server/service/call/convert.h"
+#include "tests/integration/security/access_fixture.h"
+#include "tests/support/raw_call.h"
+
+namespace timecache::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Data = v1::TimeCacheService::Stub;
+using Admin = v1::NamespaceService::Stub;
+
+TEST_F(AccessTest, WhoIsNotKnownIsToldWhy) {
+  const auto size = [this](const std::vector<std::string>& authorizations) {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    for (const std::string& value : authorizations) {
+      context.AddMetadata("authorization", value);
+    }
+    v1::SizeResponse response;
+    return data()->Size(
+        &context, Proto<v1::SizeRequest>("namespace: 'default'"), &response);
+  };
+  ExpectUnknown(size({}), "NO_CREDENTIALS");
+  ExpectUnknown(size({"Bearer wrong"}), "UNKNOWN_TOKEN");
+  ExpectUnknown(size({"Basic YTpi"}), "MALFORMED_CREDENTIALS");
+  ExpectUnknown(size({"Bearer token-of-admin", "Bearer token-of-admin"}),
+                "MALFORMED_CREDENTIALS");
+  EXPECT_TRUE(size({"Bearer token-of-admin"}).ok());
+}
+
+TEST_F(AccessTest, EveryVerbIsItsOwn) {
+  const std::string key = "namespace: 'default' key: 'k'";
+  Must(As("writer", &Data::Put, key));
+  Must(As("reader", &Data::Get, key));
+  Must(As("reader", &Data::Contains, key));
+  Must(As("reader", &Data::Size, "namespace: 'default'"));
+  Must(As("writer", &Data::Touch, key));
+  ExpectDenied(As("reader", &Data::Put, key).status, "write");
+  ExpectDenied(As("reader", &Data::Touch, key).status, "write");
+  ExpectDenied(As("reader", &Data::Remove, key).status, "write");
+  ExpectDenied(As("writer", &Data::Get, key).status, "read");
+  ExpectDenied(As("writer", &Data::Contains, key).status, "read");
+  ExpectDenied(As("writer", &Data::Size, "namespace: 'default'").status,
+               "read");
+  // What answers with an entry reads, what renews one writes.
+  ExpectDenied(As("writer", &Data::Put, key + " return_previous: true").status,
+               "read");
+  ExpectDenied(
+      As("writer", &Data::Remove, key + " return_previous: true").status,
+      "read");
+  ExpectDenied(As("reader", &Data::Get, key + " touch: true").status, "write");
+  ExpectDenied(As("nobody", &Data::Get, key).status, "read");
+  Must(As("writer", &Data::Remove, key));
+}
+
+TEST_F(AccessTest, WhatANamespaceIsCannotBeGuessed) {
+  const std::string there = "namespace: 'default' key: 'k'";
+  const std::string missing = "namespace: 'missing' key: 'k'";
+  const ErrorParts first = PartsOf(As("nobody", &Data::Get, there).status);
+  const ErrorParts second = PartsOf(As("nobody", &Data::Get, missing).status);
+  EXPECT_EQ(first.code, second.code);
+  EXPECT_EQ(first.reason, second.reason);
+  // Nor by mistakes in the request.
+  ExpectDenied(
+      As("nobody", &Data::Put, there + " ttl { seconds: 1 nanos: -1 }").status,
+      "");
+  EXPECT_EQ(As("admin", &Data::Get, missing).status.error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(AccessTest, LongAndStrangeNamesAreDeniedAsAnyOther) {
+  v1::SizeRequest request;
+  for (const std::string& name :
+       {std::string(), std::string("*"), std::string(1 << 20, 'a'),
+        absl::StrCat(std::string(63, 'a'), "\xc3\xa9")}) {
+    request.set_namespace_(name);
+    const auto reply = CallAs("reader", data(), &Data::Size, request);
+    ExpectError(reply.status, grpc::StatusCode::PERMISSION_DENIED,
+                "ACCESS_DENIED");
+    EXPECT_LT(reply.status.error_message().size(), 300u);
+  }
+}
+
+TEST_F(AccessTest, ABatchGoesOnWithoutWhatItsCallerMayNotDo) {
+  const std::string batch =
+      "namespace: 'default' operations { get { key: 'a' } } "
+      "operations { put { key: 'a' value: '1' } } "
+      "operations { put { key: 'b' return_previous: true } } "
+      "operations { contains { key: 'a' } } operations { touch { key: 'a' } }";
+  const auto codes = [](const v1::ExecuteResponse& response) {
+    std::vector<int> all;
+    for (const auto& result : response.results()) {
+      all.push_back(result.error().code());
+    }
+    return all;
+  };
+  const int denied = grpc::StatusCode::PERMISSION_DENIED;
+  const auto read = Must(As("reader", &Data::Execute, batch));
+  EXPECT_THAT(codes(read), ElementsAre(0, denied, denied, 0, denied));
+  EXPECT_FALSE(read.results(3).contains().contains());
+  const auto written = Must(As("writer", &Data::Execute, batch));
+  EXPECT_THAT(codes(written), ElementsAre(denied, 0, denied, denied, 0));
+  EXPECT_TRUE(written.results(4).touch().touched());
+  ExpectError(grpc::Status(grpc::StatusCode::PERMISSION_DENIED,
+                           written.results(0).error().message(),
+                           written.results(0).error().SerializeAsString()),
+              grpc::StatusCode::PERMISSION_DENIED, "ACCESS_DENIED", "read");
+  EXPECT_THAT(codes(Must(As("admin", &Data::Execute, batch))),
+              ElementsAre(0, 0, 0, 0, 0));
+  // Without any right there, nothing is tried.
+  ExpectDenied(As("nobody", &Data::Execute, batch).status, "");
+  ExpectDenied(As("writer", &Data::Execute,
+                  "namespace: 'missing' operations { put { key: 'a' } }")
+                   .status,
+               "", "missing");
+}
+
+TEST_F(AccessTest, DeniedAndMalformedOperationsKeepTheirPlaces) {
+  const auto response = Must(
+      As("reader", &Data::Execute,
+         "namespace: 'default' operations { } operations { put { key: 'a' } } "
+         "operations { get { key: 'a' } } operations { } "
+         "operations { put { key: 'a' } } operations { }"));
+  std::vector<int> codes;
+  for (const auto& result : response.results()) {
+    codes.push_back(result.error().code());
+  }
+  const int invalid = grpc::StatusCode::INVALID_ARGUMENT;
+  const int denied = grpc::StatusCode::PERMISSION_DENIED;
+  EXPECT_THAT(codes, ElementsAre(invalid, denied, 0, invalid, denied, invalid));
+}
+
+TEST_F(AccessTest, AMalformedBatchOfOneWhoIsNotKnownSaysOnlyThat) {
+  ExpectUnknown(As("", &Data::Execute, "").status, "NO_CREDENTIALS");
+  ExpectInvalid(As("nobody", &Data::Execute, "").status, "operations", "4096");
+}
+
+TEST_F(AccessTest, AdministrationIsForAdministrators) {
+  ExpectDenied(As("reader", &Admin::CreateNamespace, "name: 'new'").status,
+               "admin", "new");
+  ExpectDenied(As("reader", &Admin::DeleteNamespace, "name: 'default'").status,
+               "admin");
+  Must(As("reader", &Admin::GetNamespace, "name: 'default'"));
+  ExpectDenied(As("writer", &Admin::GetNamespace, "name: 'default'").status,
+               "read");
+  const std::string group = "namespace: 'default' name: 'g'";
+  ExpectDenied(As("worker", &Admin::CreateGroup, group).status, "admin");
+  Must(As("admin", &Admin::CreateGroup, group));
+  Must(As("watcher", &Admin::ListGroups, "namespace: 'default'"));
+  ExpectDenied(As("reader", &Admin::ListGroups, "namespace: 'default'").status,
+               "watch");
+  ExpectDenied(
+      As("watcher", &Data::SettleExpired, "namespace: 'default' group: 'g'")
+          .status,
+      "settle");
+}
+
+TEST_F(AccessTest, ListsShowWhatTheCallerHasAnyRightIn) {
+  Must(As("admin", &Admin::CreateNamespace, "name: 'other'"));
+  const auto names = [this](const std::string& who) {
+    std::vector<std::string> all;
+    const auto listed = Must(As(who, &Admin::ListNamespaces, ""));
+    for (const auto& each : listed.namespaces()) all.push_back(each.name());
+    return all;
+  };
+  EXPECT_THAT(names("admin"), ElementsAre("default", "other"));
+  EXPECT_THAT(names("watcher"), ElementsAre("default"));
+  // A page says nothing of what its reader may not see, behind it either.
+  const auto page = Must(As("watcher", &Admin::ListNamespaces, "page_size: 1"));
+  EXPECT_THAT(page.namespaces(), ::testing::SizeIs(1));
+  EXPECT_EQ(page.next_page_token(), "");
+  EXPECT_THAT(names("nobody"), IsEmpty());
+  ExpectUnknown(As("", &Admin::ListNamespaces, "").status, "NO_CREDENTIALS");
+  Must(As("watcher", &Admin::GetServer, ""));
+  EXPECT_EQ(As("nobody", &Admin::GetServer, "").status.error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+}
+
+// What cannot be put by hand cannot be had put by a namespace.
+TEST_F(AccessTest, DeadLettersNeedTheRightToWriteThem) {
+  SetRules("", Rule("worker", "admin", "mine-*"));
+  ExpectDenied(As("worker", &Admin::CreateNamespace,
+                  "name: 'mine-1' options { dead_letter_namespace: 'default' }")
+                   .status,
+               "write");
+  Must(As("worker", &Admin::CreateNamespace, "name: 'mine-1'"));
+  ExpectDenied(As("worker", &Admin::UpdateNamespace,
+                  "name: 'mine-1' options { dead_letter_namespace: 'default' }")
+                   .status,
+               "write");
+  Must(As("worker", &Admin::UpdateNamespace,
+          "name: 'mine-1' options { dead_letter_namespace: '' }"));
+  SetRules("", Rule("worker", "admin", "mine-*") + Rule("worker", "write"));
+  Must(As("worker", &Admin::UpdateNamespace,
+          "name: 'mine-1' options { dead_letter_namespace: 'default' }"));
+}
+
+// And of who made the group, at each letter: what was allowed when the
+// namespace was named may have been withdrawn, and the name be another
+// namespace's.
+TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
+  const std::string mine =
+      Rule("worker", "write, watch, settle, admin", "mine-*");
+  SetRules("", mine + Rule("worker", "write"));
+  Must(As("worker", &Admin::CreateNamespace,
+          "name: 'mine-1' options { dead_letter_namespace: 'default' }"));
+  const v1::Group made =
+      Must(As("worker", &Admin::CreateGroup,
+              "namespace: 'mine-1' name: 'g' options { max_attempts: 1 "
+              "ack_timeout { seconds: 1 } }"))
+          .group();
+  EXPECT_EQ(made.created_by(), "worker");
+  Must(As("worker", &Data::Put,
+          "namespace: 'mine-1' key: 'k' value: 'v' ttl { seconds: 1 }"));
+  const auto pass_two_seconds = [&] {
+    timecache::testing::v1::AdvanceRequest request;
+    SetTime(server_->now_us() + 2 * kMicrosPerSecond, request.mutable_to());
+    Must(CallAs("admin", server_->clock(),
+                &timecache::testing::v1::VirtualClock::Stub::Advance, request));
+  };
+  grpc::ClientContext context;
+  SignAs("worker", &context);
+  const auto member = data()->WatchExpired(
+      &context,
+      Proto<v1::WatchExpiredRequest>("namespaces: 'mine-1' group: 'g'"));
+  v1::WatchExpiredResponse message;
+  ASSERT_TRUE(member->Read(&message));
+  pass_two_seconds();
+  while (message.events().empty()) ASSERT_TRUE(member->Read(&message));
+  SetRules("", mine);
+  pass_two_seconds();
+
+  const auto group = [&] {
+    return Must(As("admin", &Admin::ListGroups, "namespace: 'mine-1'"))
+        .groups(0)
+        .statistics();
+  };
+  const auto letters = [&] {
+    return Must(As("admin", &Data::Size, "namespace: 'default'")).entries();
+  };
+  EXPECT_EQ(group().dead_letters_denied(), 1u);
+  EXPECT_EQ(group().backlog(), 1u);
+  EXPECT_EQ(group().lost(), 0u);
+  EXPECT_EQ(letters(), 0u);
+  // With the right it goes.
+  SetRules("", mine + Rule("worker", "write"));
+  pass_two_seconds();
+  EXPECT_EQ(group().dead_lettered(), 1u);
+  EXPECT_EQ(letters(), 1u);
+  context.TryCancel();
+}
+
+TEST_F(AccessTest, AFailedCallSaysItsRequestId) {
+  const auto id_of = [this](const std::string& given, bool fails) {
+    grpc::ClientContext context;
+    SignAs(fails ? "nobody" : "admin", &context);
+    if (!given.empty()) context.AddMetadata("x-request-id", given);
+    v1::SizeResponse response;
+    EXPECT_EQ(
+        data()
+            ->Size(&context, Proto<v1::SizeRequest>("namespace: 'default'"),
+                   &response)
+            .ok(),
+        !fails);
+    const auto& metadata = context.GetServerTrailingMetadata();
+    const auto it = metadata.find("x-request-id");
+    return it == metadata.end()
+               ? std::string()
+               : std::string(it->second.data(), it->second.size());
+  };
+  EXPECT_EQ(id_of("mine-7", true), "mine-7");
+  EXPECT_EQ(id_of("mine-7", false), "");
+  const std::string made = id_of("", true);
+  EXPECT_EQ(made.size(), 32u);
+  EXPECT_NE(id_of("", true), made);
+  EXPECT_EQ(id_of(std::string(128, 'x'), true), std::string(128, 'x'));
+  EXPECT_EQ(id_of(std::string(129, 'x'), true).size(), 32u);
+  EXPECT_EQ(id_of("two words", true).size(), 32u);
+}
+
+TEST_F(AccessTest, AWrongFileChangesNothing) {
+  directory_.Write("access.yaml", "principals: [{name: reader}]\nrule: []\n");
+  watch_.Check();
+  EXPECT_FALSE(access_->state().ok);
+  Must(As("reader", &Data::Size, "namespace: 'default'"));
+  SetRules("reader");
+  ExpectUnknown(As("reader", &Data::Size, "namespace: 'default'").status,
+                "UNKNOWN_TOKEN");
+}
+
+// A request of this type that is about the namespace "default".
+std::string RequestAboutDefault(const google::protobuf::Descriptor* type) {
+  google::protobuf::DynamicMessageFactory factory;
+  const std::unique_ptr<google::protobuf::Message> message(
+      factory.GetPrototype(type)->New());
+  const auto* reflection = message->GetReflection();
+  if (const auto* field = type->FindFieldByName("namespaces")) {
+    reflection->AddString(message.get(), field, "default");
+  }
+  for (const char* name : {"namespace", "name"}) {
+    const auto* field = type->FindFieldByName(name);
+    if (field == nullptr) continue;
+    reflection->SetString(message.get(), field, "default");
+    break;
+  }
+  if (const auto* field = type->FindFieldByName("operations")) {
+    reflection->AddMessage(message.get(), field);
+  }
+  return message->SerializeAsString();
+}
+
+// Who adds a method and forgets to ask is found here.
+TEST_F(AccessTest, NoMethodIsForEverybody) {
+  const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
+  size_t methods = 0;
+  for (const Method& method : kMethods) {
+    const auto* service = pool.FindServiceByName(std::string(method.service));
+    ASSERT_NE(service, nullptr) << method.service;
+    const auto* descriptor =
+        service->FindMethodByName(std::string(method.name));
+    ASSERT_NE(descriptor, nullptr) << method.name;
+    const std::string path =
+        absl::StrCat("/", method.service, "/", method.name);
+    const std::string request = RequestAboutDefault(descriptor->input_type());
+    const auto call = [&](const std::string& name) {
+      return RawCall(server_->channel(), path, request,
+                     name.empty() ? "" : "Bearer " + TokenOf(name));
+    };
+    EXPECT_EQ(call("").error_code(), grpc::StatusCode::UNAUTHENTICATED) << path;
+    EXPECT_EQ(call("unheard-of").error_code(),
+              grpc::StatusCode::UNAUTHENTICATED)
+        << path;
+    // Answers with what nobody may see: nothing.
+    const bool lists = method.name == "ListNamespaces";
+    EXPECT_EQ(
+        call("nobody").error_code(),
+        lists ? grpc::StatusCode::OK : grpc::StatusCode::PERMISSION_DENIED)
+        << path;
+    ++methods;
+  }
+  EXPECT_EQ(methods, kMethods.size());
+}
+
+}  // namespace
+}  // namespace timecache::test

@@ -1,0 +1,16 @@
+// The worlds that delivery is held against its reference in.
+
+#ifndef TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_WORLDS_H_
+#define TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_WORLDS_H_
+
+#include <vector>
+
+#include "tests/support/engine/delivery_world.h"
+
+namespace timecache {
+
+std::vector<DeliveryWorldOptions> DeliveryWorlds();
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_WORLDS_H_

@@ -1,0 +1,106 @@
+// One consumer group on a log of its own, and its members: what the tests of
+// groups need, so that each says only what it is about.
+
+#ifndef TIMECACHED_TESTS_SUPPORT_ENGINE_GROUP_HARNESS_H_
+#define TIMECACHED_TESTS_SUPPORT_ENGINE_GROUP_HARNESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/consumer_group.h"
+#include "tests/support/engine/map_harness.h"
+
+namespace timecache {
+
+// What was given, as "key#attempt".
+std::vector<std::string> Given(const GroupChunk& chunk);
+
+// Every event since the start is exactly one of what this adds up.
+uint64_t Sum(const GroupStatistics& statistics);
+
+// Options with the given ones, else as by default.
+GroupOptions WithAckTimeout(int64_t ack_timeout_us, int max_attempts = 5);
+GroupOptions WithBacklog(int64_t max_backlog_bytes);
+
+// A member that counts how often it is woken.
+class TestMember {
+ public:
+  TestMember(ConsumerGroup* group, int max_in_flight)
+      : member_(group->Join(max_in_flight, [this] { ++wakes_; })) {}
+
+  GroupChunk Take(int64_t now_us, int max_events = 1000,
+                  int64_t max_bytes = int64_t{1} << 30) {
+    return member_->Take(now_us, max_events, max_bytes);
+  }
+  // Wakes since the last call.
+  int TakeWakes() { return std::exchange(wakes_, 0); }
+  void Leave() { member_.reset(); }
+
+ private:
+  int wakes_ = 0;
+  std::unique_ptr<ConsumerGroup::Member> member_;
+};
+
+// Not thread-safe. Time stands still until the test moves it. Event numbers
+// begin with 1.
+class GroupHarness {
+ public:
+  explicit GroupHarness(const GroupOptions& options = GroupOptions(),
+                        ExpiryLog::Start start = ExpiryLog::Start::kNow);
+  ~GroupHarness();
+
+  ExpiryLog& log() { return log_; }
+  ConsumerGroup& group() { return *group_; }
+  const BacklogAccount& account() const { return account_; }
+  int64_t now_us() const { return now_us_; }
+  void Pass(int64_t step_us) { now_us_ += step_us; }
+
+  // A batch of these keys dies now, with values of that size.
+  void Die(const std::vector<std::string>& keys, size_t value_bytes = 0);
+  // One of keys prefix0 to prefix<count - 1>.
+  void DieMany(absl::string_view prefix, int count, size_t value_bytes = 0);
+
+  std::unique_ptr<TestMember> Join(int max_in_flight = 1000) {
+    return std::make_unique<TestMember>(group_.get(), max_in_flight);
+  }
+  // What `member` is given, as Given.
+  std::vector<std::string> Take(TestMember* member, int max_events = 1000) {
+    return Given(member->Take(now_us_, max_events));
+  }
+
+  absl::Status Settle(const Settlement& settlement);
+  absl::Status Ack(uint64_t event_id, int attempt) {
+    return Settle({event_id, attempt, SettleAction::kAck, 0, 0});
+  }
+  absl::Status Nack(uint64_t event_id, int attempt, int64_t delay_us = 0) {
+    return Settle({event_id, attempt, SettleAction::kNack, delay_us, 0});
+  }
+  absl::StatusOr<Delivery> BeginPutBack(uint64_t event_id, int attempt) {
+    return group_->BeginPutBack(
+        {event_id, attempt, SettleAction::kPutBack, 0, 0}, now_us_);
+  }
+  void AckAll(const GroupChunk& chunk);
+
+  // Advances; what is to become a dead letter.
+  std::vector<Delivery> Advance(size_t max_doomed = 1000);
+  GroupStatistics Statistics() const { return group_->GetStatistics(); }
+  // The earliest time that `schedule` was told of since the last call.
+  int64_t TakeScheduled() { return std::exchange(scheduled_us_, kNeverUs); }
+
+ private:
+  int64_t now_us_ = kStartUs;
+  int64_t scheduled_us_ = kNeverUs;
+  ExpiryLog log_;
+  BacklogAccount account_;
+  std::unique_ptr<ConsumerGroup> group_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_GROUP_HARNESS_H_

@@ -1,0 +1,437 @@
+#include "tests/support/engine/model_world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/engine/map_harness.h"
+
+namespace timecache {
+namespace {
+
+// No version that a map ever gives out.
+constexpr uint64_t kNoVersion = UINT64_MAX;
+constexpr int64_t kHugeValueBytes = 1 << 20;
+constexpr int kLongestRandomKeyBytes = 300;
+constexpr int64_t kHourUs = 3600 * kSecond;
+// Most operations that are applied together.
+constexpr int64_t kMaxBatch = 200;
+// By how many entries a scan may pass what it was asked for.
+constexpr int kLineEntries = 64;
+
+}  // namespace
+
+ModelWorld::ModelWorld(const WorldOptions& options, Dice dice)
+    : options_(options),
+      dice_(std::move(dice)),
+      now_us_(kStartUs + Draw(0, kSecond)),
+      model_(options.map),
+      map_("model", options.map, nullptr, now_us_),
+      auditor_(options.slow_watcher) {
+  map_.SetSchedule(
+      [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
+  due_us_ = map_.NextDueUs(now_us_);
+  cursor_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
+  model_.SetSurvives([this](const std::string& key) {
+    if (!keys_.empty() && key == keys_.back()) return result_.found;
+    return map_.Apply(Operation::Contains(key), now_us_).found;
+  });
+}
+
+void ModelWorld::Step() {
+  const int64_t what = Draw(0, 999);
+  if (what < options_.clock_per_mille) {
+    StepClock();
+  } else if (what < 940) {
+    StepOperation();
+  } else if (what < 975) {
+    StepDriver();
+  } else {
+    StepReader();
+  }
+  CollectDeaths();
+  EXPECT_LE(due_us_, model_.NextDeathUs())
+      << "nobody was told when the next bucket is due";
+}
+
+void ModelWorld::StepClock() {
+  const int64_t width_us = BucketWidthUs(model_.options());
+  const int64_t next_us = model_.NextDeathUs();
+  const int64_t kind = Draw(0, 999);
+  if (kind < 150) {
+    now_us_ += 1;
+  } else if (kind < 550) {
+    now_us_ += Draw(0, width_us / 4);
+  } else if (kind < 700) {
+    now_us_ += Draw(0, 3 * width_us);
+  } else if (kind < 850) {
+    if (next_us != kNeverUs) now_us_ = next_us;
+  } else if (kind < 950) {
+    if (next_us != kNeverUs) now_us_ = std::max(now_us_, next_us - 1);
+  } else if (kind < 990) {
+    now_us_ += Draw(0, model_.options().ttl_us / 2);
+  } else if (kind < 995) {
+    now_us_ += Draw(0, 2 * model_.options().ttl_us);
+  } else if (kind == 999) {
+    now_us_ += kHourUs;
+  }
+  model_.Advance(now_us_);
+}
+
+void ModelWorld::StepOperation() {
+  // At a limit the order among keys matters, which a batch does not promise.
+  const MapOptions& limits = model_.options();
+  if (limits.max_entries == 0 && limits.max_bytes == 0 && Chance(10)) {
+    StepBatch();
+    return;
+  }
+  keys_.clear();
+  const Operation op = RandomOperation();
+  map_.Apply(op, now_us_, &result_);
+  const Result model = model_.Apply(
+      op, now_us_, result_.version == 0 ? kNoVersion : result_.version);
+  Compare(op, result_, model);
+  if (Chance(100)) CheckSize();
+}
+
+void ModelWorld::StepBatch() {
+  keys_.clear();
+  std::vector<Operation> operations(static_cast<size_t>(Draw(0, kMaxBatch)));
+  for (Operation& operation : operations) operation = RandomOperation();
+  std::vector<Result> results(operations.size());
+  map_.ApplyBatch(operations, now_us_, absl::MakeSpan(results));
+  for (size_t i = 0; i < operations.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("operation ", i, " of ", operations.size()));
+    const uint64_t version = results[i].version;
+    const Result model = model_.Apply(operations[i], now_us_,
+                                      version == 0 ? kNoVersion : version);
+    Compare(operations[i], results[i], model);
+  }
+}
+
+// What a reaper does, and administrators.
+void ModelWorld::StepDriver() {
+  const int64_t kind = Draw(0, 999);
+  if (kind < 350) {
+    map_.Sweep(now_us_, static_cast<int>(Draw(1, 20)));
+  } else if (kind < 500) {
+    map_.Advance(now_us_);
+    due_us_ = map_.NextDueUs(now_us_);
+    map_.Sweep(now_us_, static_cast<int>(Draw(1, 200)));
+  } else if (kind < 600) {
+    map_.Advance(now_us_);
+    due_us_ = map_.NextDueUs(now_us_);
+  } else if (kind < 750) {
+    map_.RefreshWatermark(now_us_);
+  } else if (kind < 900) {
+    while (map_.Sweep(now_us_, 100)) {
+    }
+  } else if (kind < 950) {
+    Rotate();
+  } else if (kind < 960) {
+    CheckScan();
+  } else if (kind < 965) {
+    CheckAtRest();
+  } else if (options_.updates) {
+    Update();
+  }
+}
+
+void ModelWorld::StepReader() {
+  if (options_.slow_watcher) {
+    if (Chance(200)) Read(cursor_.get(), 64 << 10);
+    return;
+  }
+  Read(cursor_.get(), Draw(1, 1 << 20));
+  if (joiner_ != nullptr) {
+    ReadJoiner();
+  } else if (Chance(20)) {
+    Join();
+  }
+}
+
+Operation ModelWorld::RandomOperation() {
+  const int64_t kind = Draw(0, 999);
+  Operation op;
+  op.key = RandomKey();
+  if (kind < 450) {
+    op.kind = OpKind::kPut;
+    op.value = RandomValue();
+  } else if (kind < 700) {
+    op.kind = OpKind::kGet;
+    op.touch = Chance(200);
+  } else if (kind < 830) {
+    op.kind = OpKind::kRemove;
+  } else if (kind < 880) {
+    op.kind = OpKind::kContains;
+  } else {
+    op.kind = OpKind::kTouch;
+  }
+  const bool writes = op.kind == OpKind::kPut || op.kind == OpKind::kRemove;
+  if (writes) op.return_previous = Chance(300);
+  if ((writes || op.kind == OpKind::kTouch) && Chance(300)) {
+    const bool put = op.kind == OpKind::kPut;
+    op.condition =
+        put ? static_cast<Condition>(Draw(1, 3)) : Condition::kIfVersion;
+    const auto stored = model_.entries().find(std::string(op.key));
+    const auto last = last_versions_.find(std::string(op.key));
+    if (stored != model_.entries().end() && Chance(700)) {
+      op.if_version = stored->second.entry.version;
+    } else if (last != last_versions_.end()) {
+      op.if_version = last->second;
+    }
+  }
+  if ((op.kind == OpKind::kPut || op.kind == OpKind::kTouch) &&
+      Chance(options_.own_ttl_per_mille)) {
+    op.has_ttl = true;
+    op.ttl_us = RandomTtlUs();
+  }
+  if (Chance(8)) Spoil(&op);
+  return op;
+}
+
+// In one way at a time: which of two errors is told is nobody's promise.
+void ModelWorld::Spoil(Operation* op) {
+  const int64_t way = Draw(0, 4);
+  if (way == 0) {
+    op->key = "";
+  } else if (way == 1) {
+    op->key = absl::string_view(Noise()).substr(0, kMaxKeyBytes + 1);
+  } else if (op->kind != OpKind::kPut && op->kind != OpKind::kTouch) {
+    return;
+  } else if (way == 2 && op->kind == OpKind::kPut) {
+    value_.resize(model_.options().max_value_bytes + 1, 'v');
+    op->value = value_;
+  } else {
+    op->has_ttl = true;
+    op->ttl_us =
+        way == 3 ? Draw(-1, kMinTtlUs - 1) : model_.options().max_ttl_us + 1;
+  }
+}
+
+// Some keys are hot.
+absl::string_view ModelWorld::RandomKey() {
+  const int keys = Chance(300) ? options_.keys / 10 + 1 : options_.keys;
+  const int64_t number = Draw(1, keys);
+  std::string& key = keys_.emplace_back(absl::StrCat("k", number));
+  if (number % 17 == 0) key.append(number % kLongestRandomKeyBytes, 'l');
+  if (number == 13) key.resize(kMaxKeyBytes, 'm');
+  return key;
+}
+
+absl::string_view ModelWorld::RandomValue() {
+  int64_t bytes = 16;
+  if (Chance(options_.huge_values_per_mille)) {
+    bytes = Draw(0, kHugeValueBytes);
+  } else if (!Chance(300)) {
+    bytes = Draw(0, options_.max_value_bytes);
+  }
+  return absl::string_view(Noise()).substr(Draw(0, kHugeValueBytes - 1), bytes);
+}
+
+int64_t ModelWorld::RandomTtlUs() {
+  const MapOptions& options = model_.options();
+  const int64_t kind = Draw(0, 99);
+  if (kind < 6) return options.max_ttl_us;
+  if (kind < 10) return kMinTtlUs;
+  if (kind < 20) return options.ttl_us;
+  const int64_t most_us = std::min(options.max_ttl_us, 3 * options.ttl_us);
+  return Draw(kMinTtlUs, std::max(kMinTtlUs, most_us));
+}
+
+void ModelWorld::Compare(const Operation& op, const Result& engine,
+                         const Result& model) {
+  SCOPED_TRACE(absl::StrCat(
+      "kind ", static_cast<int>(op.kind), ", condition ",
+      static_cast<int>(op.condition), ", touch ", op.touch, ", own ttl ",
+      op.has_ttl ? op.ttl_us : 0, ", value of ", op.value.size(),
+      " bytes, key ", std::string(op.key.substr(0, 20)), ", now ", now_us_));
+  ASSERT_EQ(engine.status.code(), model.status.code()) << engine.status;
+  ASSERT_EQ(ReasonOf(engine.status), ReasonOf(model.status)) << engine.status;
+  ASSERT_EQ(FieldOf(engine.status), FieldOf(model.status)) << engine.status;
+  if (!model.status.ok()) {
+    ASSERT_FALSE(engine.status.message().empty());
+    ASSERT_EQ(engine.version, 0u);
+    return;
+  }
+  ASSERT_EQ(engine.found, model.found);
+  if (model.version != engine.version) {
+    ASSERT_TRUE(model.version == 0 || model.version == kNoVersion);
+    ADD_FAILURE() << (model.version == 0 ? "a version where none is due"
+                                         : "no version where one is due");
+  }
+  ASSERT_EQ(engine.has_entry, model.has_entry);
+  if (model.has_entry) {
+    ASSERT_TRUE(engine.entry.value == model.entry.value)
+        << engine.entry.value.size() << " bytes instead of "
+        << model.entry.value.size() << ", or others";
+    ASSERT_EQ(engine.entry.version, model.entry.version);
+    ASSERT_EQ(engine.entry.put_us, model.entry.put_us);
+    ASSERT_EQ(engine.entry.deadline_us, model.entry.deadline_us);
+  }
+  if (op.kind == OpKind::kPut) CheckVersion(op.key, engine.version);
+}
+
+void ModelWorld::CheckVersion(absl::string_view key, uint64_t version) {
+  ASSERT_GE(version, static_cast<uint64_t>(kStartUs));
+  ASSERT_TRUE(versions_.insert(version).second)
+      << "a version twice: " << version;
+  uint64_t& last = last_versions_[std::string(key)];
+  ASSERT_GT(version, last) << "a key's versions must grow";
+  last = version;
+}
+
+void ModelWorld::CheckSize() {
+  const TimeCacheMap::Size size = map_.GetSize(now_us_);
+  ASSERT_EQ(size.entries, static_cast<int64_t>(model_.entries().size()));
+  ASSERT_EQ(size.bytes, model_.bytes());
+}
+
+// The model is not scanned in steps, so that nothing may change meanwhile.
+void ModelWorld::CheckScan() {
+  const std::string prefix = Chance(300) ? absl::StrCat("k", Draw(1, 9)) : "";
+  const int page_entries = static_cast<int>(Draw(1, 500));
+  const int64_t page_bytes = Draw(1, 1 << 16);
+  std::map<std::string, Entry> scanned;
+  int visited = 0;
+  const TimeCacheMap::Visitor visit =
+      [&](absl::string_view key, absl::string_view value, uint64_t version,
+          int64_t put_us, int64_t deadline_us) {
+        ++visited;
+        const Entry entry{std::string(value), version, put_us, deadline_us};
+        ASSERT_TRUE(scanned.insert({std::string(key), entry}).second)
+            << "visited twice: " << key;
+      };
+  TimeCacheMap::ScanPlace place;
+  for (bool more = true; more;) {
+    visited = 0;
+    more = map_.Scan(prefix, now_us_, page_entries, page_bytes, &place, visit);
+    ASSERT_LE(visited, page_entries + kLineEntries);
+  }
+  size_t expected = 0;
+  for (const auto& [key, stored] : model_.entries()) {
+    if (!absl::StartsWith(key, prefix)) continue;
+    ++expected;
+    const auto it = scanned.find(key);
+    ASSERT_NE(it, scanned.end()) << "not visited: " << key;
+    ASSERT_TRUE(it->second.value == stored.entry.value);
+    ASSERT_EQ(it->second.version, stored.entry.version);
+    ASSERT_EQ(it->second.put_us, stored.entry.put_us);
+    ASSERT_EQ(it->second.deadline_us, stored.entry.deadline_us);
+  }
+  ASSERT_EQ(scanned.size(), expected);
+}
+
+void ModelWorld::Rotate() {
+  ASSERT_EQ(map_.Rotate(now_us_), model_.Rotate(now_us_));
+}
+
+void ModelWorld::Update() {
+  static constexpr int kBuckets[] = {2, 3, 7, 101, 1000};
+  static constexpr int64_t kTtlTimes[] = {1, 3, 6, 15};
+  MapOptions options = model_.options();
+  options.ttl_us = options_.map.ttl_us * kTtlTimes[Draw(0, 3)] / 3;
+  options.num_buckets = kBuckets[Draw(0, 4)];
+  options.sliding = Chance(300);
+  if (options_.map.max_entries != 0) {
+    options.max_entries = Draw(1, 2 * options_.map.max_entries);
+  }
+  if (options_.map.max_bytes != 0) {
+    options.max_bytes = Draw(100, 2 * options_.map.max_bytes);
+  }
+  if (!Validate(options).ok()) return;
+  map_.Update(options, now_us_);
+  model_.Update(options);
+  ASSERT_EQ(map_.options().ttl_us, options.ttl_us);
+  ASSERT_EQ(map_.options().num_buckets, options.num_buckets);
+}
+
+void ModelWorld::CollectDeaths() {
+  std::vector<ReferenceModel::Death> deaths = model_.TakeDeaths();
+  for (const ReferenceModel::Death& death : deaths) ++deaths_[death.cause];
+  auditor_.Expect(std::move(deaths));
+}
+
+void ModelWorld::Read(ExpiryLog::Cursor* cursor, int64_t max_bytes) {
+  CollectDeaths();
+  auditor_.Check(cursor->Read(max_bytes));
+}
+
+void ModelWorld::Join() {
+  joiner_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
+  joined_us_ = now_us_;
+  joiner_told_.clear();
+  auditor_.TakeTold();
+}
+
+void ModelWorld::ReadJoiner() {
+  const ExpiryLog::Chunk chunk = joiner_->Read(1 << 20);
+  ASSERT_EQ(chunk.lost, 0u);
+  ASSERT_GE(chunk.watermark_us, joined_us_);
+  for (const auto& batch : chunk.batches) {
+    ASSERT_GT(batch->death_us(), joined_us_) << "a death before the start";
+    for (int i = 0; i < batch->size(); ++i) {
+      joiner_told_.push_back({batch->death_us(), batch->event(i).version});
+    }
+  }
+}
+
+// Both watchers were told the same, in the same order. What was killed by hand
+// at the moment of joining may have died in the tick after it.
+void ModelWorld::CheckJoiner() {
+  while (true) {
+    const size_t before = joiner_told_.size();
+    ReadJoiner();
+    if (joiner_told_.size() == before) break;
+  }
+  const auto at_joining = [this](const std::pair<int64_t, uint64_t>& told) {
+    return told.first <= joined_us_ + 1;
+  };
+  std::vector<std::pair<int64_t, uint64_t>> told = auditor_.TakeTold();
+  std::erase_if(told, at_joining);
+  std::erase_if(joiner_told_, at_joining);
+  ASSERT_TRUE(told == joiner_told_)
+      << "a watcher from the start was told " << told.size()
+      << " events, a later one " << joiner_told_.size();
+  joiner_.reset();
+}
+
+void ModelWorld::CheckStatistics() {
+  const MapStatistics statistics = map_.GetStatistics(now_us_);
+  ASSERT_EQ(statistics.entries, static_cast<int64_t>(model_.entries().size()));
+  ASSERT_EQ(statistics.bytes, model_.bytes());
+  ASSERT_EQ(statistics.live_buckets, model_.live_buckets());
+  ASSERT_EQ(statistics.expired, deaths_[Cause::kExpired]);
+  ASSERT_EQ(statistics.evicted, deaths_[Cause::kEvicted]);
+  ASSERT_EQ(statistics.rotated, deaths_[Cause::kRotated]);
+  ASSERT_EQ(statistics.bucket_width_us, BucketWidthUs(model_.options()));
+  ASSERT_GE(statistics.memory_bytes, model_.bytes());
+}
+
+void ModelWorld::CheckAtRest() {
+  model_.Advance(now_us_);
+  map_.Advance(now_us_);
+  due_us_ = map_.NextDueUs(now_us_);
+  while (map_.Sweep(now_us_, 1000)) {
+  }
+  map_.RefreshWatermark(now_us_);
+  CollectDeaths();
+  for (bool more = true; more && !testing::Test::HasFatalFailure();) {
+    const ExpiryLog::Chunk chunk = cursor_->Read(1 << 20);
+    auditor_.Check(chunk);
+    more = chunk.more;
+  }
+  ASSERT_NO_FATAL_FAILURE(auditor_.CheckComplete());
+  ASSERT_GE(auditor_.watermark_us(), now_us_);
+  ASSERT_NO_FATAL_FAILURE(CheckSize());
+  ASSERT_NO_FATAL_FAILURE(CheckScan());
+  ASSERT_NO_FATAL_FAILURE(CheckStatistics());
+  if (joiner_ != nullptr) CheckJoiner();
+  if (joiner_ == nullptr) auditor_.TakeTold();
+}
+
+}  // namespace timecache

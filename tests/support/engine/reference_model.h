@@ -1,0 +1,99 @@
+// The map that is right by being plain: every rule of the expiring map in the
+// fewest words, one ordered map and one set of keys per death time, nothing
+// swept, nothing lazy. Tests hold the engine against it.
+
+#ifndef TIMECACHED_TESTS_SUPPORT_ENGINE_REFERENCE_MODEL_H_
+#define TIMECACHED_TESTS_SUPPORT_ENGINE_REFERENCE_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/operation.h"
+#include "server/engine/map/options.h"
+
+namespace timecache {
+
+// Not thread-safe. Time must not go back. O(log n) an operation.
+class ReferenceModel {
+ public:
+  struct Stored {
+    Entry entry;
+    bool has_own_ttl = false;
+    int64_t own_ttl_us = 0;
+    int64_t death_us = 0;
+  };
+
+  // An entry that died. What dies by hand dies at a time that the model only
+  // knows to lie in [earliest_us, latest_us].
+  struct Death {
+    std::string key;
+    Entry entry;
+    int64_t earliest_us = 0;
+    int64_t latest_us = 0;
+    Cause cause = Cause::kExpired;
+  };
+
+  explicit ReferenceModel(const MapOptions& options) : options_(options) {}
+
+  // Applies `op`. Versions are the engine's to choose: where the model gives
+  // one out, it is `version`. Errors carry their code and reason, but no
+  // message.
+  Result Apply(const Operation& op, int64_t now_us, uint64_t version);
+
+  // Lets everything die whose time has come.
+  void Advance(int64_t now_us);
+  // Kills the live bucket that would die next; returns how many died.
+  int64_t Rotate(int64_t now_us);
+  void Update(const MapOptions& options) { options_ = options; }
+
+  // Where all lives in one bucket, an eviction takes only some of it: the
+  // engine chooses which. `survives` says whether this entry still lives there,
+  // after the operation that is applied next; not asked in other cases.
+  void SetSurvives(std::function<bool(const std::string& key)> survives) {
+    survives_ = std::move(survives);
+  }
+
+  const MapOptions& options() const { return options_; }
+  const std::map<std::string, Stored>& entries() const { return entries_; }
+  int64_t bytes() const { return bytes_; }
+  int64_t live_buckets() const { return static_cast<int64_t>(buckets_.size()); }
+  // When the next bucket dies; kNeverUs if none lives.
+  int64_t NextDeathUs() const {
+    return buckets_.empty() ? kNeverUs : buckets_.begin()->first;
+  }
+
+  // What has died since the last call, in order of death.
+  std::vector<Death> TakeDeaths() { return std::exchange(deaths_, {}); }
+
+ private:
+  absl::Status Full(const Operation& op, const Stored* stored) const;
+  bool EvictSome(const Operation& op, int64_t now_us);
+  bool EvictFor(const Operation& op, int64_t now_us);
+  void Do(const Operation& op, const std::string& key, int64_t now_us,
+          uint64_t version, Stored* stored, Result* result);
+  Stored* Renew(const Operation& op, const std::string& key, int64_t now_us,
+                Stored renewed);
+  Stored* Store(const std::string& key, Stored stored, int64_t now_us);
+  void Erase(const std::string& key);
+  int64_t Kill(int64_t bucket_us, int64_t earliest_us, int64_t latest_us,
+               Cause cause);
+
+  MapOptions options_;
+  std::function<bool(const std::string& key)> survives_;
+  std::map<std::string, Stored> entries_;
+  // Keys by the death time of their bucket; no bucket is empty.
+  std::map<int64_t, std::set<std::string>> buckets_;
+  int64_t bytes_ = 0;
+  std::vector<Death> deaths_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_REFERENCE_MODEL_H_
