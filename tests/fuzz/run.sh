@@ -15,6 +15,8 @@ readonly max_jobs=${JOBS:-$(nproc)}
 readonly input_timeout_seconds=25
 readonly max_memory_mib=3072
 readonly max_input_bytes=4096
+# What the tree keeps of a target. More is found again in seconds.
+readonly max_corpus_files=40
 
 seconds=60
 seed=0
@@ -34,7 +36,8 @@ time). .ci/run gives them less.
   --seed N     where chance begins: the same program does the same again, as far as the
                time reaches (0: elsewhere each time)
   --merge      do not look for more: put what earlier runs found worth keeping into
-               tests/fuzz/corpus, as few inputs as reach the same code
+               tests/fuzz/corpus, the $max_corpus_files inputs that reach most code;
+               findings, which have names of their own, stay
   TARGET       only these (all): $(all_targets | tr '\n' ' ')
 
 What is new is kept in build/asan/fuzz/TARGET, what breaks in build/asan/fuzz/findings.
@@ -106,11 +109,17 @@ run() {
 
 # merge TARGET
 merge() {
-  local target=$1 merged
+  local target=$1 control=$work/$1.merge merged input
   merged=$(mktemp -d "$work/merged.XXXXXX")
-  mkdir -p "$work/$target" "$here/corpus/$target"
-  "$programs/${target}_fuzz" -merge=1 "$merged" "$here/corpus/$target" "$work/$target" \
-    >"$work/$target.merge.log" 2>&1
+  mkdir -p "$work/$target" "$here/corpus/$target" "$work/$target.unread"
+  rm -f "$control"
+  "$programs/${target}_fuzz" -set_cover_merge=1 -merge_control_file="$control" \
+    -use_counters=0 -max_len="$max_input_bytes" "$work/$target.unread" \
+    "$here/corpus/$target" "$work/$target" >"$work/$target.merge.log" 2>&1
+  rm -rf "$work/$target.unread"
+  while IFS= read -r input; do
+    cp "$input" "$merged/"
+  done < <(python3 -B "$here/choose.py" "$control" "$max_corpus_files")
   rm -rf "$here/corpus/$target"
   mv "$merged" "$here/corpus/$target"
   chmod 755 "$here/corpus/$target"
