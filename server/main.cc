@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "server/common/housekeeping.h"
 #include "server/common/version.h"
 #include "server/config/config.h"
 #include "server/config/configured_namespaces.h"
@@ -27,7 +28,7 @@
 #include "server/observability/log.h"
 #include "server/observability/loss_log.h"
 #include "server/observability/monitoring.h"
-#include "server/process/heap_trimmer.h"
+#include "server/process/heap.h"
 #include "server/process/lifecycle.h"
 #include "server/process/machine.h"
 #include "server/process/reload.h"
@@ -37,7 +38,6 @@
 #include "server/process/startup_checks.h"
 #include "server/process/state_metrics.h"
 #include "server/process/system_memory.h"
-#include "server/process/ticker.h"
 #include "server/security/access_file.h"
 #include "server/security/file_watch.h"
 #include "server/security/tls_listeners.h"
@@ -156,8 +156,9 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   options.call_observers.push_back(monitoring.calls());
   CallLog call_log(SlowCallUs(config), &system_clock);
   options.call_observers.push_back(&call_log);
-  FileWatch files;
-  const HeapTrimmer heap_trimmer;
+  Housekeeping housekeeping;
+  const auto trims = housekeeping.Every(kHeapTrimInterval, [] { TrimHeap(); });
+  FileWatch files(&housekeeping);
   std::shared_ptr<AccessFile> access;
   if (!config.access().file().empty()) {
     auto file = AccessFile::Open(config.access().file(), &files);
@@ -165,7 +166,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
     access = *std::move(file);
   }
   options.access = access.get();
-  const auto tls = TlsListeners::Create(config, &files);
+  const auto tls = TlsListeners::Create(config, &files, &housekeeping);
   if (!tls.ok()) return Fail(tls.status().message());
   options.credentials = (*tls)->credentials();
   Server server(&registry, &reaper, &clock, std::move(options));
@@ -182,7 +183,7 @@ int Serve(const Flags& flags, const v1::ServerConfig& config,
   const ServiceManager manager = ServiceManager::FromEnvironment();
   LossLog loss_log(&registry, &system_clock, CountersOf(server));
   {
-    const Ticker ticker(kLogInterval, [&] {
+    const auto logs = housekeeping.Every(kLogInterval, [&] {
       call_log.WriteDue();
       loss_log.Look();
     });

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/common/housekeeping.h"
 #include "server/common/read_file.h"
 #include "server/common/version.h"
 #include "server/config/config.h"
@@ -40,8 +41,9 @@ absl::Status CheckConfigFiles(const v1::ServerConfig& config) {
   if (absl::Status status = CheckAccessFile(config); !status.ok()) {
     return status;
   }
-  FileWatch files;
-  return TlsListeners::Create(config, &files).status();
+  Housekeeping none;
+  FileWatch files(&none);
+  return TlsListeners::Create(config, &files, &none).status();
 }
 
 int64_t SlowCallUs(const v1::ServerConfig& config) {

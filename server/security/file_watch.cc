@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -20,10 +19,6 @@ namespace {
 // File systems write down a time in ticks of theirs: a file that was changed
 // this shortly before it was read may change again without a trace.
 constexpr int64_t kTimestampDoubtSeconds = 3;
-
-// Of one wait, where there is no file to look at: far from where the sum with
-// the time that it is overflows.
-constexpr absl::Duration kMaxWait = absl::Hours(1);
 
 // What stat tells of a file; all zero when it cannot be found.
 struct Trace {
@@ -65,27 +60,25 @@ struct FileWatch::File {
 
 struct FileWatch::Set {
   std::vector<File> files;
-  absl::Duration interval;
   Callback changed;
-  absl::Time next_look = absl::InfinitePast();
   bool told = false;
   // When the callback is told again of what cannot be read.
   absl::Time next_reminder = absl::InfiniteFuture();
 };
 
-FileWatch::FileWatch(std::function<absl::Time()> now)
-    : now_(std::move(now)),
+FileWatch::FileWatch(Housekeeping* housekeeping,
+                     std::function<absl::Time()> now)
+    : housekeeping_(housekeeping),
+      now_(std::move(now)),
       spare_fd_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 FileWatch::~FileWatch() {
-  std::thread thread;
+  std::vector<std::unique_ptr<Housekeeping::Task>> looks;
   {
     absl::MutexLock lock(&mu_);
-    stopping_ = true;
-    wake_.SignalAll();
-    thread = std::move(thread_);
+    looks.swap(looks_);
   }
-  if (thread.joinable()) thread.join();
+  looks.clear();
   absl::MutexLock lock(&mu_);
   if (spare_fd_ >= 0) close(spare_fd_);
 }
@@ -109,39 +102,22 @@ absl::Status FileWatch::Add(std::vector<std::string> paths,
         absl::StrCat("more than ", kMaxFiles, " files to watch"));
   }
   files_ += paths.size();
-  Set set;
-  for (std::string& path : paths) set.files.push_back({std::move(path)});
-  set.interval = interval;
-  set.changed = std::move(changed);
-  Look(true, &set);
-  set.next_look = absl::Now() + interval;
+  auto set = std::make_unique<Set>();
+  for (std::string& path : paths) set->files.push_back({std::move(path)});
+  set->changed = std::move(changed);
+  Look(true, set.get());
+  looks_.push_back(housekeeping_->Every(absl::ToChronoMicroseconds(interval),
+                                        [this, watched = set.get()] {
+                                          absl::MutexLock lock(&mu_);
+                                          Look(false, watched);
+                                        }));
   sets_.push_back(std::move(set));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  wake_.SignalAll();
   return absl::OkStatus();
 }
 
 void FileWatch::Check() {
   absl::MutexLock lock(&mu_);
-  for (Set& set : sets_) Look(true, &set);
-}
-
-void FileWatch::Run() {
-  absl::MutexLock lock(&mu_);
-  while (!stopping_) {
-    absl::Time next_look = absl::InfiniteFuture();
-    for (Set& set : sets_) {
-      const absl::Time now = absl::Now();
-      // Also when the system's clock was set back.
-      if (set.next_look <= now || set.next_look > now + set.interval) {
-        Look(false, &set);
-        set.next_look = absl::Now() + set.interval;
-      }
-      next_look = std::min(next_look, set.next_look);
-    }
-    const absl::Duration wait = std::min(next_look - absl::Now(), kMaxWait);
-    wake_.WaitFor(&mu_, absl::ToChronoMicroseconds(wait));
-  }
+  for (const auto& set : sets_) Look(true, set.get());
 }
 
 void FileWatch::Look(bool read_all, Set* set) {

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/common/steady_cond_var.h"
+#include "server/common/housekeeping.h"
 
 namespace timecache {
 
@@ -30,10 +30,9 @@ namespace timecache {
 // then every kFailureReminder: what is in force meanwhile may have been
 // withdrawn.
 //
-// Thread-safe. One thread in all, which starts with the first set. A look costs
-// a stat per file, and reading it when that tells of a change. Keeps hashes,
-// not contents; and a file descriptor, so that it can read where the process
-// has no other left.
+// Thread-safe. A look costs a stat per file, and reading it when that tells of
+// a change. Keeps hashes, not contents; and a file descriptor, so that it can
+// read where the process has no other left.
 class FileWatch {
  public:
   // Of all sets, and of a file.
@@ -44,13 +43,15 @@ class FileWatch {
   // What is in each file of the set, in the order of Add, or why it cannot be
   // read (see read_file.h).
   using Contents = std::vector<absl::StatusOr<std::string>>;
-  // Not called after the destructor has begun, and by one thread at a time. It
+  // Not called after the destructor has ended, and by one thread at a time. It
   // must not call the FileWatch.
   using Callback = std::function<void(const Contents&)>;
 
-  // `now` says when a file was last changed shortly before it was read, and
-  // when a reminder is due; the interval goes by the system's clocks.
-  explicit FileWatch(std::function<absl::Time()> now = absl::Now);
+  // `housekeeping` looks at the interval; not owned, and must outlive this
+  // object. `now` says when a file was last changed shortly before it was read,
+  // and when a reminder is due.
+  explicit FileWatch(Housekeeping* housekeeping,
+                     std::function<absl::Time()> now = absl::Now);
   // Waits for a callback that is under way.
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
@@ -70,23 +71,22 @@ class FileWatch {
   struct File;
   struct Set;
 
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Calls back if there is a change. `read_all`: whatever stat says.
   void Look(bool read_all, Set* set) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  Housekeeping* const housekeeping_;
   const std::function<absl::Time()> now_;
 
   absl::Mutex mu_;
-  SteadyCondVar wake_;
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   size_t files_ ABSL_GUARDED_BY(mu_) = 0;
   // Open for nothing but to be closed where there is no other descriptor; -1
   // until there is one again.
   int spare_fd_ ABSL_GUARDED_BY(mu_) = -1;
-  std::vector<Set> sets_ ABSL_GUARDED_BY(mu_);
-  std::thread thread_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<Set>> sets_ ABSL_GUARDED_BY(mu_);
+  // One for each set. They take mu_, so they end without it.
+  std::vector<std::unique_ptr<Housekeeping::Task>> looks_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache

@@ -7,7 +7,8 @@
 namespace timecache {
 
 absl::StatusOr<std::unique_ptr<TlsListeners>> TlsListeners::Create(
-    const v1::ServerConfig& config, FileWatch* watch) {
+    const v1::ServerConfig& config, FileWatch* watch,
+    Housekeeping* housekeeping) {
   std::unique_ptr<TlsListeners> all(new TlsListeners());
   bool any = false;
   for (const v1::Listener& listener : config.listeners()) {
@@ -18,17 +19,14 @@ absl::StatusOr<std::unique_ptr<TlsListeners>> TlsListeners::Create(
     all->listeners_.back() = *std::move(tls);
     any = true;
   }
-  if (any) all->reminder_ = std::thread([self = all.get()] { self->Run(); });
-  return all;
-}
-
-TlsListeners::~TlsListeners() {
-  {
-    absl::MutexLock lock(&mu_);
-    stopping_ = true;
-    wake_.Signal();
+  if (any) {
+    all->reminder_ = housekeeping->Every(kReminderInterval, [self = all.get()] {
+      for (const auto& listener : self->listeners_) {
+        if (listener != nullptr) listener->RemindOfExpiry(absl::Now());
+      }
+    });
   }
-  if (reminder_.joinable()) reminder_.join();
+  return all;
 }
 
 std::vector<std::shared_ptr<grpc::ServerCredentials>>
@@ -47,21 +45,6 @@ std::vector<TlsState> TlsListeners::states() const {
     if (listener != nullptr) states.push_back(listener->state());
   }
   return states;
-}
-
-void TlsListeners::Run() {
-  using Clock = std::chrono::steady_clock;
-  for (;;) {
-    {
-      absl::MutexLock lock(&mu_);
-      const Clock::time_point next = Clock::now() + kReminderInterval;
-      while (!stopping_ && Clock::now() < next) wake_.WaitUntil(&mu_, next);
-      if (stopping_) return;
-    }
-    for (const auto& listener : listeners_) {
-      if (listener != nullptr) listener->RemindOfExpiry(absl::Now());
-    }
-  }
 }
 
 }  // namespace timecache

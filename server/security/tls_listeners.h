@@ -3,29 +3,26 @@
 
 #include <chrono>
 #include <memory>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "server/common/steady_cond_var.h"
+#include "server/common/housekeeping.h"
 #include "server/security/tls_listener.h"
 
 namespace timecache {
 
 // The TLS of all listeners of a server, and a reminder of the end of their
-// certificates. Thread-safe. Costs a thread that sleeps, where there is TLS.
+// certificates. Thread-safe.
 class TlsListeners {
  public:
   // How often the ends are looked at.
   static constexpr std::chrono::hours kReminderInterval{1};
 
   // Errors as TlsListener::Create, of the first listener that has one. `watch`
-  // and this object must outlive the grpc::Server.
+  // and this object must outlive the grpc::Server, `housekeeping` this object.
   static absl::StatusOr<std::unique_ptr<TlsListeners>> Create(
-      const v1::ServerConfig& config, FileWatch* watch);
-  ~TlsListeners();
+      const v1::ServerConfig& config, FileWatch* watch,
+      Housekeeping* housekeeping);
   TlsListeners(const TlsListeners&) = delete;
   TlsListeners& operator=(const TlsListeners&) = delete;
 
@@ -37,15 +34,11 @@ class TlsListeners {
 
  private:
   TlsListeners() = default;
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant after Create; null where it speaks plain text.
   std::vector<std::unique_ptr<TlsListener>> listeners_;
-
-  absl::Mutex mu_;
-  SteadyCondVar wake_;
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread reminder_;
+  // Of the end of their certificates; null without TLS.
+  std::unique_ptr<Housekeeping::Task> reminder_;
 };
 
 }  // namespace timecache

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/common/housekeeping.h"
 #include "tests/support/certificates.h"
 
 namespace timecache {
@@ -38,7 +39,8 @@ class AccessFileTest : public ::testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  FileWatch watch_;
+  Housekeeping housekeeping_;
+  FileWatch watch_{&housekeeping_};
 };
 
 TEST_F(AccessFileTest, FollowsTheFile) {

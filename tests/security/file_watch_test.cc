@@ -14,6 +14,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "server/common/housekeeping.h"
 #include "server/common/read_file.h"
 
 namespace timecache {
@@ -81,7 +82,8 @@ class FileWatchTest : public ::testing::Test {
   std::filesystem::path dir_;
   absl::Mutex mu_;
   std::vector<std::string> seen_;
-  FileWatch watch_;
+  Housekeeping housekeeping_;
+  FileWatch watch_{&housekeeping_};
 };
 
 TEST_F(FileWatchTest, TellsTheFirstContentBeforeAddReturns) {
@@ -185,7 +187,7 @@ class OpenFilesLimit {
 // A revocation, say, that came while the process had no descriptor left.
 TEST_F(FileWatchTest, AFileThatCouldNotBeReadIsReadAgainAtTheInterval) {
   // So that no file looks as if it had been changed just now.
-  FileWatch watch([] { return absl::Now() + absl::Hours(1); });
+  FileWatch watch(&housekeeping_, [] { return absl::Now() + absl::Hours(1); });
   std::vector<std::string> seen;
   const auto sees = [&](const std::string& want) {
     const auto told = [&] {
@@ -237,7 +239,7 @@ TEST_F(FileWatchTest, ReadsWhereClientsHoldAllDescriptors) {
 
 TEST_F(FileWatchTest, TellsAgainAndAgainOfWhatCannotBeRead) {
   absl::Time now = absl::Now();
-  FileWatch watch([&now] { return now; });
+  FileWatch watch(&housekeeping_, [&now] { return now; });
   std::vector<std::string> seen;
   ASSERT_TRUE(watch
                   .Add({Write("a", "one")}, kNever,
@@ -266,7 +268,7 @@ TEST_F(FileWatchTest, NoCallbackAfterTheDestructor) {
   const std::string path = Write("a", "one");
   int calls = 0;
   {
-    FileWatch watch;
+    FileWatch watch(&housekeeping_);
     ASSERT_TRUE(
         watch.Add({path}, kSoon, [&calls](const auto&) { ++calls; }).ok());
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "server/common/housekeeping.h"
 #include "server/security/tls_listeners.h"
 #include "tests/support/certificates.h"
 
@@ -63,7 +64,8 @@ class TlsListenerTest : public ::testing::Test {
   const test::TemporaryDirectory directory_;
   const CertificateAuthority authority_;
   v1::Listener config_;
-  FileWatch watch_;
+  Housekeeping housekeeping_;
+  FileWatch watch_{&housekeeping_};
   std::unique_ptr<TlsListener> listener_;
 };
 
@@ -131,7 +133,7 @@ TEST_F(TlsListenerTest, ListenersAreInTheOrderOfTheConfiguration) {
   v1::ServerConfig config;
   config.add_listeners()->set_address("127.0.0.1:1");
   *config.add_listeners() = config_;
-  const auto all = TlsListeners::Create(config, &watch_);
+  const auto all = TlsListeners::Create(config, &watch_, &housekeeping_);
   ASSERT_TRUE(all.ok()) << all.status();
   ASSERT_EQ((*all)->credentials().size(), 2u);
   EXPECT_EQ((*all)->credentials()[0], nullptr);

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/common/housekeeping.h"
 #include "server/security/access_file.h"
 #include "tests/support/certificates.h"
 #include "tests/support/rpc.h"
@@ -117,7 +118,8 @@ class AccessTest : public ::testing::Test {
   }
 
   const TemporaryDirectory directory_;
-  FileWatch watch_;
+  Housekeeping housekeeping_;
+  FileWatch watch_{&housekeeping_};
   std::shared_ptr<AccessFile> access_;
   std::unique_ptr<TestServer> server_;
 };

@@ -10,6 +10,7 @@
 
 #include "client/cpp/channel.h"
 #include "gtest/gtest.h"
+#include "server/common/housekeeping.h"
 #include "server/security/file_watch.h"
 #include "server/security/tls_listener.h"
 #include "tests/support/certificates.h"
@@ -111,7 +112,8 @@ class TlsTest : public ::testing::Test {
   const TemporaryDirectory directory_;
   const CertificateAuthority server_authority_{"servers"};
   const CertificateAuthority client_authority_{"clients"};
-  FileWatch watch_;
+  Housekeeping housekeeping_;
+  FileWatch watch_{&housekeeping_};
   std::unique_ptr<TlsListener> listener_;
   std::unique_ptr<TestServer> server_;
   std::string address_;

@@ -1,8 +1,7 @@
-#include "server/process/heap_trimmer.h"
+#include "server/process/heap.h"
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <memory>
@@ -20,8 +19,8 @@ size_t ResidentBytes() {
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-TEST(HeapTrimmerTest, GivesBackWhatABurstHasUsed) {
-  HeapTrimmer::Look();
+TEST(HeapTest, GivesBackWhatABurstHasUsed) {
+  TrimHeap();
   constexpr size_t kBlockBytes = 10'000;
   constexpr size_t kBlocks = 20'000;
   const size_t before = ResidentBytes();
@@ -33,21 +32,14 @@ TEST(HeapTrimmerTest, GivesBackWhatABurstHasUsed) {
   const auto last = std::make_unique<char[]>(kBlockBytes);
   ASSERT_GT(ResidentBytes(), before + kBlockBytes * kBlocks / 2);
   blocks.clear();
-  EXPECT_TRUE(HeapTrimmer::Look());
+  EXPECT_TRUE(TrimHeap());
   EXPECT_LT(ResidentBytes(), before + kBlockBytes * kBlocks / 4);
 }
 
-TEST(HeapTrimmerTest, LeavesALittleAlone) {
-  HeapTrimmer::Look();
+TEST(HeapTest, LeavesALittleAlone) {
+  TrimHeap();
   std::make_unique<char[]>(1 << 20).reset();
-  EXPECT_FALSE(HeapTrimmer::Look());
-}
-
-TEST(HeapTrimmerTest, EndsAtOnce) {
-  const auto began = std::chrono::steady_clock::now();
-  { const HeapTrimmer trimmer; }
-  EXPECT_LT(std::chrono::steady_clock::now() - began,
-            std::chrono::milliseconds(HeapTrimmer::kIntervalMs));
+  EXPECT_FALSE(TrimHeap());
 }
 
 }  // namespace

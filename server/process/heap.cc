@@ -1,0 +1,15 @@
+#include "server/process/heap.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+
+namespace timecache {
+
+bool TrimHeap() {
+  const struct mallinfo2 heap = mallinfo2();
+  const size_t most_idle = std::max(kMaxIdleHeapBytes, heap.uordblks / 4);
+  return heap.fordblks > most_idle && malloc_trim(0) != 0;
+}
+
+}  // namespace timecache
