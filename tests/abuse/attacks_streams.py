@@ -5,7 +5,7 @@ import time
 from abuse import messages, wire
 from abuse.attack import attack
 from abuse.honest import Channel
-from abuse.processes import expect
+from abuse.processes import expect, wait_until
 from abuse.wire import Closed, frame
 
 VALUE = b"v" * 100
@@ -143,8 +143,10 @@ def answers_unread(world):
 
 MIB = 1 << 20
 # Of responses that are not read, at max_memory_bytes 256 MiB: the bound and its reserve,
-# calls that wait, and what the heap keeps of it.
+# calls that wait, and what the heap keeps of it. In full tens of thousands of calls come
+# within a second: gRPC holds 10 to 18 KiB for each until the server sees it.
 MAX_UNREAD_MIB = 160
+MAX_BURST_MIB = 768
 SMALL_SERVER = "limits: {max_memory_bytes: 256MiB}\n"
 
 
@@ -175,7 +177,10 @@ def ask_unread(world, method, body, calls, end=True, acknowledge=True):
 
 def expect_unread_bound(world, quiet_mib):
     peak = world.server.usage()["peak_mib"]
-    expect(peak - quiet_mib <= MAX_UNREAD_MIB, f"RSS {quiet_mib} -> {peak} MiB")
+    most = world.scale(MAX_UNREAD_MIB, MAX_BURST_MIB)
+    expect(peak - quiet_mib <= most, f"RSS {quiet_mib} -> {peak} MiB")
+    wait_until(lambda: world.server.usage()["rss_mib"] - quiet_mib <= MAX_UNREAD_MIB,
+               f"at most {MAX_UNREAD_MIB} MiB stay", 15)
     return peak
 
 
@@ -193,16 +198,17 @@ def large_responses_unread(world):
         for method, body, end in kinds:
             connections.append(ask_unread(world, method, body, 1_000, end))
     time.sleep(world.scale(1, 10))
-    peak_mib = expect_unread_bound(world, quiet_mib)
     for connection in connections:
         connection.close()
+    peak_mib = expect_unread_bound(world, quiet_mib)
     return f"{1_000 * len(connections):,} gets, batches, pipelines and scans of 1 MiB and " \
            f"more, never read: RSS {peak_mib} MiB at most"
 
 
-@attack(config=SMALL_SERVER, max_more_mib=MAX_UNREAD_MIB)
+@attack(config=SMALL_SERVER, max_more_mib=MAX_UNREAD_MIB, may_disturb=True)
 def small_responses_unread(world):
-    """1 kB each, on connections that never acknowledge how many calls they may have."""
+    """1 kB each, on connections that never acknowledge how many calls they may have. gRPC
+    then uses up its memory quota and closes idle connections, honest ones, too."""
     put_large(world, b"small", 1_000)
     quiet_mib = world.server.usage()["peak_mib"]
     calls = world.scale(20_000, 1_000_000)

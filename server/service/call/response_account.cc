@@ -170,9 +170,10 @@ std::pair<ResponseAccount::Waiter, absl::Status> ResponseAccount::TakeWaiting(
   return {std::move(waiter), std::move(status)};
 }
 
-bool ResponseAccount::HasWaitingSince(SteadyTime limit) {
+ResponseAccount::WaitingCalls ResponseAccount::waiting() const {
   absl::MutexLock lock(&mu_);
-  return !waiting_.empty() && waiting_.front().since <= limit;
+  if (waiting_.empty()) return {};
+  return {static_cast<int64_t>(waiting_.size()), waiting_.front().since};
 }
 
 }  // namespace timecache

@@ -94,14 +94,18 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
       }
       entry.calls_done = done;
       entry.looked_at = true;
-      const int64_t bytes = account->bytes();
-      const bool waits = pool_->waiting() > 0 && account->HasWaitingSince(now);
-      if (bytes == 0 && !waits && account->open_calls() == 0) continue;
+      const ResponseAccount::WaitingCalls waiting =
+          pool_->waiting() > 0 ? account->waiting()
+                               : ResponseAccount::WaitingCalls();
+      const int64_t bytes =
+          account->bytes() + waiting.count * ResponseAccount::kCallBytes;
+      if (bytes == 0 && account->open_calls() == 0) continue;
       uncounted += account->uncounted_bytes();
       const auto calls_stalled = now - entry.call_done_at;
-      seen.push_back(
-          {account, bytes, calls_stalled,
-           std::max(calls_stalled, now - account->OldestSince(true, now))});
+      const SteadyTime oldest =
+          std::min(account->OldestSince(true, now), waiting.since);
+      seen.push_back({account, bytes, calls_stalled,
+                      std::max(calls_stalled, now - oldest), waiting.since});
     }
   }
   pool_->SetCallBytes(uncounted);
@@ -145,11 +149,16 @@ void ResponseLedger::EndStalled(const std::vector<Seen>& accounts,
 void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   const int64_t max = options_.max_bytes;
   if (max == 0) return;
-  int64_t held = pool_->held_bytes();
+  // Of what was seen: by now there may be more, and nobody is to end for that.
+  // What ended before is on its way out.
+  int64_t held = 0;
+  for (const Seen& each : accounts) {
+    if (!each.account->ended()) held += each.bytes;
+  }
   const bool waited_for =
-      held > max / kBusyShare && pool_->waiting() > 0 &&
+      pool_->held_bytes() > max / kBusyShare &&
       std::any_of(accounts.begin(), accounts.end(), [&](const Seen& each) {
-        return each.account->HasWaitingSince(now - kBusyInterval);
+        return each.waiting_since <= now - kBusyInterval;
       });
   if (held <= max && !waited_for) return;
   // By what it has held, and for how long; a new one by what it holds.
@@ -158,10 +167,6 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   };
   std::sort(accounts.begin(), accounts.end(),
             [&](const Seen& a, const Seen& b) { return cost(a) > cost(b); });
-  // What ended before is on its way out.
-  for (const Seen& each : accounts) {
-    if (each.account->ended()) held -= each.bytes;
-  }
   for (const Seen& each : accounts) {
     if (held <= max - max / kRoomShare) return;
     if (each.account->ended() || !each.account->can_end()) continue;
