@@ -10,9 +10,9 @@ from abuse.processes import expect
 from abuse.wire import Closed
 
 
-@attack(max_more_mib=1024)
+@attack(max_more_mib=1024, config="limits: {max_new_connections_per_second: 10000}\n")
 def idle_connections(world):
-    count = world.scale(500, 10_000)
+    count = world.scale(500, 9_900)
     before = world.server.usage()
     connections = [world.connect() for _ in range(count)]
     for connection in connections:

@@ -23,7 +23,7 @@ def headers_frames(stream, encoded, end=True):
     return out
 
 
-def _put_with(world, encoded, acknowledge=True):
+def _put_with(world, encoded, acknowledge=True, patience=10):
     """How a put ends that has these headers besides its own."""
     with world.connect() as connection:
         if acknowledge:
@@ -34,7 +34,7 @@ def _put_with(world, encoded, acknowledge=True):
                                   wire.message(messages.put(b"headers", b"x"))))
         except Closed:
             pass
-        return connection.result(patience=10)
+        return connection.result(patience=patience)
 
 
 @attack()
@@ -53,7 +53,8 @@ def header_sizes(world):
 @attack()
 def limits_not_acknowledged(world):
     """gRPC holds a client to limits that it has acknowledged: this one does not."""
-    said = {size: _put_with(world, literal("x-big", b"v" * size), acknowledge=False)
+    said = {size: _put_with(world, literal("x-big", b"v" * size), acknowledge=False,
+                            patience=60)
             for size in world.scale((9_000, 1 << 20), (9_000, 1 << 20, 12 << 20, 20 << 20))}
     expect(not said.get(20 << 20, "").startswith("status 0"), "20 MiB were accepted")
     return f"SETTINGS never acknowledged, metadata of {said}"

@@ -94,7 +94,12 @@ Call::Call(const CallGate& gate, const Method& method,
       observer->OnStarted(method_);
     }
   }
-  if (gate_.access() != nullptr && !refused()) Authenticate();
+  if (refused()) return;
+  if (gate_.access() != nullptr) {
+    Authenticate();
+  } else if (gate_.guard() != nullptr) {
+    gate_.guard()->CountKnown(*context_);
+  }
 }
 
 Call::~Call() {
@@ -253,8 +258,13 @@ void Call::Authenticate() {
   absl::StatusOr<std::shared_ptr<const Caller>> caller =
       gate_.access()->Authenticate(credentials);
   admission_ = caller.status();
-  if (!caller.ok() && gate_.guard() != nullptr)
-    gate_.guard()->CountAnonymous(*context_);
+  if (gate_.guard() != nullptr) {
+    if (caller.ok()) {
+      gate_.guard()->CountKnown(*context_);
+    } else {
+      gate_.guard()->CountAnonymous(*context_);
+    }
+  }
   caller_ = caller.ok() ? *std::move(caller) : nullptr;
 }
 

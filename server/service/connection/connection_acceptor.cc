@@ -47,13 +47,13 @@ std::chrono::steady_clock::time_point Now() {
 ConnectionAcceptor::ConnectionAcceptor(size_t max_connections, int pace)
     : connections_(max_connections),
       pacer_(pace),
-      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  TIMECACHED_CHECK(stop_fd_ >= 0);
+      wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  TIMECACHED_CHECK(wake_fd_ >= 0);
 }
 
 ConnectionAcceptor::~ConnectionAcceptor() {
   Stop();
-  close(stop_fd_);
+  close(wake_fd_);
 }
 
 absl::Status ConnectionAcceptor::Listen(
@@ -82,23 +82,28 @@ void ConnectionAcceptor::Start() {
 
 void ConnectionAcceptor::Stop() {
   if (thread_.joinable()) {
-    eventfd_write(stop_fd_, 1);
+    stopping_ = true;
+    Wake();
     thread_.join();
   }
   listeners_.clear();
 }
 
+void ConnectionAcceptor::Wake() { eventfd_write(wake_fd_, 1); }
+
 void ConnectionAcceptor::Run() {
-  std::vector<pollfd> polled = {{stop_fd_, POLLIN, 0}};
+  std::vector<pollfd> polled = {{wake_fd_, POLLIN, 0}};
   for (Listener& listener : listeners_) {
     for (const int fd : listener.socket.fds()) {
       polled.push_back({fd, POLLIN, 0});
       doors_.push_back({fd, &listener});
     }
   }
-  for (;;) {
+  while (!stopping_) {
     poll(polled.data(), polled.size(), WaitMs());
-    if (polled[0].revents != 0) break;
+    eventfd_t woken = 0;
+    if (polled[0].revents != 0) eventfd_read(wake_fd_, &woken);
+    if (stopping_) break;
     bool paused = false;
     for (size_t i = 0; i < doors_.size(); ++i) {
       if (polled[i + 1].revents != 0) paused = !AcceptSome(i) || paused;
@@ -128,7 +133,7 @@ bool ConnectionAcceptor::AcceptSome(size_t door) {
     const int fd = accept4(doors_[door].fd, reinterpret_cast<sockaddr*>(&from),
                            &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      Admit(PeerEndpoint::Of(from), {fd, door});
+      Admit({fd, door, PeerEndpoint::Of(from)});
     } else if (errno == EAGAIN) {
       return true;
     } else if (!IsPassing(errno)) {
@@ -138,14 +143,12 @@ bool ConnectionAcceptor::AcceptSome(size_t door) {
   return true;
 }
 
-void ConnectionAcceptor::Admit(const PeerEndpoint& from,
-                               PacedConnection connection) {
-  if (!connections_.Add(connection.fd, from)) {
+void ConnectionAcceptor::Admit(PacedConnection connection) {
+  if (!connections_.Add(connection.fd, connection.peer)) {
     close(connection.fd);
     return;
   }
-  switch (pacer_.Offer(from.address(), connection, Now(),
-                       OpenConnections::IsClosed)) {
+  switch (pacer_.Offer(connection, Now(), OpenConnections::IsClosed)) {
     case ConnectionPacer::Verdict::kNow:
       return HandOver(connection);
     case ConnectionPacer::Verdict::kWait:

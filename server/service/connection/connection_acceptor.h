@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -87,9 +88,11 @@ class ConnectionAcceptor {
     Listener* listener;
   };
 
+  // Has the thread look at once, from any thread.
+  void Wake();
   void Run();
   bool AcceptSome(size_t door);
-  void Admit(const PeerEndpoint& from, PacedConnection connection);
+  void Admit(PacedConnection connection);
   void AdmitDue();
   void HandOver(PacedConnection connection);
   // For poll: milliseconds until a connection that waits is due, or -1.
@@ -97,11 +100,12 @@ class ConnectionAcceptor {
 
   OpenConnections connections_;
   ConnectionPacer pacer_;
-  PeerGuard guard_{&pacer_, &connections_};
+  PeerGuard guard_{&pacer_, &connections_, [this] { Wake(); }};
   std::vector<Listener> listeners_;
   std::vector<Door> doors_;
-  // Readable once Stop was called.
-  int stop_fd_;
+  // Readable when there is something to do: to stop, if that was said.
+  const int wake_fd_;
+  std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 

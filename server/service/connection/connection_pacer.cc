@@ -16,7 +16,8 @@ constexpr seconds kSecond{1};
 
 ConnectionPacer::ConnectionPacer(int per_second)
     : token_(duration_cast<Duration>(nanoseconds(kSecond)) / per_second),
-      tolerance_(token_ * (std::max(per_second / kBurstPart, 1) - 1)) {}
+      tolerance_(token_ * (std::max(per_second / kBurstPart, 1) - 1)),
+      probation_(per_second) {}
 
 void ConnectionPacer::Use(Duration tokens, Time now, Address* address) {
   address->full_at = std::min(std::max(address->full_at, now) + tokens,
@@ -28,15 +29,27 @@ void ConnectionPacer::Use(Duration tokens, Time now, Address* address) {
   }
 }
 
-ConnectionPacer::Verdict ConnectionPacer::Offer(const PeerAddress& from,
-                                                PacedConnection connection,
+void ConnectionPacer::Take(const PacedConnection& connection, Time now,
+                           Address* address) {
+  Use(token_, now, address);
+  probation_.Take(connection.peer, now);
+  on_probation_.store(probation_.size(), std::memory_order_relaxed);
+  probation_until_.store((now + Probation::kTime).time_since_epoch().count(),
+                         std::memory_order_relaxed);
+}
+
+ConnectionPacer::Verdict ConnectionPacer::Offer(PacedConnection connection,
                                                 Time now,
                                                 const IsGone& is_gone) {
+  const PeerAddress from = connection.peer.address();
   if (from.empty()) return Verdict::kNow;
   absl::MutexLock lock(&mu_);
   Address& address = AddressOf(from, now);
-  if (address.waiting.empty() && now >= TokenAt(address)) {
-    Use(token_, now, &address);
+  // What waits for room comes before what comes now.
+  const bool others_wait = !due_.empty() && due_.begin()->first <= now;
+  if (address.waiting.empty() && now >= TokenAt(address) && !others_wait &&
+      probation_.HasRoom(now)) {
+    Take(connection, now, &address);
     return Verdict::kNow;
   }
   last_delayed_ = from;
@@ -76,18 +89,20 @@ ConnectionPacer::Due ConnectionPacer::TakeDue(Time now, const IsGone& is_gone) {
   absl::MutexLock lock(&mu_);
   Due due;
   due.gone = std::exchange(dropped_, {});
-  while (!due_.empty() && due_.begin()->first <= now) {
+  while (!due_.empty() && due_.begin()->first <= now &&
+         probation_.HasRoom(now)) {
     Address* const address = due_.begin()->second;
     due_.erase(due_.begin());
     address->is_due = false;
-    while (!address->waiting.empty() && TokenAt(*address) <= now) {
+    while (!address->waiting.empty() && TokenAt(*address) <= now &&
+           probation_.HasRoom(now)) {
       const PacedConnection next = address->waiting.front();
       address->waiting.pop_front();
       if (is_gone(next.fd)) {
         due.gone.push_back(next);
       } else {
         due.taken.push_back(next);
-        Use(token_, now, address);
+        Take(next, now, address);
       }
     }
     if (!address->waiting.empty()) SetDue(address);
@@ -99,7 +114,7 @@ ConnectionPacer::Due ConnectionPacer::TakeDue(Time now, const IsGone& is_gone) {
 std::optional<ConnectionPacer::Time> ConnectionPacer::NextDue() const {
   absl::MutexLock lock(&mu_);
   if (due_.empty()) return std::nullopt;
-  return due_.begin()->first;
+  return std::max(due_.begin()->first, probation_.RoomAt());
 }
 
 std::vector<PacedConnection> ConnectionPacer::TakeAll() {
@@ -118,6 +133,27 @@ bool ConnectionPacer::Charge(const PeerAddress& from, double connections,
                              Time now) {
   if (from.empty()) return true;
   absl::MutexLock lock(&mu_);
+  return ChargeLocked(from, connections, now);
+}
+
+bool ConnectionPacer::CountAnonymousCall(const PeerAddress& from,
+                                         double connections, Time now) {
+  if (from.empty()) return true;
+  absl::MutexLock lock(&mu_);
+  // Who is beyond its own pace is held by that.
+  if (TokenAt(AddressOf(from, now)) <= now) probation_.CountAnonymousCall(now);
+  return ChargeLocked(from, connections, now);
+}
+
+bool ConnectionPacer::Prove(const PeerEndpoint& peer) {
+  absl::MutexLock lock(&mu_);
+  const bool proved = probation_.Prove(peer);
+  on_probation_.store(probation_.size(), std::memory_order_relaxed);
+  return proved && !due_.empty();
+}
+
+bool ConnectionPacer::ChargeLocked(const PeerAddress& from, double connections,
+                                   Time now) {
   Address& address = AddressOf(from, now);
   const bool had_most = address.full_at >= now + tolerance_ + kMaxDebt - token_;
   Use(duration_cast<Duration>(token_ * connections), now, &address);

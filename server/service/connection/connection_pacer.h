@@ -17,21 +17,24 @@
 #include "absl/container/node_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "server/service/connection/peer_address.h"
+#include "server/service/connection/probation.h"
 
 namespace timecache {
 
-// A connection that was accepted and may have to wait: its descriptor, and
-// which of the listeners it came to.
+// A connection that was accepted and may have to wait: its descriptor, which of
+// the listeners it came to, and where from.
 struct PacedConnection {
   int fd = -1;
   size_t listener = 0;
+  PeerEndpoint peer = {};
 };
 
 // A token bucket for each address. What comes faster than an address may bring
 // connections waits, in order, and costs a descriptor meanwhile; a connection
 // that its peer closes while it waits is dropped and costs no token. So whoever
 // opens and closes connections as fast as it can slows down itself, and not the
-// others.
+// others. What is taken is on Probation, and while that has no room, all wait:
+// the address comes first whose bucket has been full for longest.
 //
 // Decides, and neither reads a clock nor touches a descriptor. Thread-safe.
 // Costs a hash look-up for a connection, and about 150 bytes for each address
@@ -59,9 +62,9 @@ class ConnectionPacer {
 
   enum class Verdict { kNow, kWait, kRefuse };
   // Whether a connection is taken now. One that waits is in the pacer's hands.
-  // No address: always now.
-  Verdict Offer(const PeerAddress& from, PacedConnection connection, Time now,
-                const IsGone& is_gone) ABSL_LOCKS_EXCLUDED(mu_);
+  // From no address: always now.
+  Verdict Offer(PacedConnection connection, Time now, const IsGone& is_gone)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // What has waited, and is taken now or gone.
   struct Due {
@@ -78,6 +81,19 @@ class ConnectionPacer {
   // debt was as large as it gets.
   bool Charge(const PeerAddress& from, double connections, Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // A call of the connection needs no credentials, or has them. True if that
+  // makes room for one that waits.
+  bool Prove(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether any connection may be on probation. Two reads.
+  bool AnyOnProbation(Time now) const {
+    return on_probation_.load(std::memory_order_relaxed) > 0 &&
+           now.time_since_epoch().count() <
+               probation_until_.load(std::memory_order_relaxed);
+  }
+  // A call of the address has no credentials: as Charge.
+  bool CountAnonymousCall(const PeerAddress& from, double connections, Time now)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // Whether it has used more than half of its bucket.
   bool IsBusy(const PeerAddress& from, Time now) const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether any address may have. A read of a number.
@@ -111,6 +127,11 @@ class ConnectionPacer {
   }
   void Use(Duration tokens, Time now, Address* address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The connection is taken.
+  void Take(const PacedConnection& connection, Time now, Address* address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool ChargeLocked(const PeerAddress& from, double connections, Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Address& AddressOf(const PeerAddress& from, Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetDue(Address* address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -122,7 +143,11 @@ class ConnectionPacer {
   const Duration tolerance_;
   // When no address is busy any more, unless one comes. Changed under mu_.
   std::atomic<int64_t> busy_until_{0};
+  // Of probation_, so that calls need not take mu_.
+  std::atomic<size_t> on_probation_{0};
+  std::atomic<int64_t> probation_until_{0};
   mutable absl::Mutex mu_;
+  Probation probation_ ABSL_GUARDED_BY(mu_);
   Addresses addresses_ ABSL_GUARDED_BY(mu_);
   // Addresses by when they have a token, or would have had one without Charge.
   absl::btree_multimap<Time, Address*> due_ ABSL_GUARDED_BY(mu_);

@@ -15,6 +15,15 @@ void PeerGuard::CountAnonymous(const grpc::ServerContextBase& context) {
   CountAnonymous(context.peer(), std::chrono::steady_clock::now());
 }
 
+void PeerGuard::CountKnown(const grpc::ServerContextBase& context) {
+  if (pacer_->AnyOnProbation(std::chrono::steady_clock::now()))
+    CountKnown(context.peer());
+}
+
+void PeerGuard::CountKnown(absl::string_view peer) {
+  if (pacer_->Prove(PeerEndpoint::OfGrpcPeer(peer))) wake_();
+}
+
 bool PeerGuard::IsGone(absl::string_view peer, Time now) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
   const PeerAddress from = endpoint.address();
@@ -27,7 +36,7 @@ bool PeerGuard::IsGone(absl::string_view peer, Time now) {
 
 void PeerGuard::CountAnonymous(absl::string_view peer, Time now) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
-  if (pacer_->Charge(endpoint.address(), kCallCost, now)) return;
+  if (pacer_->CountAnonymousCall(endpoint.address(), kCallCost, now)) return;
   connections_->Cut(endpoint);
   cut_.fetch_add(1, std::memory_order_relaxed);
 }

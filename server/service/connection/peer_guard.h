@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,19 +22,23 @@ namespace timecache {
 // found, so that no work is done for them, and count against their address, as
 // calls do that anybody can make who has no credentials: an address that makes
 // many of them waits for its next connection, and if that does not do, the
-// connection that makes them is cut.
+// connection that makes them is cut. A connection's first call with credentials
+// ends its Probation.
 //
-// Thread-safe. Costs a look at the clock for a call, and while an address
-// connects faster than others, some hundred nanoseconds; a system call for the
-// calls of that address.
+// Thread-safe. Costs two looks at the clock for a call; while an address
+// connects faster than others, or a connection is on probation, some hundred
+// nanoseconds; a system call for the calls of such an address.
 class PeerGuard {
  public:
   // What such a call counts as, in connections.
   static constexpr double kCallCost = 0.2;
 
-  // Neither is owned; both must outlive this.
-  PeerGuard(ConnectionPacer* pacer, OpenConnections* connections)
-      : pacer_(pacer), connections_(connections) {}
+  // Neither is owned; both must outlive this. `wake` is called when a
+  // connection that waits may be taken.
+  PeerGuard(
+      ConnectionPacer* pacer, OpenConnections* connections,
+      std::function<void()> wake = [] {})
+      : pacer_(pacer), connections_(connections), wake_(std::move(wake)) {}
   PeerGuard(const PeerGuard&) = delete;
   PeerGuard& operator=(const PeerGuard&) = delete;
 
@@ -48,9 +54,13 @@ class PeerGuard {
   // The call was one that needs no credentials, or had none that are known.
   void CountAnonymous(const grpc::ServerContextBase& context);
 
+  // The call has credentials, or needs none: its connection has proved itself.
+  void CountKnown(const grpc::ServerContextBase& context);
+
   // The same of a call's peer, as gRPC says it.
   bool IsGone(absl::string_view peer, Time now);
   void CountAnonymous(absl::string_view peer, Time now);
+  void CountKnown(absl::string_view peer);
 
   // Calls that were dropped, and connections that were cut.
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
@@ -59,6 +69,7 @@ class PeerGuard {
  private:
   ConnectionPacer* const pacer_;
   OpenConnections* const connections_;
+  const std::function<void()> wake_;
   std::atomic<uint64_t> dropped_{0};
   std::atomic<uint64_t> cut_{0};
 };

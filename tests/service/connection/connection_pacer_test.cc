@@ -24,17 +24,26 @@ constexpr int kBurst = kPerSecond / ConnectionPacer::kBurstPart;
 constexpr milliseconds kToken{1'000 / kPerSecond};
 constexpr milliseconds kLong{60'000};
 
-PeerAddress Address(const std::string& text) {
-  return PeerEndpoint::OfGrpcPeer(absl::StrCat("ipv4:", text, ":1")).address();
+PeerEndpoint Endpoint(const std::string& address, int port) {
+  return PeerEndpoint::OfGrpcPeer(absl::StrCat("ipv4:", address, ":", port));
 }
 
 class ConnectionPacerTest : public ::testing::Test {
  protected:
-  Verdict Offer(const PeerAddress& from, int fd) {
-    return pacer_.Offer(from, {fd, 0}, now_, is_gone_);
+  // Its port is the descriptor's number. Once taken it makes a good call.
+  Verdict Offer(const std::string& from, int fd) {
+    const Verdict verdict = OfferSilent(from, fd);
+    if (verdict == Verdict::kNow) pacer_.Prove(Endpoint(from, fd));
+    return verdict;
+  }
+  Verdict OfferSilent(const std::string& from, int fd) {
+    return pacer_.Offer({fd, 0, Endpoint(from, fd)}, now_, is_gone_);
+  }
+  static PeerAddress Address(const std::string& text) {
+    return Endpoint(text, 1).address();
   }
   // As many as are taken at once, from `fd` on.
-  int OfferUntilOneWaits(const PeerAddress& from, int fd) {
+  int OfferUntilOneWaits(const std::string& from, int fd) {
     int taken = 0;
     while (Offer(from, fd + taken) == Verdict::kNow) ++taken;
     return taken;
@@ -54,14 +63,14 @@ class ConnectionPacerTest : public ::testing::Test {
   const ConnectionPacer::IsGone is_gone_ = [this](int fd) {
     return gone_.contains(fd);
   };
-  const PeerAddress attacker_ = Address("192.0.2.1");
-  const PeerAddress honest_ = Address("192.0.2.2");
+  const std::string attacker_ = "192.0.2.1";
+  const std::string honest_ = "192.0.2.2";
 };
 
 TEST_F(ConnectionPacerTest, ABurstIsTakenAndTheNextWaitsForItsToken) {
   EXPECT_EQ(OfferUntilOneWaits(attacker_, 1), kBurst);
   EXPECT_EQ(pacer_.delayed(), 1u);
-  EXPECT_EQ(pacer_.last_delayed(), attacker_);
+  EXPECT_EQ(pacer_.last_delayed(), Address(attacker_));
   EXPECT_EQ(pacer_.NextDue(), now_ + kToken);
   EXPECT_THAT(Taken(), IsEmpty());
   now_ += kToken;
@@ -132,13 +141,13 @@ TEST_F(ConnectionPacerTest, ABucketFillsUpAgainAndNoFurther) {
 }
 
 TEST_F(ConnectionPacerTest, AChargeCountsAsConnectionsDo) {
-  pacer_.Charge(attacker_, kBurst + 0.5, now_);
-  EXPECT_TRUE(pacer_.IsBusy(attacker_, now_));
-  EXPECT_FALSE(pacer_.IsBusy(honest_, now_));
+  pacer_.Charge(Address(attacker_), kBurst + 0.5, now_);
+  EXPECT_TRUE(pacer_.IsBusy(Address(attacker_), now_));
+  EXPECT_FALSE(pacer_.IsBusy(Address(honest_), now_));
   EXPECT_EQ(Offer(attacker_, 1), Verdict::kWait);
   EXPECT_EQ(pacer_.NextDue(), now_ + kToken + kToken / 2);
   // One that comes while it waits makes it wait longer.
-  pacer_.Charge(attacker_, 1, now_);
+  pacer_.Charge(Address(attacker_), 1, now_);
   now_ += kToken + kToken / 2;
   EXPECT_THAT(Taken(), IsEmpty());
   now_ += kToken;
@@ -146,21 +155,20 @@ TEST_F(ConnectionPacerTest, AChargeCountsAsConnectionsDo) {
 }
 
 TEST_F(ConnectionPacerTest, DebtIsBounded) {
-  for (int i = 0; i < 10; ++i) pacer_.Charge(attacker_, 1e6, now_);
+  for (int i = 0; i < 10; ++i) pacer_.Charge(Address(attacker_), 1e6, now_);
   EXPECT_EQ(Offer(attacker_, 1), Verdict::kWait);
   EXPECT_EQ(pacer_.NextDue(), now_ + ConnectionPacer::kMaxDebt);
 }
 
 TEST_F(ConnectionPacerTest, WithoutAnAddressThereIsNoPace) {
   for (int i = 0; i < 1'000; ++i) {
-    ASSERT_EQ(Offer(PeerAddress(), i), Verdict::kNow);
+    ASSERT_EQ(pacer_.Offer({i, 0}, now_, is_gone_), Verdict::kNow);
   }
 }
 
 TEST_F(ConnectionPacerTest, AddressesBeyondTheBoundShareABucket) {
   const auto nth = [](size_t n) {
-    return Address(
-        absl::StrCat("10.", n >> 16, ".", n >> 8 & 255, ".", n & 255));
+    return absl::StrCat("10.", n >> 16, ".", n >> 8 & 255, ".", n & 255);
   };
   for (size_t i = 0; i < ConnectionPacer::kMaxAddresses; ++i) {
     ASSERT_EQ(Offer(nth(i), 1), Verdict::kNow);
@@ -178,9 +186,88 @@ TEST_F(ConnectionPacerTest, AddressesBeyondTheBoundShareABucket) {
 
 TEST_F(ConnectionPacerTest, OneASecondIsAPaceAsWell) {
   ConnectionPacer slow(1);
-  EXPECT_EQ(slow.Offer(attacker_, {1, 0}, now_, is_gone_), Verdict::kNow);
-  EXPECT_EQ(slow.Offer(attacker_, {2, 0}, now_, is_gone_), Verdict::kWait);
+  EXPECT_EQ(slow.Offer({1, 0, Endpoint(attacker_, 1)}, now_, is_gone_),
+            Verdict::kNow);
+  EXPECT_EQ(slow.Offer({2, 0, Endpoint(attacker_, 2)}, now_, is_gone_),
+            Verdict::kWait);
   EXPECT_EQ(slow.NextDue(), now_ + std::chrono::seconds(1));
+}
+
+// Many addresses, each of which stays below its pace.
+class ProbationTest : public ConnectionPacerTest {
+ protected:
+  static std::string Many(int i) { return absl::StrCat("10.0.0.", i); }
+  void Fill() {
+    for (int i = 0; i < kRoom; ++i) {
+      ASSERT_EQ(OfferSilent(Many(i), i), Verdict::kNow);
+    }
+  }
+
+  static constexpr int kRoom = Probation::MaxConnections(kPerSecond);
+};
+
+TEST_F(ProbationTest, BeyondItsRoomAllWait) {
+  EXPECT_FALSE(pacer_.AnyOnProbation(now_));
+  Fill();
+  EXPECT_TRUE(pacer_.AnyOnProbation(now_));
+  EXPECT_EQ(OfferSilent(honest_, 1'000), Verdict::kWait);
+  EXPECT_THAT(Taken(), IsEmpty());
+  EXPECT_EQ(pacer_.NextDue(), now_ + Probation::kTime);
+}
+
+TEST_F(ProbationTest, ACallWithCredentialsMakesRoom) {
+  Fill();
+  EXPECT_FALSE(pacer_.Prove(Endpoint(Many(0), 0)));
+  EXPECT_EQ(OfferSilent(honest_, 1'000), Verdict::kNow);
+  EXPECT_EQ(OfferSilent(honest_, 1'001), Verdict::kWait);
+  EXPECT_FALSE(pacer_.Prove(Endpoint(Many(0), 0)));
+  EXPECT_TRUE(pacer_.Prove(Endpoint(Many(1), 1)));
+  EXPECT_THAT(Taken(), ElementsAre(1'001));
+}
+
+TEST_F(ProbationTest, EndsByItself) {
+  Fill();
+  OfferSilent(honest_, 1'000);
+  OfferSilent(honest_, 1'001);
+  now_ += Probation::kTime;
+  EXPECT_FALSE(pacer_.AnyOnProbation(now_));
+  EXPECT_THAT(Taken(), ElementsAre(1'000, 1'001));
+}
+
+TEST_F(ProbationTest, WhoHasUsedLeastComesFirst) {
+  pacer_.Charge(Address(Many(1)), 2, now_);
+  pacer_.Charge(Address(Many(2)), 1, now_);
+  Fill();
+  EXPECT_EQ(OfferSilent(Many(1), 1'001), Verdict::kWait);
+  EXPECT_EQ(OfferSilent(Many(2), 1'002), Verdict::kWait);
+  EXPECT_EQ(OfferSilent(honest_, 1'003), Verdict::kWait);
+  gone_ = {1'002};
+  for (const int fd : {1'003, 1'001}) {
+    pacer_.Prove(Endpoint(Many(fd - 1'000), fd - 1'000));
+    EXPECT_THAT(Taken(), ElementsAre(fd));
+  }
+  EXPECT_EQ(dropped_, gone_);
+}
+
+TEST_F(ProbationTest, CallsWithoutCredentialsHaveABudgetTogether) {
+  const auto call = [this](int from) {
+    pacer_.CountAnonymousCall(Address(Many(from)), 0.001, now_);
+  };
+  const int burst = Probation::MaxCalls(kPerSecond) / 10;
+  for (int i = 0; i <= burst; ++i) call(i % 100);
+  EXPECT_EQ(Offer(honest_, 1), Verdict::kWait);
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_THAT(Taken(), ElementsAre(1));
+  for (int i = 0; i <= 100 * burst; ++i) call(i % 100);
+  EXPECT_EQ(Offer(honest_, 2), Verdict::kWait);
+  EXPECT_EQ(pacer_.NextDue(), now_ + Probation::kMaxDebt - Probation::kBurst);
+}
+
+TEST_F(ProbationTest, AnAddressBeyondItsPaceUsesNoneOfTheBudget) {
+  for (int i = 0; i < 10 * Probation::MaxCalls(kPerSecond); ++i) {
+    pacer_.CountAnonymousCall(Address(attacker_), 0.2, now_);
+  }
+  EXPECT_EQ(Offer(honest_, 1), Verdict::kNow);
 }
 
 }  // namespace

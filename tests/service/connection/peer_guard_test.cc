@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace timecache {
@@ -35,9 +36,9 @@ class PeerGuardTest : public ::testing::Test {
     pacer_.Charge(PeerEndpoint::OfGrpcPeer(peer).address(), 10, now_);
   }
   bool MayConnect(const char* peer) {
-    return pacer_.Offer(PeerEndpoint::OfGrpcPeer(peer).address(), {}, now_,
-                        [](int) { return false; }) ==
-           ConnectionPacer::Verdict::kNow;
+    return pacer_.Offer({-1, 0, PeerEndpoint::OfGrpcPeer(peer)}, now_, [](int) {
+      return false;
+    }) == ConnectionPacer::Verdict::kNow;
   }
   bool IsCut() const {
     char byte;
@@ -101,6 +102,20 @@ TEST_F(PeerGuardTest, DebtIsPaidByTime) {
   now_ += std::chrono::seconds(1);
   EXPECT_TRUE(pacer_.TakeDue(now_, [](int) { return false; }).taken.size() ==
               1);
+}
+
+TEST_F(PeerGuardTest, AKnownCallWakesWhoWaitsForRoom) {
+  int woken = 0;
+  PeerGuard guard(&pacer_, &connections_, [&woken] { ++woken; });
+  EXPECT_TRUE(MayConnect(kPeer));
+  for (int i = 1; i < Probation::MaxConnections(kPerSecond); ++i) {
+    EXPECT_TRUE(MayConnect(absl::StrCat("ipv4:10.0.0.", i, ":1").c_str()));
+  }
+  guard.CountKnown(kOther);
+  EXPECT_FALSE(MayConnect(kOther));
+  EXPECT_EQ(woken, 0);
+  guard.CountKnown(kPeer);
+  EXPECT_EQ(woken, 1);
 }
 
 }  // namespace
