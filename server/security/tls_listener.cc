@@ -12,7 +12,7 @@
 #include "server/observability/log.h"
 #include "server/security/tls_material.h"
 #include "server/service/call/convert.h"
-#include "server/service/grpc_1_51/tls_resumption.h"
+#include "server/service/grpc_version.h"
 
 namespace timecache {
 namespace {

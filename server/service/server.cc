@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/call/convert.h"
-#include "server/service/grpc_1_51/timed_shutdown.h"
 
 namespace timecache {
 namespace {

@@ -32,7 +32,7 @@
 #include "server/service/call/server_limits.h"
 #include "server/service/connection/connection_acceptor.h"
 #include "server/service/data/time_cache_service.h"
-#include "server/service/grpc_1_51/keep_awake.h"
+#include "server/service/grpc_version.h"
 #include "server/service/watch/watch_hub.h"
 
 namespace timecache {

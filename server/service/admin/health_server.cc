@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "server/service/call/server_limits.h"
-#include "server/service/grpc_1_51/timed_shutdown.h"
+#include "server/service/grpc_version.h"
 
 namespace timecache {
 

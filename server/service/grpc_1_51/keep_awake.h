@@ -1,4 +1,5 @@
-// Works around gRPC 1.51's idle callback threads.
+// Works around gRPC 1.51's idle callback threads. Can go with a version whose
+// idle server answers its first call as soon as the next.
 
 #ifndef TIMECACHED_SERVER_SERVICE_GRPC_1_51_KEEP_AWAKE_H_
 #define TIMECACHED_SERVER_SERVICE_GRPC_1_51_KEEP_AWAKE_H_

@@ -1,4 +1,5 @@
-// Works around gRPC 1.51's waits by the time of day.
+// Works around gRPC 1.51's waits by the time of day. Can go with a version
+// whose Server::Shutdown waits by the monotonic clock.
 
 #ifndef TIMECACHED_SERVER_SERVICE_GRPC_1_51_TIMED_SHUTDOWN_H_
 #define TIMECACHED_SERVER_SERVICE_GRPC_1_51_TIMED_SHUTDOWN_H_

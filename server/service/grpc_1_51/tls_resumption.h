@@ -1,5 +1,6 @@
 // Only because of gRPC 1.51, whose servers resume TLS sessions and whose
-// credentials give no access to the SSL_CTX that would switch it off.
+// credentials give no access to the SSL_CTX that would switch it off. Can go
+// with a version whose server credentials have a switch for it.
 
 #ifndef TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_
 #define TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_
