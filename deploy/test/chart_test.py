@@ -414,9 +414,9 @@ class OptionsTest(unittest.TestCase):
             (stateful_set,) = of_kind(objects, "StatefulSet")
             self.assertEqual(stateful_set["spec"]["updateStrategy"], {"type": strategy})
 
-    def test_the_readme_s_installation_renders_what_it_is_for(self):
-        readme = (chart.DEPLOY.parent / "README.md").read_text()
-        (command,) = re.findall(r"^\$ (helm install (?:.*\\\n)*.*)$", readme, re.M)
+    def test_the_documented_installation_renders_what_it_is_for(self):
+        document = (chart.DEPLOY.parent / "docs/OPERATIONS.md").read_text()
+        (command,) = re.findall(r"^\$ (helm install (?:.*\\\n)*.*)$", document, re.M)
         words = shlex.split(command)
         self.assertEqual(words[2:4], ["timecached", "deploy/helm/timecached"])
         settings = [a for a, flag in zip(words[1:], words) if flag == "--set"]

@@ -1,1 +1,1 @@
-"""What README.md and SECURITY.md show is run, or is on a list that says why not."""
+"""The samples of the documents run, or a list says why not; what they name exists."""

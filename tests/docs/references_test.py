@@ -1,5 +1,4 @@
-"""Commands, flags, files and tests that README.md, SECURITY.md and others name are
-there."""
+"""Commands, flags, files and tests that the documents name exist."""
 
 import os
 import pathlib
@@ -9,6 +8,7 @@ import unittest
 
 from abuse import __main__ as abuse  # Registers all attacks.
 from docs import markdown
+from docs.markdown import DOCUMENTS
 
 BUILD = pathlib.Path(os.environ["BUILD"])
 PROGRAMS = {
@@ -16,9 +16,9 @@ PROGRAMS = {
     "timecachectl": [BUILD / "client" / "cli" / "timecachectl"],
     "tc": [BUILD / "client" / "cli" / "timecachectl"],
 }
-DOCUMENTS = ["README.md", "SECURITY.md"]
 WITH_LINKS = DOCUMENTS + [
-    "docs/BENCHMARKS.md", "docs/DESIGN.md", "deploy/prometheus/METRICS.md", "deploy/prometheus/RUNBOOK.md"]
+    "CHANGELOG.md", "docs/BENCHMARKS.md", "docs/DESIGN.md", "deploy/prometheus/METRICS.md",
+    "deploy/prometheus/RUNBOOK.md"]
 # Words of the documents that stand for names.
 PLACEHOLDER = re.compile(r"[A-Z_]+$|\[.*\]$")
 
@@ -124,6 +124,14 @@ class ReferencesTest(unittest.TestCase):
                     with self.subTest(f"{document}: {code}"):
                         self.assertTrue((markdown.ROOT / code).exists())
 
+    def test_sources_in_the_design_are_there(self):
+        sources = {f"/{path.relative_to(markdown.ROOT)}" for folder in ("client", "proto", "server")
+                   for path in (markdown.ROOT / folder).rglob("*.*")}
+        for code in markdown.inline_code("docs/DESIGN.md"):
+            if re.fullmatch(r"[\w./]+\.(h|cc|proto)", code):
+                with self.subTest(code):
+                    self.assertTrue(any(path.endswith(f"/{code}") for path in sources))
+
 
 class OwnConfigurationsTest(unittest.TestCase):
     def test_shipped_configurations_are_valid(self):
@@ -143,6 +151,15 @@ class OwnConfigurationsTest(unittest.TestCase):
         for copy in copies:
             self.assertFalse(copy.is_symlink())
             self.assertIn(copy.read_bytes(), sources, f"{copy}: ./dev deploy writes it")
+
+    def test_the_image_and_the_chart_have_the_version_of_the_project(self):
+        version = re.search(r"project\(timecached VERSION ([\d.]+)", self.text("CMakeLists.txt"))[1]
+        chart = self.text("deploy/helm/timecached/Chart.yaml")
+        self.assertEqual(re.findall(r"(?m)^(?:version|appVersion): (.+)$", chart), [version] * 2)
+        self.assertIn(f"\nARG VERSION={version}\n", self.text("deploy/Dockerfile"))
+
+    def text(self, path):
+        return (markdown.ROOT / path).read_text()
 
     def test_prometheus_takes_the_scrape_configuration(self):
         (block,) = [block for block in markdown.blocks("deploy/prometheus/METRICS.md")

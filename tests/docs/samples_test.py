@@ -1,4 +1,4 @@
-"""Every sample of README.md and SECURITY.md does what it shows."""
+"""Every sample of the documents does what it shows."""
 
 import json
 import os
@@ -11,11 +11,11 @@ import unittest
 
 from abuse.processes import Server, wait_until
 from docs import markdown
+from docs.markdown import DOCUMENTS
 from docs.session import Session, pattern
 
 BUILD = pathlib.Path(os.environ["BUILD"])
 SERVER = BUILD / "server" / "timecached"
-DOCUMENTS = ["README.md", "SECURITY.md"]
 
 # Programs that a test cannot run, and what is looked at in their place.
 ELSEWHERE = {
