@@ -97,15 +97,16 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
       const ResponseAccount::WaitingCalls waiting =
           pool_->waiting() > 0 ? account->waiting()
                                : ResponseAccount::WaitingCalls();
-      const int64_t bytes =
-          account->bytes() + waiting.count * ResponseAccount::kCallBytes;
-      if (bytes == 0 && account->open_calls() == 0) continue;
+      const int64_t bytes = account->bytes();
+      if (bytes == 0 && waiting.count == 0 && account->open_calls() == 0) {
+        continue;
+      }
       uncounted += account->uncounted_bytes();
       const auto calls_stalled = now - entry.call_done_at;
-      const SteadyTime oldest =
-          std::min(account->OldestSince(true, now), waiting.since);
-      seen.push_back({account, bytes, calls_stalled,
-                      std::max(calls_stalled, now - oldest), waiting.since});
+      seen.push_back(
+          {account, bytes, calls_stalled,
+           std::max(calls_stalled, now - account->OldestSince(true, now)),
+           waiting.since});
     }
   }
   pool_->SetCallBytes(uncounted);

@@ -37,9 +37,7 @@ namespace timecache {
 // more for each kMinBytesPerSecond that it holds, is ended. Beyond the bound,
 // and where calls wait beyond half of it, connections are ended that have not
 // taken one for kMinStall, those first that have held most for longest; beyond
-// twice the bound for kBusyInterval. Here a call that waits counts as one that
-// is held (ResponseAccount::kCallBytes): it takes no room from others, but
-// memory.
+// twice the bound for kBusyInterval.
 //
 // Thread-safe. A call costs a lookup in one of kShards tables, and two
 // additions to its connection's account. Calls that waited run on the ledger's
@@ -114,12 +112,12 @@ class ResponseLedger {
   // What a Look has seen of an account.
   struct Seen {
     ResponseAccountRef account;
-    // Held, and of the calls that wait.
     int64_t bytes;
     // For how long calls have not been done.
     SteadyTime::duration calls_stalled;
-    // That, or the age of the oldest response or of the first call that waits.
+    // That, or the age of the oldest response.
     SteadyTime::duration stalled;
+    // Of the first call that waits.
     SteadyTime waiting_since;
   };
   struct Shard {

@@ -253,26 +253,6 @@ TEST_F(ResponseLedgerTest, WhoWaitsBecauseOfOthersMakesThemEnd) {
   EXPECT_TRUE(ran);
 }
 
-// Memory has a bound also where all that is asked for waits.
-TEST_F(ResponseLedgerTest, ThoseEndForWhomMostCallsWait) {
-  ResponseLedger& ledger = Make();
-  const ResponseAccountRef hog = ledger.Find(Peer(1));
-  const ResponseAccountRef many = ledger.Find(Peer(2));
-  const ResponseAccountRef few = ledger.Find(Peer(3));
-  Held held;
-  held.Add(hog, 15);
-  constexpr int64_t kCalls = 2 * kMax / ResponseAccount::kCallBytes;
-  const auto wait = [](absl::Status) {};
-  for (int64_t i = 0; i < kCalls; ++i) many->WhenRoom(wait);
-  for (int i = 0; i < 10; ++i) few->WhenRoom(wait);
-  LookAfter(milliseconds(300));
-  EXPECT_THAT(ended_, ElementsAre(Peer(2), Peer(1)));
-  // They take no room.
-  held.Take();
-  EXPECT_TRUE(few->HasRoom());
-  ledger.Stop();
-}
-
 TEST_F(ResponseLedgerTest, BeyondTwiceTheBoundTheyEndSooner) {
   ResponseLedger& ledger = Make();
   const ResponseAccountRef one = ledger.Find(Peer(1));
