@@ -1,6 +1,7 @@
 #include "server/common/housekeeping.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace timecache {

@@ -11,7 +11,7 @@ namespace timecache {
 // ServerLimits of config.proto: its defaults and ranges. Thread-safe.
 
 // Sets what is unset, but for max_memory_bytes: what that is depends on the
-// machine (see memory_limit.h).
+// machine (see system_memory.h).
 void FillLimitDefaults(v1::ServerLimits* limits);
 
 // What is out of its range: the field's name in ServerLimits, and the range.

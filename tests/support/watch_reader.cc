@@ -44,12 +44,12 @@ WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
 
 WatchReader::~WatchReader() {
   Cancel();
-  if (!finished_) Drain();
+  Drain();
 }
 
 std::optional<v1::WatchExpiredResponse> WatchReader::Next() {
   v1::WatchExpiredResponse message;
-  if (!reader_->Read(&message)) return std::nullopt;
+  if (end_.has_value() || !reader_->Read(&message)) return std::nullopt;
   Check(message);
   return message;
 }
@@ -109,11 +109,12 @@ std::string WatchReader::token(const std::string& name) const {
 }
 
 grpc::Status WatchReader::Drain() {
-  EXPECT_FALSE(finished_);
-  while (Next()) {
+  if (!end_.has_value()) {
+    while (Next()) {
+    }
+    end_ = reader_->Finish();
   }
-  finished_ = true;
-  return reader_->Finish();
+  return *end_;
 }
 
 }  // namespace timecache::test

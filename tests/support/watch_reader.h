@@ -43,7 +43,7 @@ class WatchReader {
   std::vector<v1::ExpiredEvent> ReadUpTo(int64_t time_us,
                                          const std::string& name = "default");
 
-  // Reads the rest, and returns how the stream ended.
+  // Reads the rest, and returns how the stream ended; again if called again.
   grpc::Status Drain();
   void Cancel() { context_.TryCancel(); }
 
@@ -72,7 +72,8 @@ class WatchReader {
   uint64_t lost_ = 0;
   size_t largest_message_bytes_ = 0;
   size_t events_ = 0;
-  bool finished_ = false;
+  // Once it has ended.
+  std::optional<grpc::Status> end_;
 };
 
 }  // namespace timecache::test

@@ -170,10 +170,9 @@ std::pair<ResponseAccount::Waiter, absl::Status> ResponseAccount::TakeWaiting(
   return {std::move(waiter), std::move(status)};
 }
 
-ResponseAccount::WaitingCalls ResponseAccount::waiting() const {
+ResponseAccount::SteadyTime ResponseAccount::waiting_since() const {
   absl::MutexLock lock(&mu_);
-  if (waiting_.empty()) return {};
-  return {static_cast<int64_t>(waiting_.size()), waiting_.front().since};
+  return waiting_.empty() ? SteadyTime::max() : waiting_.front().since;
 }
 
 }  // namespace timecache

@@ -99,12 +99,8 @@ class ResponseAccount {
   // since before `limit`; with what it is to be called with.
   std::pair<Waiter, absl::Status> TakeWaiting(SteadyTime limit)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // The calls that wait, and since when the first does.
-  struct WaitingCalls {
-    int64_t count = 0;
-    SteadyTime since = SteadyTime::max();
-  };
-  WaitingCalls waiting() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Since when the first call waits; SteadyTime::max() if none does.
+  SteadyTime waiting_since() const ABSL_LOCKS_EXCLUDED(mu_);
   // Calls that wait, and those that come, fail.
   void End() { ended_.store(true, std::memory_order_relaxed); }
   bool ended() const { return ended_.load(std::memory_order_relaxed); }

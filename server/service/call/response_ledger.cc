@@ -94,19 +94,17 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
       }
       entry.calls_done = done;
       entry.looked_at = true;
-      const ResponseAccount::WaitingCalls waiting =
-          pool_->waiting() > 0 ? account->waiting()
-                               : ResponseAccount::WaitingCalls();
+      const SteadyTime waiting_since =
+          pool_->waiting() > 0 ? account->waiting_since() : SteadyTime::max();
       const int64_t bytes = account->bytes();
-      if (bytes == 0 && waiting.count == 0 && account->open_calls() == 0) {
-        continue;
-      }
+      const bool waits = waiting_since != SteadyTime::max();
+      if (bytes == 0 && !waits && account->open_calls() == 0) continue;
       uncounted += account->uncounted_bytes();
       const auto calls_stalled = now - entry.call_done_at;
       seen.push_back(
           {account, bytes, calls_stalled,
            std::max(calls_stalled, now - account->OldestSince(true, now)),
-           waiting.since});
+           waiting_since});
     }
   }
   pool_->SetCallBytes(uncounted);

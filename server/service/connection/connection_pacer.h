@@ -84,9 +84,13 @@ class ConnectionPacer {
   // A call of the connection needs no credentials, or has them. True if that
   // makes room for one that waits.
   bool Prove(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether any connection may be on probation. Two reads.
+  // How many connections were on probation when one was last taken or proved
+  // itself, and whether any may still be. A read each.
+  size_t on_probation() const {
+    return on_probation_.load(std::memory_order_relaxed);
+  }
   bool AnyOnProbation(Time now) const {
-    return on_probation_.load(std::memory_order_relaxed) > 0 &&
+    return on_probation() > 0 &&
            now.time_since_epoch().count() <
                probation_until_.load(std::memory_order_relaxed);
   }

@@ -25,7 +25,7 @@ namespace timecache {
 // connection that makes them is cut. A connection's first call with credentials
 // ends its Probation.
 //
-// Thread-safe. Costs two looks at the clock for a call; while an address
+// Thread-safe. Costs a look at the clock for a call; while an address
 // connects faster than others, or a connection is on probation, some hundred
 // nanoseconds; a system call for the calls of such an address.
 class PeerGuard {
