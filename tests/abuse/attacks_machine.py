@@ -101,26 +101,36 @@ def revoked_without_descriptors(world):
 
 
 def _fill(world, megabytes):
-    """Puts of 512 KiB until so many are there or one is refused: how many, why."""
+    """Puts of 512 KiB until so many are there or one is refused: how many, why.
+
+    They outlive the filling, however slow that is, and are removed after it.
+    """
     channel, value = Channel(world.server.address), bytes(512 << 10)
+    count, why = 0, "all taken"
     try:
-        for i in range(2 * megabytes):
+        while count < 2 * megabytes:
             stream = channel.http.get_next_available_stream_id()
             channel.http.send_headers(stream, wire.request_headers(wire.SERVICE + "Put"))
-            send_all(channel, stream, wire.message(messages.put(b"big%d" % i, value)))
+            send_all(channel, stream,
+                     wire.message(messages.put(b"big%d" % count, value, ttl=3_600)))
             for _ in channel.messages(stream):
                 pass
-        return megabytes, "all taken"
+            count += 1
     except CallFailed as error:
-        return i // 2, str(error)
+        why = str(error)
     finally:
         channel.close()
+    channel = Channel(world.server.address)
+    for i in range(count):
+        channel.call("Remove", messages.get(b"big%d" % i))
+    channel.close()
+    return count // 2, why
 
 
 @attack(config="limits: {max_memory_bytes: 134217728}\n", may_disturb=True,
         max_more_mib=512)
 def memory_limit(world):
-    """Puts beyond max_memory_bytes: refused, and taken again when entries died."""
+    """Puts beyond max_memory_bytes: refused, and taken again when there is room."""
     taken, why = _fill(world, 400)
     expect(why.startswith("status 8"), f"{taken} MiB were taken at 128 MiB: {why}")
     peak = world.server.usage()["peak_mib"]

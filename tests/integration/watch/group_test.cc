@@ -125,13 +125,9 @@ TEST_F(GroupTest, AMemberThatDoesNotReadLeavesItsEventsToAnother) {
   EXPECT_EQ(statistics.lost(), 0u);
   EXPECT_EQ(statistics.unresponsive_members(), 1u);
   // Once it reads again, it takes part again.
-  // It was given no event twice.
-  std::set<uint64_t> wasted;
-  for (const v1::ExpiredEvent& event : unread->ReadUpTo(server_.now_us())) {
-    EXPECT_TRUE(wasted.insert(event.event_id()).second) << event.event_id();
-  }
-  EXPECT_FALSE(wasted.empty());
-  EXPECT_LE(wasted.size(), statistics.timed_out());
+  const size_t wasted = unread->ReadUpTo(server_.now_us()).size();
+  EXPECT_GT(wasted, 0u);
+  EXPECT_LE(wasted, statistics.timed_out());
   worker->Cancel();
   group_.AwaitMembers(1);
   Kill({"a"});
