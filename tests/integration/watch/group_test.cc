@@ -100,8 +100,8 @@ TEST_F(GroupTest, AMemberThatDoesNotReadLeavesItsEventsToAnother) {
   Must(Call(server_.namespaces(), &Names::UpdateNamespace,
             Proto<v1::UpdateNamespaceRequest>(
                 "name: 'default' options { dead_letter_namespace: 'dead' }")));
-  // One more than the member that does not read can waste: on a slow machine
-  // the worker's may time out as well.
+  // More than the two members can waste: where time moves by whole seconds, or
+  // the machine is slow, the worker's attempts time out, too.
   group_.Create("max_attempts: 5");
   const auto unread = group_.Join();
   const auto worker = group_.Join();
