@@ -91,7 +91,11 @@ class ResponseAccount {
 
   // A unary call begins; is answered, from when on it counts; and is done.
   // EndCall is given what AnswerCall returned, if that was called.
-  void BeginCall() { open_calls_.fetch_add(1, std::memory_order_relaxed); }
+  void BeginCall() {
+    const int before = open_calls_.fetch_add(1, std::memory_order_relaxed);
+    // Once, as it is passed.
+    if (before == pool_->max_open_calls()) pool_->Ring();
+  }
   bool AnswerCall();
   void EndCall(std::optional<bool> answered);
 

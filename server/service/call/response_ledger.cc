@@ -1,6 +1,7 @@
 #include "server/service/call/response_ledger.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -17,6 +18,13 @@ constexpr int64_t kBusyShare = 2;
 // Where room is made, it is made for more than the next response.
 constexpr int64_t kRoomShare = 4;
 
+// Of a connection, before it is ended: a call counts until after its client
+// knows of its end.
+int MaxOpenCalls(int max_calls_per_connection) {
+  return max_calls_per_connection == 0 ? std::numeric_limits<int>::max()
+                                       : 2 * max_calls_per_connection;
+}
+
 bool HasAddress(absl::string_view peer) {
   return absl::StartsWith(peer, "ipv4:") || absl::StartsWith(peer, "ipv6:");
 }
@@ -25,7 +33,9 @@ bool HasAddress(absl::string_view peer) {
 
 ResponseLedger::ResponseLedger(Options options)
     : options_(std::move(options)),
-      pool_(std::make_shared<ResponsePool>(options_.max_bytes)) {}
+      pool_(std::make_shared<ResponsePool>(
+          options_.max_bytes,
+          MaxOpenCalls(options_.max_calls_per_connection))) {}
 
 ResponseLedger::~ResponseLedger() { Stop(); }
 
@@ -132,8 +142,7 @@ void ResponseLedger::ServeWaiting(const std::vector<Seen>& accounts,
 void ResponseLedger::EndStalled(const std::vector<Seen>& accounts,
                                 SteadyTime now) {
   for (const Seen& each : accounts) {
-    const int calls = options_.max_calls_per_connection;
-    const bool too_many = calls > 0 && each.account->open_calls() > 2 * calls;
+    const bool too_many = each.account->open_calls() > pool_->max_open_calls();
     const int64_t bytes = each.account->impatient_bytes();
     const auto patience =
         options_.timeout + milliseconds(1'000 * bytes / kMinBytesPerSecond);

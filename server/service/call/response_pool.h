@@ -21,10 +21,12 @@ namespace timecache {
 // lock, only while calls wait.
 class ResponsePool {
  public:
-  // 0: no bound.
-  explicit ResponsePool(int64_t max_bytes) : max_bytes_(max_bytes) {}
+  // 0: no bound. A connection with more than `max_open_calls` is to be ended.
+  ResponsePool(int64_t max_bytes, int max_open_calls)
+      : max_bytes_(max_bytes), max_open_calls_(max_open_calls) {}
 
   int64_t max_bytes() const { return max_bytes_; }
+  int max_open_calls() const { return max_open_calls_; }
   int64_t held_bytes() const {
     return bytes_.load(std::memory_order_relaxed) +
            call_bytes_.load(std::memory_order_relaxed);
@@ -76,6 +78,7 @@ class ResponsePool {
 
  private:
   const int64_t max_bytes_;
+  const int max_open_calls_;
   // Large responses, and calls beyond ResponseAccount::kUncountedCalls of each.
   std::atomic<int64_t> bytes_{0};
   // All other calls, as they were last looked at.

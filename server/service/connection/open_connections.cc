@@ -19,6 +19,13 @@ ino_t InodeOf(int fd) {
   return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
 }
 
+// As shutdown, but that of TCP's the kernel also drops what waits there either
+// way: gRPC would go on with the calls that have come.
+void Abort(int fd) {
+  const sockaddr none = {.sa_family = AF_UNSPEC, .sa_data = {}};
+  if (connect(fd, &none, sizeof(none)) != 0) shutdown(fd, SHUT_RDWR);
+}
+
 }  // namespace
 
 bool OpenConnections::Add(int fd, const PeerEndpoint& peer) {
@@ -68,7 +75,7 @@ void OpenConnections::Cut(const PeerEndpoint& peer) {
   absl::MutexLock lock(&mu_);
   bool open = false;
   const int fd = Find(peer, &open);
-  if (fd >= 0 && open) shutdown(fd, SHUT_RDWR);
+  if (fd >= 0 && open) Abort(fd);
 }
 
 size_t OpenConnections::Count() const {

@@ -39,7 +39,8 @@ class OpenConnections {
   // Whether the peer of the connection, or gRPC, has closed it. False for one
   // that is not known.
   bool IsGone(const PeerEndpoint& peer) const ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends the connection, for gRPC to notice and close.
+  // Ends the connection, for gRPC to notice and close. What its peer has sent
+  // and gRPC has not yet read is lost, and what waits to be sent to it.
   void Cut(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the TCP connections whose peers have sent nothing for so long, and
   // have no bytes to take that were sent to them: to find those that do not

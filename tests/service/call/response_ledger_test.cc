@@ -277,6 +277,18 @@ TEST_F(ResponseLedgerTest, TwiceTheCallsThatAConnectionMayHaveEndIt) {
   EXPECT_THAT(ended_, ElementsAre(Peer(1)));
 }
 
+// They come faster than the ledger looks by itself.
+TEST(ResponseAccountTest, TheCallThatIsTooManyRings) {
+  constexpr seconds kLong(60);
+  const auto pool = std::make_shared<ResponsePool>(0, 2);
+  const ResponseAccountRef one(
+      new ResponseAccount(pool, "ipv4:10.0.0.1:1", true));
+  for (int i = 0; i < 3; ++i) one->BeginCall();
+  const auto start = std::chrono::steady_clock::now();
+  pool->WaitForBell(kLong);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kLong);
+}
+
 // Else calls that wait for room would wait for each other.
 TEST_F(ResponseLedgerTest, CallsThatAreNotAnsweredHoldNoRoom) {
   const ResponseAccountRef one = Make().Find(Peer(1));

@@ -1,6 +1,8 @@
 // Connections are counted until their file descriptors are closed by others.
 #include "server/service/connection/open_connections.h"
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -106,6 +108,36 @@ TEST_F(OpenConnectionsOfPeersTest, OneThatIsCutEnds) {
   connections_.Cut(peer_);
   EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), 0);
   EXPECT_TRUE(connections_.IsGone(peer_));
+}
+
+// Else gRPC would go on with calls that nobody waits for.
+TEST(OpenConnectionsTest, OfOneThatIsCutNothingMoreIsRead) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, any, size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, any, &size), 0);
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(connect(client, any, size), 0);
+  const int server = accept(listener, nullptr, nullptr);
+  ASSERT_GE(server, 0);
+  OpenConnections connections(10);
+  const PeerEndpoint peer = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:1");
+  ASSERT_TRUE(connections.Add(server, peer));
+  ASSERT_EQ(send(client, "calls", 5, 0), 5);
+  pollfd readable = {server, POLLIN, 0};
+  ASSERT_EQ(poll(&readable, 1, 10'000), 1);
+
+  connections.Cut(peer);
+  char byte;
+  EXPECT_LE(recv(server, &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_TRUE(connections.IsGone(peer));
+  EXPECT_LE(recv(client, &byte, 1, 0), 0);
+  for (const int fd : {listener, client, server}) close(fd);
 }
 
 }  // namespace
