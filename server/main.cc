@@ -63,14 +63,14 @@ void LogGrpc(gpr_log_func_args* args) {
 }
 
 // gRPC's traces print the headers of calls, and so the tokens of callers.
-void KeepTokensOutOfTraces(const v1::ServerConfig& config) {
+void KeepTokensOutOfTraces(const config::v1::ServerConfig& config) {
   if (config.access().file().empty() || getenv("GRPC_TRACE") == nullptr) return;
   unsetenv("GRPC_TRACE");
   Log(LogLevel::kWarning, "grpc_trace_ignored",
       {{"why", "with access rules it would print tokens"}});
 }
 
-void LogStarted(const Flags& flags, const v1::ServerConfig& config,
+void LogStarted(const Flags& flags, const config::v1::ServerConfig& config,
                 const Server& server, const Monitoring& monitoring,
                 const MemoryPlan& memory) {
   const std::string limits = ProtoToJson(config.limits());
@@ -124,7 +124,7 @@ std::vector<LossLog::Counter> CountersOf(const Server& server) {
   };
 }
 
-int Serve(const Flags& flags, const v1::ServerConfig& config,
+int Serve(const Flags& flags, const config::v1::ServerConfig& config,
           Signals* signals) {
   const auto manual_clock =
       flags.virtual_clock ? std::make_unique<ManualClock>() : nullptr;
@@ -204,7 +204,7 @@ int Main(int argc, char** argv) {
   const std::variant<Flags, int> parsed = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const Flags& flags = std::get<Flags>(parsed);
-  const absl::StatusOr<v1::ServerConfig> config = ReadConfig(flags);
+  const absl::StatusOr<config::v1::ServerConfig> config = ReadConfig(flags);
   if (!config.ok()) return Fail(config.status().message());
   if (flags.check_config) {
     if (absl::Status status = CheckConfigFiles(*config); !status.ok()) {

@@ -5,18 +5,19 @@
 #include "absl/strings/str_format.h"
 #include "bench/service/group_scan.h"
 #include "bench/watch/watch_storm.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache::bench {
 namespace {
 
+constexpr char kMethod[] = "/timecache.v1.TimeCacheService/ConsumeExpired";
 constexpr char kSettleMethod[] = "/timecache.v1.TimeCacheService/SettleExpired";
 constexpr size_t kMaxSettlements = 4'096;
 // Longer than a run.
 constexpr int kHeartbeatSeconds = 3'600;
 
 grpc::ByteBuffer MemberRequest(const GroupPlan& plan) {
-  v1::WatchExpiredRequest request;
+  v1::ConsumeExpiredRequest request;
   request.add_namespaces(plan.map);
   request.set_group(plan.group);
   request.set_max_in_flight(static_cast<uint32_t>(plan.max_in_flight));
@@ -31,7 +32,7 @@ grpc::ByteBuffer MemberRequest(const GroupPlan& plan) {
 class Member final : public WatchCall {
  public:
   Member(Members* owner, Connection* connection)
-      : WatchCall(connection, owner->plan_.give_up),
+      : WatchCall(connection, kMethod, owner->plan_.give_up),
         owner_(owner),
         connection_(connection),
         settled_([this](bool, absl::Time now) { OnSettled(now); }) {}

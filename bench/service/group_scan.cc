@@ -4,7 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/slice.h>
 
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache::bench {
 namespace {
@@ -15,7 +15,7 @@ using google::protobuf::io::CodedOutputStream;
 
 constexpr uint32_t kVarint = WireFormatLite::WIRETYPE_VARINT;
 constexpr uint32_t kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
-// A tag of one byte and a varint, three times; and its length.
+// Its length; a tag of one byte and a varint, twice; an Ack, which is empty.
 constexpr size_t kMaxSettlementBytes = 1 + (1 + 10) + (1 + 5) + (1 + 1);
 
 constexpr uint32_t Tag(int field, uint32_t type) {
@@ -57,7 +57,7 @@ bool ScanGroupMessage(const grpc::ByteBuffer& message, GroupScan* scan) {
   CodedInputStream in(whole.begin(), static_cast<int>(whole.size()));
   for (uint32_t tag = in.ReadTag(); tag != 0; tag = in.ReadTag()) {
     switch (WireFormatLite::GetTagFieldNumber(tag)) {
-      case v1::WatchExpiredResponse::kEventsFieldNumber: {
+      case v1::ConsumeExpiredResponse::kEventsFieldNumber: {
         uint32_t bytes = 0;
         if (!in.ReadVarint32(&bytes)) return false;
         const auto limit = in.PushLimit(static_cast<int>(bytes));
@@ -65,7 +65,7 @@ bool ScanGroupMessage(const grpc::ByteBuffer& message, GroupScan* scan) {
         in.PopLimit(limit);
         break;
       }
-      case v1::WatchExpiredResponse::kLostFieldNumber:
+      case v1::ConsumeExpiredResponse::kLostFieldNumber:
         if (!in.ReadVarint64(&scan->lost)) return false;
         break;
       default:
@@ -92,8 +92,8 @@ grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
     at = CodedOutputStream::WriteVarint64ToArray(events[i].event_id, at);
     *at++ = Tag(v1::Settlement::kAttemptFieldNumber, kVarint);
     at = CodedOutputStream::WriteVarint32ToArray(events[i].attempt, at);
-    *at++ = Tag(v1::Settlement::kActionFieldNumber, kVarint);
-    *at++ = v1::SETTLE_ACTION_ACK;
+    *at++ = Tag(v1::Settlement::kAckFieldNumber, kBytes);
+    *at++ = 0;
     *length = static_cast<uint8_t>(at - length - 1);
   }
   const grpc::Slice slice(begin, static_cast<size_t>(at - begin));

@@ -22,7 +22,8 @@ struct GroupScan {
   uint64_t lost = 0;
 };
 
-// Of a WatchExpiredResponse. False if the message is not one. Adds to `*scan`.
+// Of a ConsumeExpiredResponse. False if the message is not one. Adds to
+// `*scan`.
 bool ScanGroupMessage(const grpc::ByteBuffer& message, GroupScan* scan);
 
 // A SettleExpiredRequest that acknowledges `count` events from `events` on.

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
 

@@ -12,7 +12,7 @@
 
 #include "absl/time/time.h"
 #include "bench/service/service_caller.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
 

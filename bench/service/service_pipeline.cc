@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::bench {
 namespace {

@@ -61,7 +61,7 @@ int ServeTimecached() {
   if (!registry.Create("bench", options).ok()) return EXIT_FAILURE;
   ServerOptions server_options;
   server_options.addresses = {"127.0.0.1:0"};
-  server_options.observer = [](const NamespaceService::Change&) {};
+  server_options.observer = [](const AdminChange&) {};
   Server server(&registry, &reaper, &clock, server_options);
   if (!server.Start().ok()) return EXIT_FAILURE;
   return ServeUntilInputEnds(server.addresses().at(0));

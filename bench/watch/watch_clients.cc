@@ -6,11 +6,12 @@
 #include "absl/time/clock.h"
 #include "bench/watch/watch_scan.h"
 #include "bench/watch/watch_storm.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache::bench {
 namespace {
 
+constexpr char kMethod[] = "/timecache.v1.TimeCacheService/WatchExpired";
 // Longer than a run: an idle watcher is silent.
 constexpr int kHeartbeatSeconds = 3'600;
 
@@ -28,7 +29,7 @@ grpc::ByteBuffer WatchRequest(const std::string& name) {
 class EventWatcher final : public WatchCall {
  public:
   EventWatcher(Watchers* owner, Connection* connection, int number)
-      : WatchCall(connection, owner->plan_.give_up),
+      : WatchCall(connection, kMethod, owner->plan_.give_up),
         owner_(owner),
         number_(number),
         can_stall_(number == 0 && owner->plan_.first_can_stall),

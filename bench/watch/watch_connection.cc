@@ -5,8 +5,6 @@
 namespace timecache::bench {
 namespace {
 
-constexpr char kMethod[] = "/timecache.v1.TimeCacheService/WatchExpired";
-
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   // Without it all channels to an address share one connection.
   grpc::ChannelArguments arguments;
@@ -40,8 +38,10 @@ void Connection::Join() {
   if (thread_.joinable()) thread_.join();
 }
 
-WatchCall::WatchCall(Connection* connection, absl::Time give_up)
+WatchCall::WatchCall(Connection* connection, const char* method,
+                     absl::Time give_up)
     : connection_(connection),
+      method_(method),
       start_([this](bool ok, absl::Time) { OnStart(ok); }),
       // A write that failed shows in the read.
       write_([](bool, absl::Time) {}),
@@ -53,7 +53,7 @@ WatchCall::WatchCall(Connection* connection, absl::Time give_up)
 
 void WatchCall::Start(grpc::ByteBuffer request) {
   request_ = std::move(request);
-  call_ = connection_->stub()->PrepareCall(&context_, kMethod,
+  call_ = connection_->stub()->PrepareCall(&context_, method_,
                                            connection_->queue());
   call_->StartCall(&start_);
 }

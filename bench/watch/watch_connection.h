@@ -1,4 +1,4 @@
-// WatchExpired streams in the raw: many of them on few connections, and no
+// Streams of what expires in the raw: many of them on few connections, and no
 // objects made of what they bring.
 #pragma once
 
@@ -58,17 +58,17 @@ class Connection {
   std::thread thread_;
 };
 
-// One WatchExpired call. Confined to its connection's thread, but for Start()
-// and Cancel(), and once that thread has ended.
+// One call of WatchExpired or ConsumeExpired. Confined to its connection's
+// thread, but for Start() and Cancel(), and once that thread has ended.
 class WatchCall {
  public:
-  // Neither is owned. Must outlive the connection's thread.
-  WatchCall(Connection* connection, absl::Time give_up);
+  // `method`: its name. Nothing is owned. Must outlive the connection's thread.
+  WatchCall(Connection* connection, const char* method, absl::Time give_up);
   virtual ~WatchCall() = default;
   WatchCall(const WatchCall&) = delete;
   WatchCall& operator=(const WatchCall&) = delete;
 
-  // `request`: a WatchExpiredRequest.
+  // `request`: the method's.
   void Start(grpc::ByteBuffer request);
   void Cancel() { context_.TryCancel(); }
 
@@ -85,6 +85,7 @@ class WatchCall {
   void OnFinish();
 
   Connection* const connection_;
+  const char* const method_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   Step start_;

@@ -12,7 +12,7 @@
 #include "bench/service/service_servers.h"
 #include "bench/watch/watch_runs.h"
 #include "bench/watch/watch_storm.h"
-#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/groups.grpc.pb.h"
 
 namespace timecache::bench {
 namespace {
@@ -32,8 +32,8 @@ void CreateGroup(const std::shared_ptr<grpc::Channel>& channel,
   request.mutable_options()->set_max_backlog_bytes(
       kLeastBacklogBytes + storm.entries() * kBacklogBytesPerEvent);
   v1::CreateGroupResponse response;
-  Check(v1::NamespaceService::NewStub(channel)->CreateGroup(&context, request,
-                                                            &response));
+  Check(v1::GroupService::NewStub(channel)->CreateGroup(&context, request,
+                                                        &response));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "bench/watch/watch_clients.h"
 #include "bench/watch/watch_runs.h"
 #include "bench/watch/watch_storm.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache::bench {
 

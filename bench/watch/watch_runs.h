@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "bench/watch/watch_storm.h"
 #include "nlohmann/json.hpp"
-#include "timecache/v1/namespace.pb.h"
+#include "timecache/v1/namespaces.pb.h"
 
 namespace timecache::bench {
 

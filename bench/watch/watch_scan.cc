@@ -4,7 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache::bench {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "timecache/v1/namespace.grpc.pb.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::bench {
 

@@ -75,12 +75,12 @@ absl::StatusOr<std::string> Context::Value(const std::string& argument) const {
 
 std::string Context::Explain(const absl::Status& status) const {
   const std::string message(status.message());
-  const std::optional<std::string> reason = ErrorReason(status);
+  const bool has_reason = ErrorReason(status).has_value();
   if (absl::IsUnavailable(status) && !ExplainConnectError(message).empty()) {
     return absl::StrCat("cannot connect to ", address, ": ", message,
                         ": see --ca, --cert, --key and --server-name");
   }
-  if (absl::IsUnavailable(status) && !reason && IsClosedAtOnce(message)) {
+  if (absl::IsUnavailable(status) && !has_reason && IsClosedAtOnce(message)) {
     return absl::StrCat("the server at ", address,
                         " closes the connection at once: does it want ",
                         channel.wants_tls()
@@ -88,27 +88,28 @@ std::string Context::Explain(const absl::Status& status) const {
                             : "TLS (--tls, --ca)",
                         "? (", message, ")");
   }
-  if (absl::IsUnavailable(status) && !reason) {
+  if (absl::IsUnavailable(status) && !has_reason) {
     return absl::StrCat("no server at ", address,
                         ": is timecached running there? Name another server "
                         "with --address (",
                         message, ")");
   }
-  if (absl::IsDeadlineExceeded(status) && !reason) {
+  if (absl::IsDeadlineExceeded(status) && !has_reason) {
     return absl::StrCat("no answer from ", address, " within ",
                         DurationText(timeout),
                         ": give it longer with --timeout");
   }
-  if (reason == "NAMESPACE_NOT_FOUND") {
+  if (HasReason(status, v1::NAMESPACE_NOT_FOUND)) {
     return absl::StrCat(message, ": create it with: timecachectl ns create ",
                         namespaces.size() == 1 ? ns() : "NAME");
   }
-  if (reason == "GROUP_NOT_FOUND") {
+  if (HasReason(status, v1::GROUP_NOT_FOUND)) {
     return absl::StrCat(message,
                         ": create it with: timecachectl ns group-create ",
                         namespaces.size() == 1 ? ns() : "NAMESPACE", " GROUP");
   }
-  if (reason == "LOG_CHANGED" || reason == "RESUME_POINT_AHEAD") {
+  if (HasReason(status, v1::LOG_CHANGED) ||
+      HasReason(status, v1::RESUME_POINT_AHEAD)) {
     return absl::StrCat(ErrorMetadata(status, "namespace").value_or(""), ": ",
                         message,
                         ", or without --fail-on-loss: the watch then goes on "

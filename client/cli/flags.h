@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
 
@@ -51,6 +56,30 @@ inline CLI::Option* AddCount(CLI::App& app, const std::string& name,
                              std::function<void(uint64_t)> set,
                              const std::string& help) {
   return AddParsed<uint64_t>(app, name, ParseCount, std::move(set), "N", help);
+}
+
+// Adds `--default OPTION`, which takes the names of the flags that `app` has.
+inline void AddDefault(CLI::App& app, std::vector<std::string>& options) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (name != "help" && !absl::StartsWith(name, "no-")) {
+        names.push_back(name);
+      }
+    }
+  }
+  app.add_option("--default", options,
+                 "Set this option to its default; as often as wanted")
+      ->type_name("OPTION")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(
+          [names](const std::string& option) {
+            return absl::c_linear_search(names, option)
+                       ? std::string()
+                       : absl::StrCat("\"", option, "\" is none of ",
+                                      absl::StrJoin(names, ", "));
+          },
+          ""));
 }
 
 // `value` as a 32-bit field, which the server then checks against its own

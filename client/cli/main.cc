@@ -113,8 +113,9 @@ int Main(int argc, char** argv) {
   if (std::getenv("GRPC_VERBOSITY") == nullptr)
     gpr_set_log_function([](gpr_log_func_args*) {});
   Context context;
-  CLI::App app("The command line of timecached, state that expires.",
-               "timecachectl");
+  CLI::App app(
+      "The command line of timecached: state that expires, and tells you so.",
+      "timecachectl");
   app.fallthrough();
   app.require_subcommand(1);
   app.set_version_flag("--version", "timecachectl " TIMECACHED_VERSION);

@@ -11,12 +11,13 @@ absl::StatusOr<ServerSample> TakeSample(const Client& client) {
   auto server = client.GetServer();
   if (!server.ok()) return server.status();
   sample.server = *std::move(server);
-  auto namespaces = client.ListNamespaces();
+  auto namespaces = client.ListNamespaces({.include_statistics = true});
   if (!namespaces.ok()) return namespaces.status();
   sample.namespaces = *std::move(namespaces);
   const size_t asked = std::min(sample.namespaces.size(), kMaxGroupNamespaces);
   for (size_t i = 0; i < asked; ++i) {
-    auto groups = client.In(sample.namespaces[i].name()).ListGroups();
+    auto groups = client.In(sample.namespaces[i].name())
+                      .ListGroups({.include_statistics = true});
     // Not to be seen, or deleted meanwhile.
     if (absl::IsPermissionDenied(groups.status()) ||
         absl::IsNotFound(groups.status())) {
@@ -52,10 +53,12 @@ Rates RatesOf(const ServerSample& before, const ServerSample& now,
 }
 
 absl::Duration LagOf(const ServerSample& sample, const Group& group) {
-  const auto& oldest = group.statistics.oldest_unsettled;
-  if (!oldest) return absl::ZeroDuration();
-  return std::max(FromProto(sample.server.now()) - *oldest,
-                  absl::ZeroDuration());
+  if (!group.statistics || !group.statistics->oldest_unsettled) {
+    return absl::ZeroDuration();
+  }
+  return std::max(
+      FromProto(sample.server.now()) - *group.statistics->oldest_unsettled,
+      absl::ZeroDuration());
 }
 
 }  // namespace timecache::cli

@@ -14,6 +14,7 @@ namespace timecache::cli {
 // Namespaces whose groups are asked for, a call each.
 inline constexpr size_t kMaxGroupNamespaces = 100;
 
+// Namespaces and groups with their statistics.
 struct ServerSample {
   v1::GetServerResponse server;
   std::vector<v1::Namespace> namespaces;

@@ -16,7 +16,7 @@
 
 #include "client/cpp/client.h"
 #include "client/cpp/operation.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::inline client {
 

@@ -7,6 +7,7 @@
 #include "client/cpp/channel.h"
 #include "client/cpp/convert.h"
 #include "client/cpp/requests.h"
+#include "client/cpp/update_mask.h"
 
 namespace timecache::inline client {
 namespace {
@@ -31,7 +32,9 @@ Client::Client(std::shared_ptr<grpc::Channel> channel, ClientOptions options)
       channel_(std::move(channel)),
       connection_(std::make_shared<Connection>(channel_)),
       cache_(v1::TimeCacheService::NewStub(channel_)),
-      namespaces_(v1::NamespaceService::NewStub(channel_)) {}
+      namespaces_(v1::NamespaceService::NewStub(channel_)),
+      groups_(v1::GroupService::NewStub(channel_)),
+      server_(v1::ServerService::NewStub(channel_)) {}
 
 Client Client::In(std::string_view ns) const {
   Client client = *this;
@@ -150,17 +153,20 @@ absl::StatusOr<v1::Namespace> Client::CreateNamespace(
 }
 
 absl::StatusOr<v1::Namespace> Client::GetNamespace(
-    std::string_view name) const {
-  auto response =
-      Call(*connection_, *namespaces_, &Namespaces::GetNamespace,
-           NameRequest<v1::GetNamespaceRequest>(name), options_.timeout);
+    std::string_view name, const DescribeOptions& describe) const {
+  auto request = NameRequest<v1::GetNamespaceRequest>(name);
+  request.set_include_statistics(describe.include_statistics);
+  auto response = Call(*connection_, *namespaces_, &Namespaces::GetNamespace,
+                       request, options_.timeout);
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_namespace_());
 }
 
-absl::StatusOr<std::vector<v1::Namespace>> Client::ListNamespaces() const {
+absl::StatusOr<std::vector<v1::Namespace>> Client::ListNamespaces(
+    const DescribeOptions& describe) const {
   std::vector<v1::Namespace> all;
   v1::ListNamespacesRequest request;
+  request.set_include_statistics(describe.include_statistics);
   do {
     auto page = Call(*connection_, *namespaces_, &Namespaces::ListNamespaces,
                      request, options_.timeout);
@@ -173,9 +179,12 @@ absl::StatusOr<std::vector<v1::Namespace>> Client::ListNamespaces() const {
 }
 
 absl::StatusOr<v1::Namespace> Client::UpdateNamespace(
-    std::string_view name, const v1::NamespaceOptions& options) const {
-  auto request = NameRequest<v1::UpdateNamespaceRequest>(name);
-  *request.mutable_options() = options;
+    std::string_view name, const v1::NamespaceOptions& options,
+    const std::vector<std::string>& to_default) const {
+  v1::UpdateNamespaceRequest request;
+  request.mutable_namespace_()->set_name(std::string(name));
+  *request.mutable_namespace_()->mutable_options() = options;
+  SetUpdateMask(options, to_default, request);
   auto response = Call(*connection_, *namespaces_, &Namespaces::UpdateNamespace,
                        request, options_.timeout);
   if (!response.ok()) return response.status();
@@ -197,7 +206,7 @@ absl::StatusOr<uint64_t> Client::RotateNamespace(std::string_view name) const {
 }
 
 absl::StatusOr<v1::GetServerResponse> Client::GetServer() const {
-  return Call(*connection_, *namespaces_, &Namespaces::GetServer,
+  return Call(*connection_, *server_, &v1::ServerService::Stub::GetServer,
               v1::GetServerRequest(), options_.timeout);
 }
 

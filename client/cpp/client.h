@@ -25,8 +25,10 @@
 #include "client/cpp/types.h"
 #include "client/cpp/watch_types.h"
 #include "grpcpp/channel.h"
-#include "timecache/v1/namespace.grpc.pb.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
+#include "timecache/v1/groups.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
+#include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache::inline client {
 
@@ -43,7 +45,7 @@ struct OperationResult;  // client/cpp/operation.h
 //
 // Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
-// what the calls below name: told apart by ErrorReason in client/cpp/status.h.
+// what the calls below name: told apart by HasReason in client/cpp/status.h.
 class Client {
  public:
   // For the server at `address`: "host:port" or "unix:/path", plain text. Does
@@ -117,32 +119,43 @@ class Client {
   absl::StatusOr<Group> CreateGroup(std::string_view name,
                                     const GroupOptions& options = {},
                                     WatchStart start = WatchStart::kNow) const;
-  // Ordered by name.
-  absl::StatusOr<std::vector<Group>> ListGroups() const;
-  // Changes the options that are set; the others stay.
-  absl::StatusOr<Group> UpdateGroup(std::string_view name,
-                                    const GroupOptions& options) const;
+  // NOT_FOUND (reason GROUP_NOT_FOUND) if there is none of that name.
+  absl::StatusOr<Group> GetGroup(std::string_view name,
+                                 const DescribeOptions& describe = {}) const;
+  // All, ordered by name.
+  absl::StatusOr<std::vector<Group>> ListGroups(
+      const DescribeOptions& describe = {}) const;
+  // Changes the options that are set, and sets those that `to_default` names
+  // ("max_attempts") to their defaults; the others stay.
+  absl::StatusOr<Group> UpdateGroup(
+      std::string_view name, const GroupOptions& options,
+      const std::vector<std::string>& to_default = {}) const;
   // Deletes it with all that it has not settled.
   absl::Status DeleteGroup(std::string_view name) const;
 
-  // Administration of namespaces. See proto/timecache/v1/namespace.proto for
+  // Administration of namespaces. See proto/timecache/v1/namespaces.proto for
   // every option: its range, its default, and what unset means.
 
   // ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name.
   absl::StatusOr<v1::Namespace> CreateNamespace(
       std::string_view name, const v1::NamespaceOptions& options = {}) const;
-  absl::StatusOr<v1::Namespace> GetNamespace(std::string_view name) const;
+  absl::StatusOr<v1::Namespace> GetNamespace(
+      std::string_view name, const DescribeOptions& describe = {}) const;
   // All, ordered by name: a round trip for each thousand.
-  absl::StatusOr<std::vector<v1::Namespace>> ListNamespaces() const;
-  // Changes the options that are set; the others stay.
+  absl::StatusOr<std::vector<v1::Namespace>> ListNamespaces(
+      const DescribeOptions& describe = {}) const;
+  // Changes the options that are set, and sets those that `to_default` names
+  // ("max_entries") to their defaults; the others stay.
   absl::StatusOr<v1::Namespace> UpdateNamespace(
-      std::string_view name, const v1::NamespaceOptions& options) const;
+      std::string_view name, const v1::NamespaceOptions& options,
+      const std::vector<std::string>& to_default = {}) const;
   // Deletes it with everything in it; its entries make no events.
   absl::Status DeleteNamespace(std::string_view name) const;
   // Kills the oldest bucket now, and returns how many entries died with it.
   absl::StatusOr<uint64_t> RotateNamespace(std::string_view name) const;
 
-  // The server itself: version, age, limits and how far they are used.
+  // The server itself: version, age, limits and how far they are used. Who may
+  // not read all namespaces is told no limits: they are unset.
   absl::StatusOr<v1::GetServerResponse> GetServer() const;
 
  private:
@@ -152,6 +165,8 @@ class Client {
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<v1::TimeCacheService::Stub> cache_;
   std::shared_ptr<v1::NamespaceService::Stub> namespaces_;
+  std::shared_ptr<v1::GroupService::Stub> groups_;
+  std::shared_ptr<v1::ServerService::Stub> server_;
 };
 
 }  // namespace timecache::inline client

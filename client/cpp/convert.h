@@ -6,7 +6,8 @@
 #include "client/cpp/watch_types.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache::inline client {
 

@@ -1,5 +1,5 @@
 // Consumer groups as the client describes them: plain structs. Ranges and
-// defaults are those of proto/timecache/v1/namespace.proto.
+// defaults are those of proto/timecache/v1/groups.proto.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ struct Group {
   std::string name;
   std::string ns;  // The namespace whose events it shares out.
   GroupOptions options;
-  GroupStatistics statistics;
+  std::optional<GroupStatistics> statistics = {};  // Where asked for.
   std::string created_by;  // The principal that made it.
 };
 

@@ -289,9 +289,9 @@ void GroupWorker::State::End(uint64_t event_id, const Settle& how) {
 // The server's answer; returns what to settle in its place, if anything.
 std::optional<Settlement> GroupWorker::State::Settled(
     const Settlement& settlement, const absl::Status& status) {
-  const std::optional<std::string> reason = ErrorReason(status);
-  const bool is_stale = reason == "STALE_ATTEMPT";
-  if (!status.ok() && !is_stale && reason != "EVENT_NOT_UNSETTLED") {
+  const bool is_stale = HasReason(status, v1::STALE_ATTEMPT);
+  if (!status.ok() && !is_stale &&
+      !HasReason(status, v1::EVENT_NOT_UNSETTLED)) {
     return Refused(settlement, status);
   }
   absl::MutexLock lock(&mu_);

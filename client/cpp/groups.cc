@@ -3,11 +3,12 @@
 #include "client/cpp/call.h"
 #include "client/cpp/client.h"
 #include "client/cpp/convert.h"
+#include "client/cpp/update_mask.h"
 
 namespace timecache::inline client {
 namespace {
 
-using Namespaces = v1::NamespaceService::Stub;
+using Groups = v1::GroupService::Stub;
 
 v1::GroupOptions MakeOptions(const GroupOptions& options) {
   v1::GroupOptions proto;
@@ -60,11 +61,14 @@ GroupStatistics ReadStatistics(const v1::GroupStatistics& proto) {
 }
 
 Group ReadGroup(const v1::Group& proto) {
-  return {.name = proto.name(),
-          .ns = proto.namespace_(),
-          .options = ReadOptions(proto.options()),
-          .statistics = ReadStatistics(proto.statistics()),
-          .created_by = proto.created_by()};
+  Group group = {.name = proto.name(),
+                 .ns = proto.namespace_(),
+                 .options = ReadOptions(proto.options()),
+                 .created_by = proto.created_by()};
+  if (proto.has_statistics()) {
+    group.statistics = ReadStatistics(proto.statistics());
+  }
+  return group;
 }
 
 template <typename Request>
@@ -84,39 +88,57 @@ absl::StatusOr<Group> Client::CreateGroup(std::string_view name,
       GroupRequest<v1::CreateGroupRequest>(options_.default_namespace, name);
   *request.mutable_options() = MakeOptions(options);
   request.set_from_earliest(start == WatchStart::kEarliest);
-  auto response = Call(*connection_, *namespaces_, &Namespaces::CreateGroup,
-                       request, options_.timeout);
+  auto response = Call(*connection_, *groups_, &Groups::CreateGroup, request,
+                       options_.timeout);
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
 
-absl::StatusOr<std::vector<Group>> Client::ListGroups() const {
+absl::StatusOr<Group> Client::GetGroup(std::string_view name,
+                                       const DescribeOptions& describe) const {
+  auto request =
+      GroupRequest<v1::GetGroupRequest>(options_.default_namespace, name);
+  request.set_include_statistics(describe.include_statistics);
+  auto response = Call(*connection_, *groups_, &Groups::GetGroup, request,
+                       options_.timeout);
+  if (!response.ok()) return response.status();
+  return ReadGroup(response->group());
+}
+
+absl::StatusOr<std::vector<Group>> Client::ListGroups(
+    const DescribeOptions& describe) const {
+  std::vector<Group> groups;
   v1::ListGroupsRequest request;
   request.set_namespace_(options_.default_namespace);
-  auto response = Call(*connection_, *namespaces_, &Namespaces::ListGroups,
-                       request, options_.timeout);
-  if (!response.ok()) return response.status();
-  std::vector<Group> groups;
-  groups.reserve(response->groups_size());
-  for (const v1::Group& group : response->groups()) {
-    groups.push_back(ReadGroup(group));
-  }
+  request.set_include_statistics(describe.include_statistics);
+  do {
+    auto page = Call(*connection_, *groups_, &Groups::ListGroups, request,
+                     options_.timeout);
+    if (!page.ok()) return page.status();
+    for (const v1::Group& group : page->groups()) {
+      groups.push_back(ReadGroup(group));
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
   return groups;
 }
 
-absl::StatusOr<Group> Client::UpdateGroup(std::string_view name,
-                                          const GroupOptions& options) const {
-  auto request =
-      GroupRequest<v1::UpdateGroupRequest>(options_.default_namespace, name);
-  *request.mutable_options() = MakeOptions(options);
-  auto response = Call(*connection_, *namespaces_, &Namespaces::UpdateGroup,
-                       request, options_.timeout);
+absl::StatusOr<Group> Client::UpdateGroup(
+    std::string_view name, const GroupOptions& options,
+    const std::vector<std::string>& to_default) const {
+  v1::UpdateGroupRequest request;
+  *request.mutable_group() =
+      GroupRequest<v1::Group>(options_.default_namespace, name);
+  *request.mutable_group()->mutable_options() = MakeOptions(options);
+  SetUpdateMask(request.group().options(), to_default, request);
+  auto response = Call(*connection_, *groups_, &Groups::UpdateGroup, request,
+                       options_.timeout);
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
 
 absl::Status Client::DeleteGroup(std::string_view name) const {
-  return Call(*connection_, *namespaces_, &Namespaces::DeleteGroup,
+  return Call(*connection_, *groups_, &Groups::DeleteGroup,
               GroupRequest<v1::DeleteGroupRequest>(options_.default_namespace,
                                                    name),
               options_.timeout)

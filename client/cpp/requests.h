@@ -9,7 +9,7 @@
 
 #include "client/cpp/convert.h"
 #include "client/cpp/types.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::inline client {
 
@@ -28,12 +28,13 @@ inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
   auto request = KeyRequest<v1::PutRequest>(ns, key);
   request.set_value(std::string(value));
   if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
-  if (options.condition == PutCondition::kIfAbsent) {
+  if (options.if_version) {
+    request.set_if_version(*options.if_version);
+  } else if (options.condition == PutCondition::kIfAbsent) {
     request.set_condition(v1::PUT_CONDITION_IF_ABSENT);
   } else if (options.condition == PutCondition::kIfPresent) {
     request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
   }
-  if (options.if_version) request.set_if_version(*options.if_version);
   request.set_return_previous(options.return_previous);
   return request;
 }

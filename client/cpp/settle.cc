@@ -14,16 +14,15 @@ v1::Settlement MakeSettlement(const Settlement& settlement) {
   proto.set_attempt(settlement.attempt);
   switch (settlement.how.action) {
     case SettleAction::kAck:
-      proto.set_action(v1::SETTLE_ACTION_ACK);
+      proto.mutable_ack();
       break;
     case SettleAction::kNack:
-      proto.set_action(v1::SETTLE_ACTION_NACK);
-      *proto.mutable_delay() = ToProto(settlement.how.delay);
+      *proto.mutable_nack()->mutable_delay() = ToProto(settlement.how.delay);
       break;
     case SettleAction::kPutBack:
-      proto.set_action(v1::SETTLE_ACTION_PUT_BACK);
+      proto.mutable_put_back();
       if (settlement.how.ttl) {
-        *proto.mutable_ttl() = ToProto(*settlement.how.ttl);
+        *proto.mutable_put_back()->mutable_ttl() = ToProto(*settlement.how.ttl);
       }
       break;
   }

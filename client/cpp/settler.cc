@@ -104,7 +104,7 @@ void Settler::Tell(const std::vector<Settlement>& batch,
   for (size_t i = 0; i < batch.size(); ++i) {
     absl::Status status = results[i].status;
     // An attempt that was not answered may have settled it.
-    if (is_repeated && ErrorReason(status) == "EVENT_NOT_UNSETTLED") {
+    if (is_repeated && HasReason(status, v1::EVENT_NOT_UNSETTLED)) {
       status = absl::OkStatus();
     }
     const auto other = callbacks_.on_result(batch[i], status);

@@ -72,6 +72,10 @@ absl::Status FromRpcStatus(const google::rpc::Status& status) {
   return result;
 }
 
+bool HasReason(const absl::Status& status, v1::ErrorReason reason) {
+  return ErrorReason(status) == v1::ErrorReason_Name(reason);
+}
+
 std::optional<std::string> ErrorReason(const absl::Status& status) {
   const auto info = FindDetail<google::rpc::ErrorInfo>(status, kErrorInfoUrl);
   if (!info) return std::nullopt;

@@ -12,6 +12,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/support/status.h"
+#include "timecache/v1/errors.pb.h"
 
 namespace timecache::inline client {
 
@@ -22,10 +23,13 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 // The same of an operation's own error in a batch.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
 
-// Why the server refused, for a program: the reason of its
-// google.rpc.ErrorInfo, e.g. "NAMESPACE_NOT_FOUND" or "KEY_EXISTS". None where
-// the error is not the server's own (no connection, deadline passed,
-// cancelled).
+// Whether the server refused for this reason, e.g. v1::KEY_EXISTS.
+bool HasReason(const absl::Status& status, v1::ErrorReason reason);
+
+// Why the server refused, in its own word: the reason of its
+// google.rpc.ErrorInfo, e.g. "KEY_EXISTS", also one that only a later server
+// has. None where the error is not the server's own (no connection, deadline
+// passed, cancelled).
 std::optional<std::string> ErrorReason(const absl::Status& status);
 
 // Whether the client's own gRPC refused a message of the server's because it is

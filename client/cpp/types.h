@@ -50,7 +50,7 @@ struct PutOptions {
   // The entry's own time to live, 1 ms to the namespace's max_ttl. Unset: the
   // namespace's. Zero or negative is INVALID_ARGUMENT.
   std::optional<absl::Duration> ttl = {};
-  // Not together with if_version.
+  // Of no account with if_version.
   PutCondition condition = PutCondition::kAlways;
   // Store only if the key is there with this version; else FAILED_PRECONDITION,
   // reason KEY_NOT_FOUND or VERSION_MISMATCH.
@@ -110,6 +110,13 @@ struct ScanOptions {
   // scan takes is the namespace's size and the visitor's pace; a dead
   // connection ends it all the same.
   absl::Duration timeout = absl::InfiniteDuration();
+};
+
+// How namespaces and groups are described.
+struct DescribeOptions {
+  // With their statistics, too. Those of a namespace lock each of its shards
+  // for a moment.
+  bool include_statistics = false;
 };
 
 // The first entries of a scan.

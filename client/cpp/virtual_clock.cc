@@ -6,7 +6,7 @@
 namespace timecache::inline client {
 namespace {
 
-using Stub = testing::v1::VirtualClock::Stub;
+using Stub = testing::v1::VirtualClockService::Stub;
 
 absl::StatusOr<absl::Time> CallAdvance(
     Connection& connection, Stub& stub,
@@ -21,7 +21,7 @@ absl::StatusOr<absl::Time> CallAdvance(
 VirtualClock::VirtualClock(const Client& client, absl::Duration timeout)
     : timeout_(timeout),
       connection_(std::make_shared<Connection>(client.channel())),
-      stub_(testing::v1::VirtualClock::NewStub(client.channel())) {}
+      stub_(testing::v1::VirtualClockService::NewStub(client.channel())) {}
 
 absl::StatusOr<absl::Time> VirtualClock::AdvanceTo(absl::Time to) const {
   testing::v1::AdvanceRequest request;

@@ -37,7 +37,7 @@ class VirtualClock {
   absl::Duration timeout_;
   // Never null.
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<testing::v1::VirtualClock::Stub> stub_;
+  std::shared_ptr<testing::v1::VirtualClockService::Stub> stub_;
 };
 
 }  // namespace timecache::inline client

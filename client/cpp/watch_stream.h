@@ -1,16 +1,22 @@
-// One WatchExpired call, read message by message with a time limit. Internal to
-// the client.
+// One call of WatchExpired, ConsumeExpired or WatchExpiring, read message by
+// message with a time limit. Internal to the client.
 #pragma once
 
 #include <memory>
+#include <variant>
 
 #include "client/cpp/steady_time.h"
+#include "client/cpp/watch_types.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
-#include "grpcpp/support/async_stream.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::inline client {
+
+// The request says which call it is.
+using WatchRequest =
+    std::variant<v1::WatchExpiredRequest, v1::ConsumeExpiredRequest,
+                 v1::WatchExpiringRequest>;
 
 // All by one thread, but for Cancel, which is for any. Holds one message; the
 // next is asked for when that one has been taken. A completion queue of its
@@ -21,8 +27,7 @@ class WatchStream {
   enum class Event { kMessage, kEnd, kTimeout };
 
   // Starts the call. `stub` must outlive it.
-  WatchStream(v1::TimeCacheService::Stub& stub,
-              const v1::WatchExpiredRequest& request);
+  WatchStream(v1::TimeCacheService::Stub& stub, const WatchRequest& request);
   // Cancels the call and waits for its end, which is local and quick.
   ~WatchStream();
 
@@ -33,8 +38,9 @@ class WatchStream {
   // kEnd, not to be called again.
   Event Await(SteadyTime until);
 
-  // After kMessage, until the next Await.
-  v1::WatchExpiredResponse& message() { return message_; }
+  // After kMessage, once: what the message says, and nothing of what the watch
+  // knows beside it.
+  WatchBatch Take();
   // After kEnd.
   const grpc::Status& status() const { return status_; }
   // Since when the server has owed a message.
@@ -45,14 +51,18 @@ class WatchStream {
  private:
   enum class Pending { kNothing, kStart, kRead, kFinish };
 
+  // The generated reader, whatever the messages are that it reads.
+  class Reader;
+  template <typename Response>
+  class ReaderOf;
+
   void Ask(Pending operation);
 
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::ClientAsyncReader<v1::WatchExpiredResponse>> reader_;
+  std::unique_ptr<Reader> reader_;
   Pending pending_ = Pending::kNothing;
   SteadyTime waiting_since_;
-  v1::WatchExpiredResponse message_;
   grpc::Status status_;
 };
 

@@ -49,6 +49,9 @@ enum class WatchStart {
   kEarliest,  // With the oldest event that is still retained.
 };
 
+// A watch tells what died; with `group`, a member's share of that; with
+// `lead_time`, what is going to die. Where options are given that do not go
+// together, the first Next ends it with INVALID_ARGUMENT.
 struct WatchOptions {
   // 1 to 64 namespaces. Empty: the client's.
   std::vector<std::string> namespaces = {};

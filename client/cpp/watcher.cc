@@ -1,8 +1,11 @@
 #include "client/cpp/watcher.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/cpp/call.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/connection.h"
@@ -13,45 +16,64 @@
 namespace timecache::inline client {
 namespace {
 
-v1::WatchExpiredRequest MakeRequest(const Client& client,
-                                    const WatchOptions& options) {
-  v1::WatchExpiredRequest request;
-  for (const std::string& ns : options.namespaces) request.add_namespaces(ns);
+WatchOptions Checked(WatchOptions options, const Client& client) {
   if (options.namespaces.empty()) {
-    request.add_namespaces(client.options().default_namespace);
+    options.namespaces = {client.options().default_namespace};
   }
-  request.set_key_prefix(options.key_prefix);
+  return options;
+}
+
+// The request of a call has no place for what does not go together.
+absl::Status CheckTogether(const WatchOptions& options) {
+  const bool has_group = !options.group.empty();
+  if (options.max_in_flight && !has_group) {
+    return absl::InvalidArgumentError("max_in_flight goes with group only");
+  }
+  if (!has_group && !options.lead_time) return absl::OkStatus();
+  const std::string what = has_group ? "group" : "lead_time";
+  const auto not_with = [&what](absl::string_view other) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " does not go with ", other));
+  };
+  if (has_group && options.lead_time) return not_with("lead_time");
+  if (!options.resume_tokens.empty()) return not_with("resume_tokens");
+  if (options.fail_on_loss) return not_with("fail_on_loss");
+  if (has_group && !options.key_prefix.empty()) return not_with("key_prefix");
+  if (!has_group && options.start != WatchStart::kNow) return not_with("start");
+  return absl::OkStatus();
+}
+
+// What every kind of request has.
+template <typename Request>
+Request CommonRequest(const WatchOptions& options, uint32_t max_message_bytes) {
+  Request request;
+  for (const std::string& ns : options.namespaces) request.add_namespaces(ns);
   request.set_keys_only(options.keys_only);
   if (options.heartbeat_interval) {
     *request.mutable_heartbeat_interval() =
         ToProto(*options.heartbeat_interval);
   }
-  request.set_fail_on_loss(options.fail_on_loss);
-  if (options.lead_time) {
-    *request.mutable_lead_time() = ToProto(*options.lead_time);
-  }
-  request.set_group(options.group);
-  if (options.max_in_flight) {
-    request.set_max_in_flight(*options.max_in_flight);
-  }
-  request.set_max_message_bytes(
-      options.max_message_bytes.value_or(kMaxMessageBytes));
+  request.set_max_message_bytes(max_message_bytes);
   return request;
+}
+
+v1::WatchStart StartOf(bool from_earliest) {
+  return from_earliest ? v1::WATCH_START_EARLIEST : v1::WATCH_START_UNSPECIFIED;
 }
 
 }  // namespace
 
 Watcher::Watcher(const Client& client, WatchOptions options)
-    : options_(std::move(options)),
+    : options_(Checked(std::move(options), client)),
       channel_(client.channel()),
       stub_(v1::TimeCacheService::NewStub(channel_)),
-      request_(MakeRequest(client, options_)),
+      max_message_bytes_(options_.max_message_bytes.value_or(kMaxMessageBytes)),
+      end_(CheckTogether(options_)),
       backoff_(options_.min_pause, options_.max_pause) {
-  for (const std::string& ns : request_.namespaces()) positions_[ns];
+  for (const std::string& ns : options_.namespaces) positions_[ns];
   for (const auto& [ns, token] : options_.resume_tokens) {
     positions_[ns].resume_token = token;
   }
-  PlaceRequest();
 }
 
 Watcher::~Watcher() = default;
@@ -103,7 +125,7 @@ bool Watcher::Open(SteadyTime give_up_at) {
   Connect(*channel_, std::min(SteadyAfter(kConnectPatience), give_up_at));
   absl::MutexLock lock(&mu_);
   if (cancelled_) return false;
-  stream_ = std::make_unique<WatchStream>(*stub_, request_);
+  stream_ = MakeStream();
   return true;
 }
 
@@ -116,41 +138,51 @@ bool Watcher::AwaitAttempt(SteadyTime give_up_at) {
   return !cancelled_;
 }
 
-// Says where to begin. Namespaces without a token all begin alike: where one
-// needs all of its log, another that has not begun gets more than was asked,
-// never less. So does a group that has to be made again.
-void Watcher::PlaceRequest() {
-  bool from_earliest = options_.start == WatchStart::kEarliest ||
-                       (established_ && !options_.group.empty());
-  request_.clear_resume_tokens();
+// Begins where the last one has ended.
+std::unique_ptr<WatchStream> Watcher::MakeStream() const {
+  if (options_.lead_time) {
+    auto request =
+        CommonRequest<v1::WatchExpiringRequest>(options_, max_message_bytes_);
+    *request.mutable_lead_time() = ToProto(*options_.lead_time);
+    request.set_key_prefix(options_.key_prefix);
+    return std::make_unique<WatchStream>(*stub_, request);
+  }
+  if (!options_.group.empty()) {
+    auto request =
+        CommonRequest<v1::ConsumeExpiredRequest>(options_, max_message_bytes_);
+    request.set_group(options_.group);
+    // One that has to be made again leaves nothing out.
+    request.set_start(
+        StartOf(established_ || options_.start == WatchStart::kEarliest));
+    if (options_.max_in_flight) {
+      request.set_max_in_flight(*options_.max_in_flight);
+    }
+    return std::make_unique<WatchStream>(*stub_, request);
+  }
+  auto request =
+      CommonRequest<v1::WatchExpiredRequest>(options_, max_message_bytes_);
+  request.set_key_prefix(options_.key_prefix);
+  request.set_fail_on_loss(options_.fail_on_loss);
+  // Namespaces without a token all begin alike: where one needs all of its log,
+  // another that has not begun gets more than was asked, never less.
+  bool from_earliest = options_.start == WatchStart::kEarliest;
   for (const auto& [ns, position] : positions_) {
     if (position.log_changed) from_earliest = true;
     if (position.resume_token.empty()) continue;
-    request_.add_resume_tokens(position.resume_token);
+    request.add_resume_tokens(position.resume_token);
   }
-  request_.set_start(from_earliest ? v1::WATCH_START_EARLIEST
-                                   : v1::WATCH_START_UNSPECIFIED);
+  request.set_start(StartOf(from_earliest));
+  return std::make_unique<WatchStream>(*stub_, request);
 }
 
 WatchBatch Watcher::Accept() {
-  v1::WatchExpiredResponse& message = stream_->message();
+  WatchBatch batch = stream_->Take();
   established_ = true;
   backoff_.Reset();
-  Position& position = positions_[message.namespace_()];
-  WatchBatch batch = {
-      .ns = message.namespace_(),
-      .events = {},
-      .watermark = FromProto(message.watermark()),
-      .lost = message.lost(),
-      .resume_token = message.resume_token(),
-      .reconnected = std::exchange(position.broken, false),
-      .log_changed = std::exchange(position.log_changed, false)};
+  Position& position = positions_[batch.ns];
+  batch.reconnected = std::exchange(position.broken, false);
+  batch.log_changed = std::exchange(position.log_changed, false);
   if (batch.log_changed) batch.missed_after = position.watermark;
-  batch.events.reserve(message.events_size());
-  for (v1::ExpiredEvent& event : *message.mutable_events()) {
-    if (event.omitted_value_bytes() > 0) ++batch.omitted_values;
-    batch.events.push_back(FromProto(std::move(event)));
-  }
   position.watermark = batch.watermark;
   position.resume_token = batch.resume_token;
   return batch;
@@ -162,14 +194,13 @@ void Watcher::HandleEnd(const absl::Status& status) {
     stream_.reset();
     if (cancelled_) return;
   }
-  if (BeginAnew(status)) return PlaceRequest();
+  if (BeginAnew(status)) return;
   if (!IsBreak(status) && !TakeSmallerMessages(status)) {
     end_ =
         status.ok() ? absl::UnavailableError("the server is stopping") : status;
     return;
   }
   for (auto& [ns, position] : positions_) position.broken = established_;
-  PlaceRequest();
   next_attempt_at_ = SteadyAfter(backoff_.Next());
   if (options_.on_break) options_.on_break(status);
 }
@@ -179,8 +210,10 @@ void Watcher::HandleEnd(const absl::Status& status) {
 // that this comes to an end.
 bool Watcher::BeginAnew(const absl::Status& status) {
   if (options_.fail_on_loss) return false;
-  const std::optional<std::string> reason = ErrorReason(status);
-  if (reason != "LOG_CHANGED" && reason != "RESUME_POINT_AHEAD") return false;
+  if (!HasReason(status, v1::LOG_CHANGED) &&
+      !HasReason(status, v1::RESUME_POINT_AHEAD)) {
+    return false;
+  }
   const auto it =
       positions_.find(ErrorMetadata(status, "namespace").value_or(""));
   if (it == positions_.end() || it->second.resume_token.empty()) return false;
@@ -194,10 +227,10 @@ bool Watcher::BeginAnew(const absl::Status& status) {
 // known.
 bool Watcher::TakeSmallerMessages(const absl::Status& status) {
   if (!IsMessageTooLarge(status) ||
-      request_.max_message_bytes() <= kGrpcMaxMessageBytes) {
+      max_message_bytes_ <= kGrpcMaxMessageBytes) {
     return false;
   }
-  request_.set_max_message_bytes(kGrpcMaxMessageBytes);
+  max_message_bytes_ = kGrpcMaxMessageBytes;
   return true;
 }
 
@@ -206,7 +239,8 @@ bool Watcher::TakeSmallerMessages(const absl::Status& status) {
 bool Watcher::IsBreak(const absl::Status& status) const {
   if (!established_ && !options_.wait_for_server) return false;
   return status.ok() || IsConnectionLost(status) ||
-         ErrorReason(status) == "MAX_WATCHERS";
+         HasReason(status, v1::MAX_WATCHERS) ||
+         HasReason(status, v1::MAX_EXPIRING_WATCHERS);
 }
 
 WatchThread::WatchThread(const Client& client, WatchOptions options,

@@ -41,7 +41,8 @@ class WatchStream;
 // than the channel takes (WatchOptions::max_message_bytes). Anything else that
 // the server says ends the watch: NOT_FOUND (no such namespace or group, or
 // deleted meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED
-// (reason MAX_WATCHERS) at the first attempt, and with fail_on_loss a loss.
+// (reasons MAX_WATCHERS, MAX_EXPIRING_WATCHERS) at the first attempt, and with
+// fail_on_loss a loss.
 //
 // In a group, or with lead_time, there is no place to go on from: what was
 // given and not settled is given out again, what is going to die is told again.
@@ -83,8 +84,8 @@ class Watcher {
 
   bool Open(SteadyTime give_up_at);
   bool AwaitAttempt(SteadyTime give_up_at);
+  std::unique_ptr<WatchStream> MakeStream() const;
   WatchBatch Accept();
-  void PlaceRequest();
   void HandleEnd(const absl::Status& status);
   bool BeginAnew(const absl::Status& status);
   bool TakeSmallerMessages(const absl::Status& status);
@@ -97,7 +98,7 @@ class Watcher {
   const std::unique_ptr<v1::TimeCacheService::Stub> stub_;
 
   // Touched by Next alone.
-  v1::WatchExpiredRequest request_;
+  uint32_t max_message_bytes_;
   absl::Status end_;          // What the watch ended with; OK while it goes on.
   bool established_ = false;  // Whether any batch has come.
   SteadyTime next_attempt_at_ = SteadyTime::min();

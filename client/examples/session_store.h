@@ -13,7 +13,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/pipeline.h"
 #include "client/examples/log_line.h"
-#include "timecache/v1/namespace.pb.h"
+#include "timecache/v1/namespaces.pb.h"
 
 namespace timecache::sessionize {
 

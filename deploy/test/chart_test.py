@@ -720,10 +720,10 @@ class RefusalTest(unittest.TestCase):
         config = schema["properties"]["config"]["properties"]
         namespace = config["namespaces"]["items"]["properties"]
         for known, file, message in [
-            (config["limits"], "config.proto", "ServerLimits"),
-            (config["log"], "config.proto", "LogConfig"),
-            (config["debug"], "config.proto", "DebugConfig"),
-            (namespace["options"], "namespace.proto", "NamespaceOptions"),
+            (config["limits"], "config/v1/config.proto", "ServerLimits"),
+            (config["log"], "config/v1/config.proto", "LogConfig"),
+            (config["debug"], "config/v1/config.proto", "DebugConfig"),
+            (namespace["options"], "v1/namespaces.proto", "NamespaceOptions"),
         ]:
             self.assertEqual(set(known["properties"]), proto_fields(file, message))
 
@@ -800,7 +800,7 @@ class ImageTest(unittest.TestCase):
 
 def proto_fields(file, message):
     """The names of a message's fields."""
-    text = (chart.DEPLOY.parent / "proto/timecache/v1" / file).read_text()
+    text = (chart.DEPLOY.parent / "proto/timecache" / file).read_text()
     body = re.search(rf"^message {message} {{\n(.*?)^}}", text, re.M | re.S)[1]
     return set(re.findall(r"^  [\w. ]+ (\w+) = \d+;", body, re.M))
 

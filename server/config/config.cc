@@ -29,17 +29,17 @@ constexpr int64_t kMaxGracePeriodSeconds = 3600;
 constexpr int64_t kMaxDrainDelaySeconds = 300;
 
 // Sets every field of config.proto that is unset.
-void FillDefaults(v1::ServerConfig* config) {
+void FillDefaults(config::v1::ServerConfig* config) {
   FillListenerDefaults(config);
   FillLimitDefaults(config->mutable_limits());
   FillAccessDefaults(config);
   if (config->namespaces().empty())
     config->add_namespaces()->set_name(kDefaultNamespace);
-  v1::LogConfig& log = *config->mutable_log();
-  if (log.level() == v1::LOG_LEVEL_UNSPECIFIED)
-    log.set_level(v1::LOG_LEVEL_INFO);
-  if (log.format() == v1::LOG_FORMAT_UNSPECIFIED)
-    log.set_format(v1::LOG_FORMAT_TEXT);
+  config::v1::LogConfig& log = *config->mutable_log();
+  if (log.level() == config::v1::LOG_LEVEL_UNSPECIFIED)
+    log.set_level(config::v1::LOG_LEVEL_INFO);
+  if (log.format() == config::v1::LOG_FORMAT_UNSPECIFIED)
+    log.set_format(config::v1::LOG_FORMAT_TEXT);
   if (!config->has_grace_period()) {
     config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
   }
@@ -54,7 +54,7 @@ class Validator {
   Validator(absl::string_view source_name, const FieldLines& lines)
       : source_name_(source_name), lines_(lines) {}
 
-  absl::Status Validate(const v1::ServerConfig& config) const {
+  absl::Status Validate(const config::v1::ServerConfig& config) const {
     absl::Status status = ValidateListeners(config);
     if (status.ok()) status = ValidateLimits(config.limits());
     if (status.ok()) status = ValidateNamespaces(config);
@@ -80,19 +80,19 @@ class Validator {
         absl::StrCat(source_name_, where, ": ", path, ": ", what));
   }
 
-  absl::Status ValidateListeners(const v1::ServerConfig& config) const {
+  absl::Status ValidateListeners(const config::v1::ServerConfig& config) const {
     const auto problem = FindListenerProblem(config);
     if (!problem.has_value()) return absl::OkStatus();
     return Error(problem->path, problem->what);
   }
 
-  absl::Status ValidateAccess(const v1::ServerConfig& config) const {
+  absl::Status ValidateAccess(const config::v1::ServerConfig& config) const {
     const auto problem = FindAccessProblem(config);
     if (!problem.has_value()) return absl::OkStatus();
     return Error(problem->path, problem->what);
   }
 
-  absl::Status ValidateHttp(const v1::ServerConfig& config) const {
+  absl::Status ValidateHttp(const config::v1::ServerConfig& config) const {
     const std::string& address = config.http().address();
     if (address.empty()) return absl::OkStatus();
     if (absl::StartsWith(address, "unix:")) {
@@ -101,7 +101,7 @@ class Validator {
     }
     const absl::Status valid = ValidateAddress(address);
     if (!valid.ok()) return Error("http.address", valid.message());
-    for (const v1::Listener& listener : config.listeners()) {
+    for (const config::v1::Listener& listener : config.listeners()) {
       if (listener.address() == address && !absl::EndsWith(address, ":0")) {
         return Error("http.address",
                      "the same as a listener's: HTTP has a port of its own");
@@ -110,13 +110,14 @@ class Validator {
     return absl::OkStatus();
   }
 
-  absl::Status ValidateLimits(const v1::ServerLimits& limits) const {
+  absl::Status ValidateLimits(const config::v1::ServerLimits& limits) const {
     const auto problem = FindLimitProblem(limits);
     if (!problem.has_value()) return absl::OkStatus();
     return Error(absl::StrCat("limits.", problem->field), problem->what);
   }
 
-  absl::Status ValidateNamespaces(const v1::ServerConfig& config) const {
+  absl::Status ValidateNamespaces(
+      const config::v1::ServerConfig& config) const {
     const auto max_namespaces =
         static_cast<int>(config.limits().max_namespaces());
     if (config.namespaces_size() > max_namespaces) {
@@ -155,13 +156,13 @@ class Validator {
   const FieldLines& lines_;
 };
 
-LogLevel ToLogLevel(v1::LogLevel level) {
+LogLevel ToLogLevel(config::v1::LogLevel level) {
   switch (level) {
-    case v1::LOG_LEVEL_DEBUG:
+    case config::v1::LOG_LEVEL_DEBUG:
       return LogLevel::kDebug;
-    case v1::LOG_LEVEL_WARNING:
+    case config::v1::LOG_LEVEL_WARNING:
       return LogLevel::kWarning;
-    case v1::LOG_LEVEL_ERROR:
+    case config::v1::LOG_LEVEL_ERROR:
       return LogLevel::kError;
     default:
       return LogLevel::kInfo;
@@ -193,15 +194,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 }  // namespace
 
-v1::ServerConfig DefaultConfig() {
-  v1::ServerConfig config;
+config::v1::ServerConfig DefaultConfig() {
+  config::v1::ServerConfig config;
   FillDefaults(&config);
   return config;
 }
 
-absl::StatusOr<v1::ServerConfig> ParseConfig(absl::string_view yaml,
-                                             absl::string_view source_name) {
-  v1::ServerConfig config;
+absl::StatusOr<config::v1::ServerConfig> ParseConfig(
+    absl::string_view yaml, absl::string_view source_name) {
+  config::v1::ServerConfig config;
   FieldLines lines;
   absl::Status status = YamlToProto(yaml, source_name, &config, &lines);
   if (!status.ok()) return status;
@@ -211,21 +212,21 @@ absl::StatusOr<v1::ServerConfig> ParseConfig(absl::string_view yaml,
   return config;
 }
 
-absl::StatusOr<v1::ServerConfig> LoadConfig(const std::string& path) {
+absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return std::move(text).status();
   return ParseConfig(*text, path);
 }
 
-absl::Status ValidateConfig(const v1::ServerConfig& config,
+absl::Status ValidateConfig(const config::v1::ServerConfig& config,
                             absl::string_view source_name) {
   return Validator(source_name, FieldLines()).Validate(config);
 }
 
-void SetLogging(const v1::LogConfig& config) {
-  SetLogging(ToLogLevel(config.level()), config.format() == v1::LOG_FORMAT_JSON
-                                             ? LogFormat::kJson
-                                             : LogFormat::kText);
+void SetLogging(const config::v1::LogConfig& config) {
+  SetLogging(ToLogLevel(config.level()),
+             config.format() == config::v1::LOG_FORMAT_JSON ? LogFormat::kJson
+                                                            : LogFormat::kText);
 }
 
 absl::Status ValidateAddress(absl::string_view address) {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -27,23 +27,23 @@ inline constexpr size_t kMaxSocketPathBytes = 107;
 
 // What a server without file and flags runs with: one listener on
 // 127.0.0.1:7171 and one namespace, "default".
-v1::ServerConfig DefaultConfig();
+config::v1::ServerConfig DefaultConfig();
 
 // Reads YAML (see yaml_to_proto.h). An empty text is DefaultConfig().
 // `source_name` stands in errors, for the file's name.
-absl::StatusOr<v1::ServerConfig> ParseConfig(absl::string_view yaml,
-                                             absl::string_view source_name);
+absl::StatusOr<config::v1::ServerConfig> ParseConfig(
+    absl::string_view yaml, absl::string_view source_name);
 
 // Reads a file of at most kMaxYamlBytes. One that cannot be read: NOT_FOUND,
 // PERMISSION_DENIED or another code that fits the system's reason.
-absl::StatusOr<v1::ServerConfig> LoadConfig(const std::string& path);
+absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path);
 
 // Checks a configuration that was changed after it was read.
-absl::Status ValidateConfig(const v1::ServerConfig& config,
+absl::Status ValidateConfig(const config::v1::ServerConfig& config,
                             absl::string_view source_name);
 
 // Logs as the configuration says: SetLogging with its level and format.
-void SetLogging(const v1::LogConfig& config);
+void SetLogging(const config::v1::LogConfig& config);
 
 // Checks an address to listen on: host:port with a port from 0 to 65535 (0
 // takes a free one), [IPv6]:port, or unix:/path with at most

@@ -13,19 +13,20 @@ constexpr int64_t kMaxSlowCallSeconds = 3600;
 
 }  // namespace
 
-void FillAccessDefaults(v1::ServerConfig* config) {
-  v1::AccessConfig& access = *config->mutable_access();
+void FillAccessDefaults(config::v1::ServerConfig* config) {
+  config::v1::AccessConfig& access = *config->mutable_access();
   if (!access.has_file()) access.set_file("");
-  v1::DebugConfig& debug = *config->mutable_debug();
+  config::v1::DebugConfig& debug = *config->mutable_debug();
   if (!debug.has_reflection()) debug.set_reflection(true);
   if (!debug.has_channelz()) debug.set_channelz(false);
-  v1::LogConfig& log = *config->mutable_log();
+  config::v1::LogConfig& log = *config->mutable_log();
   if (!log.has_slow_call()) {
     log.mutable_slow_call()->set_nanos(kDefaultSlowCallNanos);
   }
 }
 
-std::optional<AccessProblem> FindAccessProblem(const v1::ServerConfig& config) {
+std::optional<AccessProblem> FindAccessProblem(
+    const config::v1::ServerConfig& config) {
   const google::protobuf::Duration& slow = config.log().slow_call();
   // YAML has no negative durations.
   if (slow.seconds() > kMaxSlowCallSeconds ||
@@ -37,7 +38,7 @@ std::optional<AccessProblem> FindAccessProblem(const v1::ServerConfig& config) {
     return AccessProblem{"debug.channelz",
                          "does not go with access.file: no rule can guard it"};
   }
-  for (const v1::Listener& listener : config.listeners()) {
+  for (const config::v1::Listener& listener : config.listeners()) {
     if (IsLocalAddress(listener.address())) continue;
     return AccessProblem{
         "debug.channelz",

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -12,7 +12,7 @@ namespace timecache {
 // and which are slow. Defaults, and what is allowed. Thread-safe.
 
 // Sets what is unset of access, debug and log.slow_call.
-void FillAccessDefaults(v1::ServerConfig* config);
+void FillAccessDefaults(config::v1::ServerConfig* config);
 
 // What is wrong: the field's full name, and what to do about it.
 struct AccessProblem {
@@ -21,7 +21,8 @@ struct AccessProblem {
 };
 // The first problem of a configuration whose defaults are filled in; none if
 // all is well.
-std::optional<AccessProblem> FindAccessProblem(const v1::ServerConfig& config);
+std::optional<AccessProblem> FindAccessProblem(
+    const config::v1::ServerConfig& config);
 
 }  // namespace timecache
 

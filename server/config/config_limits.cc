@@ -9,7 +9,7 @@
 namespace timecache {
 namespace {
 
-using Limits = v1::ServerLimits;
+using Limits = config::v1::ServerLimits;
 using google::protobuf::Duration;
 
 constexpr int64_t kMinute = 60;
@@ -123,7 +123,7 @@ std::optional<LimitProblem> FindProblem(const DurationField& field,
 
 }  // namespace
 
-void FillLimitDefaults(v1::ServerLimits* limits) {
+void FillLimitDefaults(config::v1::ServerLimits* limits) {
   for (const NumberField& field : kNumbers) {
     if (!(limits->*field.has)()) (limits->*field.set)(field.unset_means);
   }
@@ -135,7 +135,8 @@ void FillLimitDefaults(v1::ServerLimits* limits) {
   }
 }
 
-std::optional<LimitProblem> FindLimitProblem(const v1::ServerLimits& limits) {
+std::optional<LimitProblem> FindLimitProblem(
+    const config::v1::ServerLimits& limits) {
   for (const NumberField& field : kNumbers) {
     const uint32_t value = (limits.*field.get)();
     if (value >= field.min && value <= field.max) continue;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -12,7 +12,7 @@ namespace timecache {
 
 // Sets what is unset, but for max_memory_bytes: what that is depends on the
 // machine (see system_memory.h).
-void FillLimitDefaults(v1::ServerLimits* limits);
+void FillLimitDefaults(config::v1::ServerLimits* limits);
 
 // What is out of its range: the field's name in ServerLimits, and the range.
 struct LimitProblem {
@@ -21,7 +21,8 @@ struct LimitProblem {
 };
 // The first problem of limits whose defaults are filled in; none if all is
 // well.
-std::optional<LimitProblem> FindLimitProblem(const v1::ServerLimits& limits);
+std::optional<LimitProblem> FindLimitProblem(
+    const config::v1::ServerLimits& limits);
 
 }  // namespace timecache
 

@@ -23,7 +23,8 @@ bool TakesAnyPort(absl::string_view address) {
   return absl::EndsWith(address, ":0");
 }
 
-Problem FindTlsProblem(const std::string& path, const v1::TlsConfig& tls) {
+Problem FindTlsProblem(const std::string& path,
+                       const config::v1::TlsConfig& tls) {
   if (tls.certificate_file().empty()) {
     return {{path,
              "has no certificate_file: name the PEM file with the server's "
@@ -35,7 +36,8 @@ Problem FindTlsProblem(const std::string& path, const v1::TlsConfig& tls) {
              "private key"}};
   }
   const bool has_roots = !tls.client_ca_file().empty();
-  const bool asks = tls.client_certificate() != v1::CLIENT_CERTIFICATE_NONE;
+  const bool asks =
+      tls.client_certificate() != config::v1::CLIENT_CERTIFICATE_NONE;
   if (asks && !has_roots) {
     return {{path + ".client_certificate",
              "needs client_ca_file, the roots that clients' certificates lead "
@@ -55,7 +57,8 @@ Problem FindTlsProblem(const std::string& path, const v1::TlsConfig& tls) {
   return std::nullopt;
 }
 
-Problem FindProblemOf(const std::string& path, const v1::Listener& listener) {
+Problem FindProblemOf(const std::string& path,
+                      const config::v1::Listener& listener) {
   const std::string& address = listener.address();
   if (address.empty())
     return {{path, "has no address: add address: host:port"}};
@@ -75,18 +78,19 @@ Problem FindProblemOf(const std::string& path, const v1::Listener& listener) {
 
 }  // namespace
 
-void FillListenerDefaults(v1::ServerConfig* config) {
+void FillListenerDefaults(config::v1::ServerConfig* config) {
   if (config->listeners().empty())
     config->add_listeners()->set_address(kDefaultAddress);
-  for (v1::Listener& listener : *config->mutable_listeners()) {
+  for (config::v1::Listener& listener : *config->mutable_listeners()) {
     if (!listener.has_allow_plaintext()) listener.set_allow_plaintext(false);
     if (!listener.has_tls()) continue;
-    v1::TlsConfig& tls = *listener.mutable_tls();
+    config::v1::TlsConfig& tls = *listener.mutable_tls();
     if (!tls.has_client_ca_file()) tls.set_client_ca_file("");
-    if (tls.client_certificate() == v1::CLIENT_CERTIFICATE_UNSPECIFIED) {
+    if (tls.client_certificate() ==
+        config::v1::CLIENT_CERTIFICATE_UNSPECIFIED) {
       tls.set_client_certificate(tls.client_ca_file().empty()
-                                     ? v1::CLIENT_CERTIFICATE_NONE
-                                     : v1::CLIENT_CERTIFICATE_REQUIRED);
+                                     ? config::v1::CLIENT_CERTIFICATE_NONE
+                                     : config::v1::CLIENT_CERTIFICATE_REQUIRED);
     }
     if (!tls.has_reload_interval()) {
       tls.mutable_reload_interval()->set_seconds(kDefaultReloadIntervalSeconds);
@@ -96,7 +100,7 @@ void FillListenerDefaults(v1::ServerConfig* config) {
 }
 
 std::optional<ListenerProblem> FindListenerProblem(
-    const v1::ServerConfig& config) {
+    const config::v1::ServerConfig& config) {
   if (config.listeners_size() > kMaxListeners) {
     return {{"listeners", absl::StrCat("has ", config.listeners_size(),
                                        ", more than ", kMaxListeners)}};

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -14,7 +14,7 @@ namespace timecache {
 // and what is allowed. Thread-safe.
 
 // Sets what is unset.
-void FillListenerDefaults(v1::ServerConfig* config);
+void FillListenerDefaults(config::v1::ServerConfig* config);
 
 // What is wrong: the field's full name, and what to do about it.
 struct ListenerProblem {
@@ -24,7 +24,7 @@ struct ListenerProblem {
 // The first problem of a configuration whose defaults are filled in; none if
 // all is well.
 std::optional<ListenerProblem> FindListenerProblem(
-    const v1::ServerConfig& config);
+    const config::v1::ServerConfig& config);
 
 // Whether no other machine can reach an address that ValidateAddress accepts: a
 // unix socket, localhost, 127.0.0.0/8 or ::1.

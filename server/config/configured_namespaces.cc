@@ -19,21 +19,21 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::util::MessageDifferencer;
 
 // All options of a namespace that is configured like this.
-v1::NamespaceOptions FullOptions(const v1::NamespaceConfig& from) {
+v1::NamespaceOptions FullOptions(const config::v1::NamespaceConfig& from) {
   v1::NamespaceOptions options;
   SetOptions(*NewOptions(from.options()), &options);
   return options;
 }
 
-void LogCreated(const v1::NamespaceConfig& from) {
+void LogCreated(const config::v1::NamespaceConfig& from) {
   const v1::NamespaceOptions options = FullOptions(from);
   LogNamespace(
       {.event = "namespace_created", .name = from.name(), .options = &options});
 }
 
 // The options that differ, as the second has them.
-v1::NamespaceOptions ChangedOptions(const v1::NamespaceConfig& before,
-                                    const v1::NamespaceConfig& now) {
+v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
+                                    const config::v1::NamespaceConfig& now) {
   const v1::NamespaceOptions old_options = FullOptions(before);
   v1::NamespaceOptions changed = FullOptions(now);
   const auto* reflection = v1::NamespaceOptions::GetReflection();
@@ -47,7 +47,8 @@ v1::NamespaceOptions ChangedOptions(const v1::NamespaceConfig& before,
   return changed;
 }
 
-absl::Status Create(const v1::NamespaceConfig& from, Registry* registry) {
+absl::Status Create(const config::v1::NamespaceConfig& from,
+                    Registry* registry) {
   const auto map = registry->Create(from.name(), *NewOptions(from.options()));
   return map.status();
 }
@@ -66,7 +67,7 @@ absl::Status Update(const std::string& name,
 }
 
 // One that somebody made meanwhile gets the options that are set.
-absl::Status CreateOrUpdate(const v1::NamespaceConfig& from,
+absl::Status CreateOrUpdate(const config::v1::NamespaceConfig& from,
                             Registry* registry) {
   const absl::Status status = Create(from, registry);
   if (absl::IsAlreadyExists(status)) {
@@ -80,7 +81,7 @@ absl::Status CreateOrUpdate(const v1::NamespaceConfig& from,
 
 }  // namespace
 
-void LogNamespace(const NamespaceService::Change& change) {
+void LogNamespace(const AdminChange& change) {
   std::vector<LogField> fields = {{"namespace", change.name}};
   if (!change.group.empty()) fields.push_back({"group", change.group});
   std::string options;
@@ -95,8 +96,8 @@ void LogNamespace(const NamespaceService::Change& change) {
       std::string_view(change.event.data(), change.event.size()), fields);
 }
 
-absl::Status CheckNamespaces(const v1::ServerConfig& config) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
+absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     const absl::StatusOr<MapOptions> options = NewOptions(from.options());
     const absl::Status status = options.ok()
                                     ? ValidateNamespace(from.name(), *options)
@@ -109,9 +110,9 @@ absl::Status CheckNamespaces(const v1::ServerConfig& config) {
   return absl::OkStatus();
 }
 
-absl::Status CreateNamespaces(const v1::ServerConfig& config,
+absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
                               Registry* registry) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     if (absl::Status status = Create(from, registry); !status.ok()) {
       return status;
     }
@@ -119,18 +120,20 @@ absl::Status CreateNamespaces(const v1::ServerConfig& config,
   return absl::OkStatus();
 }
 
-void LogNamespaces(const v1::ServerConfig& config) {
-  for (const v1::NamespaceConfig& from : config.namespaces()) LogCreated(from);
+void LogNamespaces(const config::v1::ServerConfig& config) {
+  for (const config::v1::NamespaceConfig& from : config.namespaces())
+    LogCreated(from);
 }
 
-absl::Status ReloadNamespaces(const v1::ServerConfig& before,
-                              const v1::ServerConfig& now, Registry* registry) {
-  absl::flat_hash_map<std::string, const v1::NamespaceConfig*> old;
-  for (const v1::NamespaceConfig& from : before.namespaces()) {
+absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
+                              const config::v1::ServerConfig& now,
+                              Registry* registry) {
+  absl::flat_hash_map<std::string, const config::v1::NamespaceConfig*> old;
+  for (const config::v1::NamespaceConfig& from : before.namespaces()) {
     old[from.name()] = &from;
   }
   absl::Status first;
-  for (const v1::NamespaceConfig& from : now.namespaces()) {
+  for (const config::v1::NamespaceConfig& from : now.namespaces()) {
     const auto it = old.find(from.name());
     absl::Status status;
     if (it == old.end()) {

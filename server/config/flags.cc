@@ -97,14 +97,14 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->check(Address());
   AddTransportFlags(app, flags);
   app->add_flag("--virtual-clock", flags->virtual_clock,
-                "Time stands still until VirtualClock.Advance");
+                "Time stands still until VirtualClockService.Advance");
   app->add_option("--log-level", flags->log_level,
                   "Log from debug, info, warning or error up")
       ->type_name("LEVEL")
-      ->check(OneOf(v1::LogLevel_descriptor()));
+      ->check(OneOf(config::v1::LogLevel_descriptor()));
   app->add_option("--log-format", flags->log_format, "Log as text or as json")
       ->type_name("FORMAT")
-      ->check(OneOf(v1::LogFormat_descriptor()));
+      ->check(OneOf(config::v1::LogFormat_descriptor()));
   app->add_flag("--check-config", flags->check_config,
                 "Check the configuration, print it, and exit");
 }
@@ -116,7 +116,8 @@ int NumberOf(const google::protobuf::EnumDescriptor* type,
 }
 
 // --listen and the flags that say how to serve there.
-absl::Status SetListeners(const Flags& flags, v1::ServerConfig* config) {
+absl::Status SetListeners(const Flags& flags,
+                          config::v1::ServerConfig* config) {
   const bool tls = !flags.tls_certificate.empty() || !flags.tls_key.empty() ||
                    !flags.tls_client_ca.empty();
   if (flags.listen.empty()) {
@@ -132,7 +133,7 @@ absl::Status SetListeners(const Flags& flags, v1::ServerConfig* config) {
   }
   for (const std::string& address : flags.listen)
     config->add_listeners()->set_address(address);
-  for (v1::Listener& listener : *config->mutable_listeners()) {
+  for (config::v1::Listener& listener : *config->mutable_listeners()) {
     listener.set_allow_plaintext(flags.allow_plaintext);
     if (!tls) continue;
     listener.mutable_tls()->set_certificate_file(flags.tls_certificate);
@@ -183,20 +184,20 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   return ParseFlags(argc, argv, std::cout, std::cerr);
 }
 
-absl::StatusOr<v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
-  absl::StatusOr<v1::ServerConfig> config =
+absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
+  absl::StatusOr<config::v1::ServerConfig> config =
       flags.config.empty() ? DefaultConfig() : LoadConfig(flags.config);
   if (!config.ok()) return config;
   if (absl::Status set = SetListeners(flags, &*config); !set.ok()) return set;
   if (!flags.http.empty()) config->mutable_http()->set_address(flags.http);
-  v1::LogConfig& log = *config->mutable_log();
+  config::v1::LogConfig& log = *config->mutable_log();
   if (!flags.log_level.empty()) {
-    log.set_level(static_cast<v1::LogLevel>(
-        NumberOf(v1::LogLevel_descriptor(), flags.log_level)));
+    log.set_level(static_cast<config::v1::LogLevel>(
+        NumberOf(config::v1::LogLevel_descriptor(), flags.log_level)));
   }
   if (!flags.log_format.empty()) {
-    log.set_format(static_cast<v1::LogFormat>(
-        NumberOf(v1::LogFormat_descriptor(), flags.log_format)));
+    log.set_format(static_cast<config::v1::LogFormat>(
+        NumberOf(config::v1::LogFormat_descriptor(), flags.log_format)));
   }
   const absl::Status valid = ValidateConfig(*config, "command line");
   if (!valid.ok()) return valid;

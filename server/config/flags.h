@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -40,7 +40,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 // the flags over it. --listen replaces all listeners of the file; what other
 // flags say of TLS and plain text goes for those of --listen, or for the
 // default one. Errors as LoadConfig.
-absl::StatusOr<v1::ServerConfig> ConfigFromFlags(const Flags& flags);
+absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags);
 
 }  // namespace timecache
 

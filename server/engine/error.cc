@@ -28,16 +28,16 @@ std::optional<std::string> Payload(const absl::Status& status,
 absl::Status InvalidField(absl::string_view field, absl::string_view problem) {
   absl::Status status =
       absl::InvalidArgumentError(absl::StrCat(field, " ", problem));
-  status.SetPayload(kReasonUrl, absl::Cord("INVALID_FIELD"));
+  status.SetPayload(kReasonUrl, absl::Cord(ReasonName(Reason::kInvalidField)));
   status.SetPayload(kFieldUrl, absl::Cord(field));
   return status;
 }
 
-absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
+absl::Status ErrorWithReason(absl::StatusCode code, Reason reason,
                              absl::string_view message,
                              const ErrorMetadata& metadata) {
   absl::Status status(code, message);
-  status.SetPayload(kReasonUrl, absl::Cord(reason));
+  status.SetPayload(kReasonUrl, absl::Cord(ReasonName(reason)));
   for (const auto& [name, value] : metadata) {
     status = WithMetadata(std::move(status), name, value);
   }
@@ -55,8 +55,14 @@ absl::Status WithRetryAfter(absl::Status status, int64_t retry_after_us) {
   return status;
 }
 
-std::optional<std::string> ReasonOf(const absl::Status& status) {
-  return Payload(status, kReasonUrl);
+std::optional<Reason> ReasonOf(const absl::Status& status) {
+  const std::optional<std::string> name = Payload(status, kReasonUrl);
+  return name.has_value() ? ReasonOfName(*name) : std::nullopt;
+}
+
+absl::string_view ReasonNameOf(const absl::Status& status) {
+  const std::optional<Reason> reason = ReasonOf(status);
+  return reason.has_value() ? ReasonName(*reason) : "";
 }
 
 std::optional<std::string> FieldOf(const absl::Status& status) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/reason.h"
 
 namespace timecache {
 
@@ -22,8 +23,8 @@ absl::Status InvalidField(absl::string_view field, absl::string_view problem);
 // What a program may want to know of an error beside its reason, by name.
 using ErrorMetadata = std::map<std::string, std::string>;
 
-// An error of `code` with a reason for programs (UPPER_SNAKE_CASE).
-absl::Status ErrorWithReason(absl::StatusCode code, absl::string_view reason,
+// An error of `code` with a reason for programs.
+absl::Status ErrorWithReason(absl::StatusCode code, Reason reason,
                              absl::string_view message,
                              const ErrorMetadata& metadata = {});
 
@@ -35,7 +36,9 @@ absl::Status WithMetadata(absl::Status status, absl::string_view name,
 absl::Status WithRetryAfter(absl::Status status, int64_t retry_after_us);
 
 // What these put in; nothing for any other status.
-std::optional<std::string> ReasonOf(const absl::Status& status);
+std::optional<Reason> ReasonOf(const absl::Status& status);
+// Its name, or "".
+absl::string_view ReasonNameOf(const absl::Status& status);
 std::optional<std::string> FieldOf(const absl::Status& status);
 ErrorMetadata MetadataOf(const absl::Status& status);
 std::optional<int64_t> RetryAfterUsOf(const absl::Status& status);

@@ -45,7 +45,7 @@ absl::Status MemoryBudget::Error() const {
           ? "settle events, or delete groups that no member serves"
           : "come again when entries have died, or remove some";
   return ErrorWithReason(
-      absl::StatusCode::kResourceExhausted, "MAX_MEMORY",
+      absl::StatusCode::kResourceExhausted, Reason::kMaxMemory,
       absl::StrCat("the server holds ", used,
                    " bytes and has no memory for more under its "
                    "limits.max_memory_bytes of ",

@@ -70,12 +70,13 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
       });
   absl::MutexLock lock(&mu_);
   if (maps_.contains(name)) {
-    return ErrorWithReason(absl::StatusCode::kAlreadyExists, "NAMESPACE_EXISTS",
+    return ErrorWithReason(absl::StatusCode::kAlreadyExists,
+                           Reason::kNamespaceExists,
                            absl::StrCat("namespace ", name, " exists"));
   }
   if (maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
     return ErrorWithReason(
-        absl::StatusCode::kResourceExhausted, "MAX_NAMESPACES",
+        absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,
         absl::StrCat("the server is at its limits.max_namespaces of ",
                      limits_.max_namespaces));
   }
@@ -116,7 +117,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(
   }
   if (absl::Status status = ValidateNamespaceName(name); !status.ok())
     return status;
-  return ErrorWithReason(absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+  return ErrorWithReason(absl::StatusCode::kNotFound,
+                         Reason::kNamespaceNotFound,
                          absl::StrCat("namespace ", name, " does not exist"));
 }
 
@@ -159,7 +161,7 @@ absl::Status Registry::Delete(absl::string_view name) {
     const auto it = maps_.find(name);
     if (it == maps_.end() || it->second != *map) {
       return ErrorWithReason(
-          absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+          absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
           absl::StrCat("namespace ", name, " does not exist"));
     }
     by_name_.erase(name);

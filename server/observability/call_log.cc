@@ -74,7 +74,7 @@ void CallLog::OnDenied(const CallDenial& denial) {
   uint64_t suppressed = 0;
   if (!denied_.Take(clock_->NowUs(), &suppressed)) return;
   write_(LogLevel::kWarning, "access_denied",
-         {{"reason", ReasonOf(denial.status).value_or("")},
+         {{"reason", ReasonNameOf(denial.status)},
           {"principal", denial.details.Principal()},
           {"peer", denial.details.Peer()},
           {"method", PathOf(denial.method)},
@@ -86,7 +86,7 @@ void CallLog::OnDenied(const CallDenial& denial) {
 }
 
 void CallLog::OnRefused(const CallRefusal& refusal) {
-  const std::string reason = ReasonOf(refusal.status).value_or("");
+  const std::string reason(ReasonNameOf(refusal.status));
   const absl::string_view name = refusal.details.Namespace();
   if (!folded_.Add({kRefused, reason, std::string(name), ""},
                    refusal.operations, clock_->NowUs())) {

@@ -411,7 +411,8 @@ std::vector<prometheus::MetricFamily> NamespaceFamilies(
       // Most never happen: they would be as many samples as all others.
       if (statistics.refused[hit] == 0) continue;
       AddSample(With(LabelsOf(row), "reason",
-                     std::string(LimitReason(static_cast<LimitHit>(hit)))),
+                     std::string(
+                         ReasonName(LimitReason(static_cast<LimitHit>(hit))))),
                 static_cast<double>(statistics.refused[hit]), &refused);
     }
     AddHistogram(LabelsOf(row), statistics.lateness, &lateness);

@@ -88,7 +88,8 @@ void RpcMetrics::OnHandled(const CallRecord& record) {
 }
 
 void RpcMetrics::OnDenied(const CallDenial& denial) {
-  std::string reason = ReasonOf(denial.status).value_or("OTHER");
+  std::string reason(ReasonNameOf(denial.status));
+  if (reason.empty()) reason = "OTHER";
   absl::MutexLock lock(&mu_);
   if (denied_.size() >= kMaxDenialReasons && !denied_.contains(reason)) {
     reason = "OTHER";

@@ -36,7 +36,7 @@ std::string ListOf(const std::vector<std::string>& fields) {
 
 }  // namespace
 
-Reload::Reload(v1::ServerConfig config, Load load)
+Reload::Reload(config::v1::ServerConfig config, Load load)
     : load_(std::move(load)), config_(std::move(config)) {
   state_.loaded_at_us = absl::ToUnixMicros(absl::Now());
 }
@@ -45,11 +45,12 @@ void Reload::Apply(std::string field, Applier applier) {
   appliers_[std::move(field)] = std::move(applier);
 }
 
-void Reload::Apply(std::string field,
-                   std::function<void(const v1::ServerConfig& now)> applier) {
-  Apply(std::move(field),
-        Applier([applier = std::move(applier)](const v1::ServerConfig&,
-                                               const v1::ServerConfig& now) {
+void Reload::Apply(
+    std::string field,
+    std::function<void(const config::v1::ServerConfig& now)> applier) {
+  Apply(std::move(field), Applier([applier = std::move(applier)](
+                                      const config::v1::ServerConfig&,
+                                      const config::v1::ServerConfig& now) {
           applier(now);
           return absl::OkStatus();
         }));
@@ -60,11 +61,11 @@ void Reload::Also(std::function<void()> check) {
 }
 
 bool Reload::Run() {
-  absl::StatusOr<v1::ServerConfig> loaded = load_();
+  absl::StatusOr<config::v1::ServerConfig> loaded = load_();
   Outcome outcome;
   if (loaded.ok()) {
     loaded_ = *std::move(loaded);
-    v1::ServerConfig in_force = config_;
+    config::v1::ServerConfig in_force = config_;
     Compare(config_, loaded_, "", &in_force, &outcome);
     config_ = std::move(in_force);
     const bool clean = outcome.needs_restart.empty() && outcome.failed.empty();

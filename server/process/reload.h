@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "google/protobuf/message.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -42,19 +42,20 @@ struct ReloadState {
 // reading the file costs.
 class Reload {
  public:
-  using Load = std::function<absl::StatusOr<v1::ServerConfig>()>;
-  using Applier = std::function<absl::Status(const v1::ServerConfig& before,
-                                             const v1::ServerConfig& now)>;
+  using Load = std::function<absl::StatusOr<config::v1::ServerConfig>()>;
+  using Applier =
+      std::function<absl::Status(const config::v1::ServerConfig& before,
+                                 const config::v1::ServerConfig& now)>;
 
   // `config` is in force, `load` reads it again and checks it whole.
-  Reload(v1::ServerConfig config, Load load);
+  Reload(config::v1::ServerConfig config, Load load);
 
   // `field` is a path, "grace_period" or "limits.max_entries"; all fields below
   // it are its own. An error is logged, and the field stays as it was.
   void Apply(std::string field, Applier applier);
   // The same for one that cannot fail and needs no comparison.
   void Apply(std::string field,
-             std::function<void(const v1::ServerConfig& now)> applier);
+             std::function<void(const config::v1::ServerConfig& now)> applier);
   // Done at every reload, whatever the configuration says: looking at files
   // that it names.
   void Also(std::function<void()> check);
@@ -65,7 +66,7 @@ class Reload {
   bool Run();
 
   // In force: as loaded, but for what needs a restart.
-  const v1::ServerConfig& config() const { return config_; }
+  const config::v1::ServerConfig& config() const { return config_; }
   ReloadState state() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -82,9 +83,9 @@ class Reload {
   bool ApplyField(const std::string& path, Outcome* outcome);
 
   const Load load_;
-  v1::ServerConfig config_;
+  config::v1::ServerConfig config_;
   // What was read, during Run.
-  v1::ServerConfig loaded_;
+  config::v1::ServerConfig loaded_;
   absl::btree_map<std::string, Applier> appliers_;
   std::vector<std::function<void()>> checks_;
 

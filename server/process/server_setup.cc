@@ -18,7 +18,7 @@
 namespace timecache {
 namespace {
 
-absl::Status CheckAccessFile(const v1::ServerConfig& config) {
+absl::Status CheckAccessFile(const config::v1::ServerConfig& config) {
   const std::string& path = config.access().file();
   if (path.empty()) return absl::OkStatus();
   const auto text = ReadFile(path, FileWatch::kMaxFileBytes);
@@ -28,8 +28,8 @@ absl::Status CheckAccessFile(const v1::ServerConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags) {
-  absl::StatusOr<v1::ServerConfig> config = ConfigFromFlags(flags);
+absl::StatusOr<config::v1::ServerConfig> ReadConfig(const Flags& flags) {
+  absl::StatusOr<config::v1::ServerConfig> config = ConfigFromFlags(flags);
   if (!config.ok()) return config;
   if (absl::Status status = CheckNamespaces(*config); !status.ok()) {
     return status;
@@ -37,7 +37,7 @@ absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags) {
   return config;
 }
 
-absl::Status CheckConfigFiles(const v1::ServerConfig& config) {
+absl::Status CheckConfigFiles(const config::v1::ServerConfig& config) {
   if (absl::Status status = CheckAccessFile(config); !status.ok()) {
     return status;
   }
@@ -46,11 +46,11 @@ absl::Status CheckConfigFiles(const v1::ServerConfig& config) {
   return TlsListeners::Create(config, &files, &none).status();
 }
 
-int64_t SlowCallUs(const v1::ServerConfig& config) {
+int64_t SlowCallUs(const config::v1::ServerConfig& config) {
   return absl::ToInt64Microseconds(ToDuration(config.log().slow_call()));
 }
 
-RegistryLimits ToRegistryLimits(const v1::ServerLimits& from) {
+RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& from) {
   RegistryLimits limits;
   limits.max_namespaces = static_cast<int>(from.max_namespaces());
   limits.max_entries = static_cast<int64_t>(from.max_entries());
@@ -58,10 +58,10 @@ RegistryLimits ToRegistryLimits(const v1::ServerLimits& from) {
   return limits;
 }
 
-ServerOptions ToServerOptions(const v1::ServerConfig& config,
+ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
                               ManualClock* virtual_clock) {
   ServerOptions options;
-  for (const v1::Listener& listener : config.listeners()) {
+  for (const config::v1::Listener& listener : config.listeners()) {
     options.addresses.push_back(listener.address());
   }
   options.max_watchers = config.limits().max_watchers();
@@ -78,32 +78,34 @@ ServerOptions ToServerOptions(const v1::ServerConfig& config,
 
 void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
                  Reload* reload) {
-  reload->Apply("log", [=](const v1::ServerConfig& now) {
+  reload->Apply("log", [=](const config::v1::ServerConfig& now) {
     SetLogging(now.log());
     call_log->SetSlowCall(SlowCallUs(now));
   });
   // Looked at when the server stops.
-  reload->Apply("grace_period", [](const v1::ServerConfig&) {});
-  reload->Apply("drain_delay", [](const v1::ServerConfig&) {});
-  reload->Apply("namespaces", [=](const v1::ServerConfig& before,
-                                  const v1::ServerConfig& now) {
+  reload->Apply("grace_period", [](const config::v1::ServerConfig&) {});
+  reload->Apply("drain_delay", [](const config::v1::ServerConfig&) {});
+  reload->Apply("namespaces", [=](const config::v1::ServerConfig& before,
+                                  const config::v1::ServerConfig& now) {
     return ReloadNamespaces(before, now, registry);
   });
-  const auto set_limits = [=](const v1::ServerConfig&,
-                              const v1::ServerConfig& now) {
+  const auto set_limits = [=](const config::v1::ServerConfig&,
+                              const config::v1::ServerConfig& now) {
     return registry->SetLimits(ToRegistryLimits(now.limits()));
   };
   for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
     reload->Apply(absl::StrCat("limits.", field), set_limits);
   }
-  reload->Apply("limits.max_memory_bytes", [](const v1::ServerConfig& now) {
-    MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
-  });
-  reload->Apply("limits.max_watchers", [=](const v1::ServerConfig& now) {
-    server->SetMaxWatchers(now.limits().max_watchers());
-  });
   reload->Apply(
-      "limits.max_expiring_watchers", [=](const v1::ServerConfig& now) {
+      "limits.max_memory_bytes", [](const config::v1::ServerConfig& now) {
+        MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
+      });
+  reload->Apply("limits.max_watchers",
+                [=](const config::v1::ServerConfig& now) {
+                  server->SetMaxWatchers(now.limits().max_watchers());
+                });
+  reload->Apply(
+      "limits.max_expiring_watchers", [=](const config::v1::ServerConfig& now) {
         server->SetMaxExpiringWatchers(now.limits().max_expiring_watchers());
       });
 }

@@ -14,7 +14,7 @@
 #include "server/observability/call_log.h"
 #include "server/process/reload.h"
 #include "server/service/server.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -22,18 +22,18 @@ namespace timecache {
 
 // The configuration that the flags ask for, checked whole; ConfigFromFlags
 // alone does not know what a namespace may be.
-absl::StatusOr<v1::ServerConfig> ReadConfig(const Flags& flags);
+absl::StatusOr<config::v1::ServerConfig> ReadConfig(const Flags& flags);
 
 // Whether the files that the configuration names can be read and are right:
 // what using them at the start would come to.
-absl::Status CheckConfigFiles(const v1::ServerConfig& config);
+absl::Status CheckConfigFiles(const config::v1::ServerConfig& config);
 
-int64_t SlowCallUs(const v1::ServerConfig& config);
-RegistryLimits ToRegistryLimits(const v1::ServerLimits& limits);
+int64_t SlowCallUs(const config::v1::ServerConfig& config);
+RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& limits);
 
 // All but what is an object of its own: access, credentials, observers.
 // `virtual_clock` may be null.
-ServerOptions ToServerOptions(const v1::ServerConfig& config,
+ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
                               ManualClock* virtual_clock);
 
 // What takes effect without a restart. None is owned; all must outlive

@@ -9,7 +9,8 @@ namespace {
 
 using Warnings = std::vector<StartupWarning>;
 
-void CheckOpenFiles(const Machine& machine, const v1::ServerConfig& config,
+void CheckOpenFiles(const Machine& machine,
+                    const config::v1::ServerConfig& config,
                     Warnings* warnings) {
   const int64_t needed =
       int64_t{config.limits().max_connections()} + kReservedFiles;
@@ -37,7 +38,7 @@ void CheckClock(const Machine& machine, Warnings* warnings) {
                     "it with NTP")});
 }
 
-void CheckMemory(const Machine& machine, const v1::ServerConfig& config,
+void CheckMemory(const Machine& machine, const config::v1::ServerConfig& config,
                  Warnings* warnings) {
   const auto memory = static_cast<uint64_t>(machine.memory_bytes);
   const uint64_t max_memory = config.limits().max_memory_bytes();
@@ -51,7 +52,7 @@ void CheckMemory(const Machine& machine, const v1::ServerConfig& config,
   }
   const uint64_t budget = max_memory > 0 ? max_memory : memory;
   uint64_t retained = 0;
-  for (const v1::NamespaceConfig& from : config.namespaces()) {
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     retained += from.options().event_retention_bytes();
   }
   if (budget > 0 && retained > budget) {
@@ -66,7 +67,8 @@ void CheckMemory(const Machine& machine, const v1::ServerConfig& config,
 
 }  // namespace
 
-Warnings CheckStartup(const Machine& machine, const v1::ServerConfig& config) {
+Warnings CheckStartup(const Machine& machine,
+                      const config::v1::ServerConfig& config) {
   Warnings warnings;
   CheckOpenFiles(machine, config, &warnings);
   CheckClock(machine, &warnings);
@@ -74,7 +76,7 @@ Warnings CheckStartup(const Machine& machine, const v1::ServerConfig& config) {
   return warnings;
 }
 
-void LogStartupChecks(const v1::ServerConfig& config) {
+void LogStartupChecks(const config::v1::ServerConfig& config) {
   const Machine machine = ReadMachine();
   Log(LogLevel::kInfo, "machine",
       {{"cores", machine.cores},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/process/machine.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -30,11 +30,11 @@ struct StartupWarning {
 
 // None of them keeps a server from starting: it may never need what is not
 // there. Thread-safe, cheap.
-std::vector<StartupWarning> CheckStartup(const Machine& machine,
-                                         const v1::ServerConfig& config);
+std::vector<StartupWarning> CheckStartup(
+    const Machine& machine, const config::v1::ServerConfig& config);
 
 // Logs the machine (a line "machine") and each warning.
-void LogStartupChecks(const v1::ServerConfig& config);
+void LogStartupChecks(const config::v1::ServerConfig& config);
 
 }  // namespace timecache
 

@@ -118,7 +118,7 @@ int64_t AvailableMemoryBytes(const MemorySources& sources) {
   return least == kUnlimited ? 0 : least;
 }
 
-MemoryPlan PlanMemory(const v1::ServerLimits& limits,
+MemoryPlan PlanMemory(const config::v1::ServerLimits& limits,
                       const MemorySources& sources) {
   MemoryPlan plan;
   if (limits.has_max_memory_bytes()) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -42,7 +42,7 @@ struct MemoryPlan {
 int64_t AvailableMemoryBytes(const MemorySources& sources = {});
 
 // What the configuration says, or else what these leave.
-MemoryPlan PlanMemory(const v1::ServerLimits& limits,
+MemoryPlan PlanMemory(const config::v1::ServerLimits& limits,
                       const MemorySources& sources = {});
 
 // Has the allocator give large blocks back as they are freed: it would keep

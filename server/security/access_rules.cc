@@ -14,8 +14,7 @@ namespace {
 
 constexpr absl::string_view kScheme = "Bearer ";
 
-absl::Status Unauthenticated(absl::string_view reason,
-                             absl::string_view message) {
+absl::Status Unauthenticated(Reason reason, absl::string_view message) {
   return ErrorWithReason(absl::StatusCode::kUnauthenticated, reason, message);
 }
 
@@ -100,11 +99,11 @@ const Caller* AccessRules::Find(const Credentials& credentials,
   }
   *error =
       credentials.has_certificate
-          ? Unauthenticated("UNKNOWN_CERTIFICATE",
+          ? Unauthenticated(Reason::kUnknownCertificate,
                             "no principal has a subject alternative name of "
                             "this certificate: add one to its certificate_sans "
                             "in the access file")
-          : Unauthenticated("NO_CREDENTIALS",
+          : Unauthenticated(Reason::kNoCredentials,
                             "say who calls: with metadata \"authorization: "
                             "Bearer TOKEN\", or a client certificate");
   return nullptr;
@@ -132,12 +131,12 @@ const Caller* AccessRules::FindToken(const Credentials& credentials,
         "the token must be letters, digits and -._~+/, with = at its end only";
   }
   if (!problem.empty()) {
-    *error = Unauthenticated("MALFORMED_CREDENTIALS", problem);
+    *error = Unauthenticated(Reason::kMalformedCredentials, problem);
     return nullptr;
   }
   const auto it = by_token_.find(HashToken(token));
   if (it != by_token_.end()) return it->second;
-  *error = Unauthenticated("UNKNOWN_TOKEN",
+  *error = Unauthenticated(Reason::kUnknownToken,
                            "no principal has this token: add its SHA-256 to "
                            "token_sha256 in the access file (timecachectl "
                            "token --hash prints it)");

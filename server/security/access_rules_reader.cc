@@ -9,7 +9,7 @@
 #include "server/engine/map/options.h"
 #include "server/security/access_rules.h"
 #include "server/service/connection/certificate_names.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 namespace {
@@ -53,7 +53,7 @@ class AccessRulesReader {
       : source_name_(source_name), rules_(new AccessRules()) {}
 
   absl::Status Read(absl::string_view yaml) {
-    v1::AccessRules from;
+    config::v1::AccessRules from;
     absl::Status status = YamlToProto(yaml, source_name_, &from, &lines_);
     if (status.ok()) status = AddPrincipals(from);
     if (status.ok()) status = AddRules(from);
@@ -79,7 +79,7 @@ class AccessRulesReader {
         path, absl::StrCat("must be 1 to ", max, " ", what, ", not ", count));
   }
 
-  absl::Status AddPrincipals(const v1::AccessRules& from) {
+  absl::Status AddPrincipals(const config::v1::AccessRules& from) {
     // An empty file is one that is being written, or a mistake: who wants to
     // stop everybody stops the server.
     absl::Status status = CheckCount("principals", from.principals_size(),
@@ -91,7 +91,7 @@ class AccessRulesReader {
   }
 
   absl::Status AddPrincipal(const std::string& path,
-                            const v1::Principal& from) {
+                            const config::v1::Principal& from) {
     if (!IsPrincipalName(from.name())) {
       return Error(
           path + ".name",
@@ -113,7 +113,8 @@ class AccessRulesReader {
     return status;
   }
 
-  absl::Status AddSans(const std::string& path, const v1::Principal& from,
+  absl::Status AddSans(const std::string& path,
+                       const config::v1::Principal& from,
                        const AccessRules::Principal* principal) {
     if (from.certificate_sans_size() > AccessRules::kMaxSansPerPrincipal) {
       return Error(
@@ -139,7 +140,8 @@ class AccessRulesReader {
     return absl::OkStatus();
   }
 
-  absl::Status AddTokens(const std::string& path, const v1::Principal& from,
+  absl::Status AddTokens(const std::string& path,
+                         const config::v1::Principal& from,
                          const AccessRules::Principal* principal) {
     if (from.token_sha256_size() > AccessRules::kMaxTokensPerPrincipal) {
       return Error(
@@ -164,7 +166,7 @@ class AccessRulesReader {
     return absl::OkStatus();
   }
 
-  absl::Status AddRules(const v1::AccessRules& from) {
+  absl::Status AddRules(const config::v1::AccessRules& from) {
     if (from.rules_size() > AccessRules::kMaxRules) {
       return Error("rules",
                    absl::StrCat("must be at most ", AccessRules::kMaxRules,
@@ -177,10 +179,11 @@ class AccessRulesReader {
     return status;
   }
 
-  absl::Status AddRule(const std::string& path, const v1::AccessRule& from) {
+  absl::Status AddRule(const std::string& path,
+                       const config::v1::AccessRule& from) {
     auto rule = std::make_unique<AccessRules::Rule>();
     for (const int verb : from.verbs()) {
-      rule->verbs = rule->verbs | static_cast<v1::Verb>(verb);
+      rule->verbs = rule->verbs | static_cast<config::v1::Verb>(verb);
     }
     if (rule->verbs.empty()) {
       return Error(path,
@@ -194,7 +197,7 @@ class AccessRulesReader {
   }
 
   absl::Status AddNamespaces(const std::string& path,
-                             const v1::AccessRule& from,
+                             const config::v1::AccessRule& from,
                              AccessRules::Rule* rule) {
     if (from.namespaces().empty()) {
       return Error(path, "has no namespaces: add namespaces: [NAME], or \"*\"");
@@ -221,7 +224,7 @@ class AccessRulesReader {
   }
 
   absl::Status AddToPrincipals(const std::string& path,
-                               const v1::AccessRule& from,
+                               const config::v1::AccessRule& from,
                                const AccessRules::Rule* rule) {
     if (from.principals().empty()) {
       return Error(path, "has no principals: add principals: [NAME], or \"*\"");

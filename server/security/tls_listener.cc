@@ -18,11 +18,11 @@ namespace timecache {
 namespace {
 
 grpc_ssl_client_certificate_request_type RequestType(
-    v1::ClientCertificate client_certificate) {
+    config::v1::ClientCertificate client_certificate) {
   switch (client_certificate) {
-    case v1::CLIENT_CERTIFICATE_OPTIONAL:
+    case config::v1::CLIENT_CERTIFICATE_OPTIONAL:
       return GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY;
-    case v1::CLIENT_CERTIFICATE_REQUIRED:
+    case config::v1::CLIENT_CERTIFICATE_REQUIRED:
       return GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
     default:
       return GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
@@ -39,9 +39,9 @@ std::string TimeText(absl::Time time) {
 // that ask for it.
 class TlsListener::Keeper {
  public:
-  explicit Keeper(const v1::Listener& config) : config_(config) {}
+  explicit Keeper(const config::v1::Listener& config) : config_(config) {}
 
-  const v1::Listener& config() const { return config_; }
+  const config::v1::Listener& config() const { return config_; }
 
   // Of the last change.
   absl::Status status() const {
@@ -142,7 +142,7 @@ class TlsListener::Keeper {
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 
-  const v1::Listener config_;
+  const config::v1::Listener config_;
 
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
@@ -180,7 +180,7 @@ class TlsListener::Credentials final : public grpc::ServerCredentials {
 };
 
 absl::StatusOr<std::unique_ptr<TlsListener>> TlsListener::Create(
-    const v1::Listener& config, FileWatch* watch) {
+    const config::v1::Listener& config, FileWatch* watch) {
   DisableTlsResumption();
   auto keeper = std::make_shared<Keeper>(config);
   absl::Status status = watch->Add(

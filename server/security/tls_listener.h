@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/security/file_watch.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -47,7 +47,7 @@ class TlsListener {
   //
   // `watch` and this object must outlive the grpc::Server.
   static absl::StatusOr<std::unique_ptr<TlsListener>> Create(
-      const v1::Listener& config, FileWatch* watch);
+      const config::v1::Listener& config, FileWatch* watch);
 
   // For one listener of one server.
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const {

@@ -7,11 +7,11 @@
 namespace timecache {
 
 absl::StatusOr<std::unique_ptr<TlsListeners>> TlsListeners::Create(
-    const v1::ServerConfig& config, FileWatch* watch,
+    const config::v1::ServerConfig& config, FileWatch* watch,
     Housekeeping* housekeeping) {
   std::unique_ptr<TlsListeners> all(new TlsListeners());
   bool any = false;
-  for (const v1::Listener& listener : config.listeners()) {
+  for (const config::v1::Listener& listener : config.listeners()) {
     all->listeners_.emplace_back();
     if (!listener.has_tls()) continue;
     auto tls = TlsListener::Create(listener, watch);

@@ -21,7 +21,7 @@ class TlsListeners {
   // Errors as TlsListener::Create, of the first listener that has one. `watch`
   // and this object must outlive the grpc::Server, `housekeeping` this object.
   static absl::StatusOr<std::unique_ptr<TlsListeners>> Create(
-      const v1::ServerConfig& config, FileWatch* watch,
+      const config::v1::ServerConfig& config, FileWatch* watch,
       Housekeeping* housekeeping);
   TlsListeners(const TlsListeners&) = delete;
   TlsListeners& operator=(const TlsListeners&) = delete;

@@ -117,7 +117,7 @@ absl::StatusOr<KeyPtr> ParseKey(const std::string& path,
 
 // What TLS itself says to the pair: keys that are too short, hashes that nobody
 // takes any more.
-absl::Status TryContext(const v1::TlsConfig& config,
+absl::Status TryContext(const config::v1::TlsConfig& config,
                         const std::vector<CertificatePtr>& chain,
                         EVP_PKEY* key) {
   const ContextPtr context(SSL_CTX_new(TLS_server_method()));
@@ -183,7 +183,7 @@ void Describe(const std::vector<CertificatePtr>& chain, TlsMaterial* material) {
 
 }  // namespace
 
-std::vector<std::string> TlsFiles(const v1::TlsConfig& config) {
+std::vector<std::string> TlsFiles(const config::v1::TlsConfig& config) {
   std::vector<std::string> files = {config.certificate_file(),
                                     config.key_file()};
   if (!config.client_ca_file().empty())
@@ -192,7 +192,7 @@ std::vector<std::string> TlsFiles(const v1::TlsConfig& config) {
 }
 
 absl::StatusOr<TlsMaterial> CheckTlsMaterial(
-    const v1::TlsConfig& config, const FileWatch::Contents& contents) {
+    const config::v1::TlsConfig& config, const FileWatch::Contents& contents) {
   constexpr std::array<absl::string_view, 3> kFields = {
       "certificate_file", "key_file", "client_ca_file"};
   for (size_t i = 0; i < contents.size(); ++i) {

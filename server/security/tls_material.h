@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/security/file_watch.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -28,7 +28,7 @@ struct TlsMaterial {
 
 // The files of a listener, as a FileWatch takes them: certificate, key, and
 // roots if there are.
-std::vector<std::string> TlsFiles(const v1::TlsConfig& config);
+std::vector<std::string> TlsFiles(const config::v1::TlsConfig& config);
 
 // Makes sense of what was read from TlsFiles. INVALID_ARGUMENT, or what the
 // system says of a file that cannot be read, with the field, the file and what
@@ -36,7 +36,7 @@ std::vector<std::string> TlsFiles(const v1::TlsConfig& config);
 // time is no error: the caller knows what else it has. Thread-safe; costs about
 // a millisecond.
 absl::StatusOr<TlsMaterial> CheckTlsMaterial(
-    const v1::TlsConfig& config, const FileWatch::Contents& contents);
+    const config::v1::TlsConfig& config, const FileWatch::Contents& contents);
 
 }  // namespace timecache
 

@@ -59,12 +59,18 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
       health_service_(&acceptor_.guard()),
       time_cache_service_(&gate_, &store_, registry, &hub_, &streams_, &turns_,
                           options_.limits.max_call_duration),
-      namespace_service_(
-          &gate_, registry, clock, options_.observer,
-          [this](v1::GetServerResponse* server) { Describe(server); }),
+      namespace_service_(&gate_, registry, clock, options_.observer),
+      group_service_(&gate_, registry, clock, options_.observer),
+      server_service_(&gate_,
+                      [this](bool limits, v1::GetServerResponse* server) {
+                        Describe(server);
+                        if (limits) DescribeLimits(server);
+                      }),
       unknown_service_(&acceptor_.guard()) {
   time_cache_service_.CountCalls(&counted_calls_);
   namespace_service_.CountCalls(&counted_calls_);
+  group_service_.CountCalls(&counted_calls_);
+  server_service_.CountCalls(&counted_calls_);
   if (options_.virtual_clock != nullptr) {
     virtual_clock_service_ = std::make_unique<VirtualClockService>(
         &gate_, options_.virtual_clock, reaper, &hub_);
@@ -82,11 +88,11 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
         &gate_, &streams_, std::move(services));
   }
   if (options_.access != nullptr) {
-    registry_->SetDeadLetterRight(
-        [access = options_.access](absl::string_view principal,
-                                   absl::string_view name) {
-          return CheckPrincipal(*access, principal, v1::VERB_WRITE, name);
-        });
+    registry_->SetDeadLetterRight([access = options_.access](
+                                      absl::string_view principal,
+                                      absl::string_view name) {
+      return CheckPrincipal(*access, principal, config::v1::VERB_WRITE, name);
+    });
     options_.access->SetListener([this] {
       streams_.AccessChanged();
       // Watchers look whenever they are woken.
@@ -115,6 +121,8 @@ absl::Status Server::Start() {
   builder.RegisterService(&health_service_);
   builder.RegisterService(&time_cache_service_);
   builder.RegisterService(&namespace_service_);
+  builder.RegisterService(&group_service_);
+  builder.RegisterService(&server_service_);
   if (virtual_clock_service_ != nullptr) {
     builder.RegisterService(virtual_clock_service_.get());
   }
@@ -203,6 +211,9 @@ void Server::Describe(v1::GetServerResponse* server) const {
   SetTime(start_us_, server->mutable_start_time());
   SetTime(clock_->NowUs(), server->mutable_now());
   server->set_draining(draining_.load(std::memory_order_relaxed));
+}
+
+void Server::DescribeLimits(v1::GetServerResponse* server) const {
   const auto set = [](uint64_t used, uint64_t max, v1::LimitUse* use) {
     use->set_used(used);
     use->set_max(max);

@@ -18,10 +18,13 @@
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
+#include "server/service/admin/change.h"
+#include "server/service/admin/group_service.h"
 #include "server/service/admin/health_server.h"
 #include "server/service/admin/health_service.h"
 #include "server/service/admin/namespace_service.h"
 #include "server/service/admin/reflection_service.h"
+#include "server/service/admin/server_service.h"
 #include "server/service/admin/unknown_service.h"
 #include "server/service/admin/virtual_clock_service.h"
 #include "server/service/call/access.h"
@@ -45,10 +48,10 @@ struct ServerOptions {
   // Where health alone is served, in plain text. Empty: nowhere.
   std::string health_address;
   int64_t max_watchers = 10'000;
-  // With a lead_time, of one namespace.
+  // Of WatchExpiring, of one namespace.
   int64_t max_expiring_watchers = 256;
   ServerLimits limits;
-  // Set: VirtualClock is served on it. Not owned; the same that everything else
+  // Set: VirtualClockService is served on it. Not owned; the same that everything else
   // uses.
   ManualClock* virtual_clock = nullptr;
   // The rules that calls are held to; null: everybody may do everything. Not
@@ -60,7 +63,7 @@ struct ServerOptions {
   // Serve gRPC's channelz, to everybody.
   bool channelz = false;
   // Told of changes of namespaces.
-  NamespaceService::Observer observer;
+  AdminObserver observer;
   // What GetServer says.
   std::string version;
 };
@@ -139,6 +142,7 @@ class Server {
 
  private:
   void Describe(v1::GetServerResponse* server) const;
+  void DescribeLimits(v1::GetServerResponse* server) const;
 
   ServerOptions options_;
   const Clock* const clock_;
@@ -156,6 +160,8 @@ class Server {
   Turns turns_;
   TimeCacheService time_cache_service_;
   NamespaceService namespace_service_;
+  GroupService group_service_;
+  ServerService server_service_;
   std::unique_ptr<VirtualClockService> virtual_clock_service_;
   std::unique_ptr<ReflectionService> reflection_service_;
   UnknownService unknown_service_;

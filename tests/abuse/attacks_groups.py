@@ -30,12 +30,7 @@ namespaces:
 
 VALUE = bytes(512 << 10)
 BATCH = 12
-GET_SERVER = "/timecache.v1.NamespaceService/GetServer"
-
-
-def watch(namespace, group):
-    return (field(1, namespace) + field(4, 1) + field(5, messages.duration(0.2)) +
-            field(9, group) + field(10, 65_536))
+GET_SERVER = "/timecache.v1.ServerService/GetServer"
 
 
 def batch(namespace, first):
@@ -87,10 +82,11 @@ def _join(address, name, group, ends):
     """A member that reads all it is given and settles nothing."""
     channel = Channel(address)
     ends.append(channel)
+    request = messages.consume(name, group, max_in_flight=65_536)
 
     def read():
         try:
-            for _ in channel.messages(channel.start("WatchExpired", watch(name, group))):
+            for _ in channel.messages(channel.start("ConsumeExpired", request)):
                 pass
         except (CallFailed, OSError):
             pass

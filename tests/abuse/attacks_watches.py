@@ -80,12 +80,12 @@ def close(connections):
         connection.close()
 
 
-def watch_all(world, count, bodies, each=50):
+def watch_all(world, count, bodies, method="WatchExpired", each=50):
     connections = []
     for i in range(count):
         if i % each == 0:
             connections.append(connect_reader(world))
-        ask(connections[-1], "WatchExpired", next(bodies), stream=2 * (i % each) + 1)
+        ask(connections[-1], method, next(bodies), stream=2 * (i % each) + 1)
     read_on(connections)
     return connections
 
@@ -145,8 +145,8 @@ def expiring_watchers(world):
     fill(world, ((b"%d" % i, b"", rng.uniform(DAY_SECONDS, 6.9 * DAY_SECONDS))
                  for i in range(entries)), "leads")
     before = world.server.usage()
-    body = messages.watch(3_600, ["leads"], prefix=b"zz", lead_time=7 * DAY_SECONDS)
-    connections = watch_all(world, watchers, iter(lambda: body, None))
+    body = messages.expiring(3_600, ["leads"], 7 * DAY_SECONDS, b"zz")
+    connections = watch_all(world, watchers, iter(lambda: body, None), "WatchExpiring")
     time.sleep(world.scale(3, 30))
     usage = world.server.usage()
     close(connections)

@@ -73,12 +73,26 @@ def scan(prefix=b""):
     return field(1, wire.NAMESPACE) + (field(2, prefix) if prefix else b"")
 
 
-def watch(heartbeat=0.2, namespaces=(wire.NAMESPACE,), earliest=False, prefix=b"",
-          keys_only=False, lead_time=None):
-    return (b"".join(field(1, name) for name in namespaces) +
-            (field(2, 2) if earliest else b"") + (field(3, prefix) if prefix else b"") +
-            (field(4, 1) if keys_only else b"") + field(5, duration(heartbeat)) +
-            (b"" if lead_time is None else field(8, duration(lead_time))))
+def _namespaces(names):
+    return b"".join(field(1, name) for name in names)
+
+
+def watch(heartbeat=0.2, namespaces=(wire.NAMESPACE,), earliest=False, prefix=b""):
+    """Of WatchExpired."""
+    return (_namespaces(namespaces) + (field(2, 2) if earliest else b"") +
+            (field(5, prefix) if prefix else b"") + field(7, duration(heartbeat)))
+
+
+def consume(namespace, group, max_in_flight):
+    """Of ConsumeExpired, without values."""
+    return (_namespaces([namespace]) + field(2, group) + field(4, max_in_flight) +
+            field(5, 1) + field(6, duration(0.2)))
+
+
+def expiring(heartbeat, namespaces, lead_time, prefix):
+    """Of WatchExpiring."""
+    return (_namespaces(namespaces) + field(2, duration(lead_time)) + field(3, prefix) +
+            field(5, duration(heartbeat)))
 
 
 def execute(puts, namespace=wire.NAMESPACE):

@@ -1,4 +1,5 @@
 // The consumer groups of FakeService: described, but without members.
+#include <iterator>
 #include <utility>
 
 #include "tests/client/fake_service.h"
@@ -11,12 +12,12 @@ grpc::Status GroupNotFound() {
                    "GROUP_NOT_FOUND");
 }
 
-// A duration that is set replaces the other, instead of being merged into it.
-void Update(const v1::GroupOptions& options, v1::Group& group) {
-  if (options.has_ack_timeout()) {
-    group.mutable_options()->clear_ack_timeout();
-  }
-  group.mutable_options()->MergeFrom(options);
+// With statistics where they are asked for.
+v1::Group Describe(const v1::Group& group, bool include_statistics) {
+  v1::Group described = group;
+  described.mutable_statistics();  // There, be it empty.
+  if (!include_statistics) described.clear_statistics();
+  return described;
 }
 
 }  // namespace
@@ -29,6 +30,11 @@ std::vector<v1::SettleExpiredRequest> FakeService::settle_requests() const {
 void FakeService::OnSettle(OnSettleFunction on_settle) {
   absl::MutexLock lock(&mu_);
   on_settle_ = std::move(on_settle);
+}
+
+v1::UpdateGroupRequest FakeService::last_group_update() const {
+  absl::MutexLock lock(&mu_);
+  return last_group_update_;
 }
 
 void FakeService::SetGroup(const v1::Group& group) {
@@ -70,9 +76,23 @@ grpc::Status FakeService::CreateGroup(grpc::ServerContext* context,
   group.mutable_options()->mutable_ack_timeout()->set_seconds(30);
   group.mutable_options()->set_max_attempts(5);
   group.mutable_options()->set_max_backlog_bytes(256 << 20);
-  Update(request->options(), group);
+  UpdateOptions(request->options(), {}, group.mutable_options());
   group.mutable_statistics()->set_backlog(request->from_earliest() ? 1 : 0);
-  *response->mutable_group() = group;
+  *response->mutable_group() = Describe(group, false);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::GetGroup(grpc::ServerContext* context,
+                                   const v1::GetGroupRequest* request,
+                                   v1::GetGroupResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  const auto it = ns->groups.find(request->name());
+  if (it == ns->groups.end()) return GroupNotFound();
+  *response->mutable_group() =
+      Describe(it->second, request->include_statistics());
   return grpc::Status::OK;
 }
 
@@ -83,7 +103,13 @@ grpc::Status FakeService::ListGroups(grpc::ServerContext* context,
   FakeNamespace* ns;
   const grpc::Status status = Enter(context, request->namespace_(), &ns);
   if (!status.ok()) return status;
-  for (const auto& [name, group] : ns->groups) *response->add_groups() = group;
+  // The least page that there can be.
+  const auto it = ns->groups.upper_bound(request->page_token());
+  if (it == ns->groups.end()) return grpc::Status::OK;
+  *response->add_groups() = Describe(it->second, request->include_statistics());
+  if (std::next(it) != ns->groups.end()) {
+    response->set_next_page_token(it->first);
+  }
   return grpc::Status::OK;
 }
 
@@ -91,13 +117,16 @@ grpc::Status FakeService::UpdateGroup(grpc::ServerContext* context,
                                       const v1::UpdateGroupRequest* request,
                                       v1::UpdateGroupResponse* response) {
   absl::MutexLock lock(&mu_);
+  last_group_update_ = *request;
+  const v1::Group& change = request->group();
   FakeNamespace* ns;
-  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  const grpc::Status status = Enter(context, change.namespace_(), &ns);
   if (!status.ok()) return status;
-  const auto it = ns->groups.find(request->name());
+  const auto it = ns->groups.find(change.name());
   if (it == ns->groups.end()) return GroupNotFound();
-  Update(request->options(), it->second);
-  *response->mutable_group() = it->second;
+  UpdateOptions(change.options(), request->update_mask(),
+                it->second.mutable_options());
+  *response->mutable_group() = Describe(it->second, false);
   return grpc::Status::OK;
 }
 

@@ -55,7 +55,7 @@ void FakeService::Do(grpc::ServerContext* context, const std::string& ns,
     case v1::Operation::REQUEST_NOT_SET:
       *result.mutable_error() = ToRpcStatus(
           MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                    "operation: says nothing to do", "INVALID_OPERATION"));
+                    "operation: says nothing to do", "INVALID_FIELD"));
   }
 }
 
@@ -70,7 +70,7 @@ grpc::Status FakeService::Execute(grpc::ServerContext* context,
   }
   if (request->operations().empty()) {
     return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                     "operations: must be at least 1", "INVALID_OPERATIONS");
+                     "operations: must be at least 1", "INVALID_FIELD");
   }
   for (const v1::Operation& operation : request->operations()) {
     Do(context, request->namespace_(), operation, *response->add_results());

@@ -7,13 +7,17 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "google/protobuf/field_mask.pb.h"
+#include "google/protobuf/message.h"
 #include "grpcpp/support/status.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache {
 
 // Of entries that are put with none of their own.
 inline constexpr absl::Duration kFakeTtl = absl::Seconds(30);
+// How long a call that hangs, or a watch, looks away from its caller at most.
+inline constexpr absl::Duration kFakeLook = absl::Milliseconds(1);
 
 // An error as the server makes it: code, message, and an ErrorInfo with the
 // reason.
@@ -27,6 +31,12 @@ grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
 
 grpc::Status NamespaceNotFound(const std::string& name);
 
+// Changes the options that the mask of an update names, those that are not set
+// to none; without a mask those that are set.
+void UpdateOptions(const google::protobuf::Message& change,
+                   const google::protobuf::FieldMask& mask,
+                   google::protobuf::Message* options);
+
 // A batch of one event, died at `death_unix_s`, or of none without a key. Its
 // resume token is "<ns>@<watermark_unix_s>".
 v1::WatchExpiredResponse MakeBatch(const std::string& ns,
@@ -38,7 +48,8 @@ v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
                                       const std::string& key, uint64_t event_id,
                                       uint32_t attempt);
 
-// What one WatchExpired call does: its messages, then how it ends.
+// What one call of WatchExpired, ConsumeExpired or WatchExpiring does: its
+// messages, as far as they go in its kind of message, then how it ends.
 struct WatchScript {
   std::vector<v1::WatchExpiredResponse> messages = {};
   // Called before each message, with its index, and before the end or the

@@ -13,20 +13,16 @@
 namespace timecache {
 namespace {
 
-// How long a call that hangs, or a watch, looks away from its caller at most.
-constexpr absl::Duration kLook = absl::Milliseconds(1);
-
 grpc::Status Refuse(const std::string& reason) {
   return MakeError(grpc::StatusCode::FAILED_PRECONDITION,
                    "the condition does not hold", reason);
 }
 
 v1::Namespace Describe(const std::string& name,
-                       const v1::NamespaceOptions& options, size_t entries) {
+                       const v1::NamespaceOptions& options) {
   v1::Namespace result;
   result.set_name(name);
   *result.mutable_options() = options;
-  result.mutable_statistics()->set_entries(entries);
   *result.mutable_bucket_width() = ToProto(absl::Milliseconds(300));
   return result;
 }
@@ -43,8 +39,10 @@ FakeService::FakeService(const std::string& listen) {
   builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(static_cast<v1::TimeCacheService::Service*>(this));
   builder.RegisterService(static_cast<v1::NamespaceService::Service*>(this));
+  builder.RegisterService(static_cast<v1::GroupService::Service*>(this));
+  builder.RegisterService(static_cast<v1::ServerService::Service*>(this));
   builder.RegisterService(
-      static_cast<testing::v1::VirtualClock::Service*>(this));
+      static_cast<testing::v1::VirtualClockService::Service*>(this));
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
@@ -75,19 +73,14 @@ std::vector<int> FakeService::pipeline_requests() const {
   return pipeline_requests_;
 }
 
-void FakeService::AddWatch(WatchScript script) {
-  absl::MutexLock lock(&mu_);
-  watches_.push_back(std::move(script));
-}
-
-std::vector<v1::WatchExpiredRequest> FakeService::watch_requests() const {
-  absl::MutexLock lock(&mu_);
-  return watch_requests_;
-}
-
 v1::PutRequest FakeService::last_put() const {
   absl::MutexLock lock(&mu_);
   return last_put_;
+}
+
+v1::UpdateNamespaceRequest FakeService::last_namespace_update() const {
+  absl::MutexLock lock(&mu_);
+  return last_namespace_update_;
 }
 
 void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
@@ -98,7 +91,8 @@ void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
 grpc::Status FakeService::EnterUnary(grpc::ServerContext* context) {
   while (hang_ && !context->IsCancelled()) {
     mu_.Unlock();
-    absl::SleepFor(kLook);  // For the caller to leave, not for time to pass.
+    absl::SleepFor(
+        kFakeLook);  // For the caller to leave, not for time to pass.
     mu_.Lock();
   }
   return failure_;
@@ -131,7 +125,7 @@ grpc::Status FakeService::Put(grpc::ServerContext* context,
   if (!status.ok()) return status;
   if (request->has_ttl() && FromProto(request->ttl()) <= absl::ZeroDuration()) {
     return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                     "ttl: must be at least 1ms", "INVALID_TTL");
+                     "ttl: must be at least 1ms", "INVALID_FIELD");
   }
   const auto it = ns->entries.find(request->key());
   const bool there = it != ns->entries.end();
@@ -268,28 +262,6 @@ grpc::Status FakeService::Scan(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status FakeService::WatchExpired(
-    grpc::ServerContext* context, const v1::WatchExpiredRequest* request,
-    grpc::ServerWriter<v1::WatchExpiredResponse>* writer) {
-  WatchScript script;
-  {
-    absl::MutexLock lock(&mu_);
-    watch_requests_.push_back(*request);
-    if (watches_.empty()) return NamespaceNotFound(request->namespaces(0));
-    script = std::move(watches_.front());
-    watches_.erase(watches_.begin());
-  }
-  for (size_t i = 0; i < script.messages.size(); ++i) {
-    if (script.before) script.before(i);
-    writer->Write(script.messages[i]);
-  }
-  if (script.before) script.before(script.messages.size());
-  while (script.hang && !context->IsCancelled()) {
-    absl::SleepFor(kLook);  // For the caller to leave, not for time to pass.
-  }
-  return script.end;
-}
-
 grpc::Status FakeService::CreateNamespace(
     grpc::ServerContext* context, const v1::CreateNamespaceRequest* request,
     v1::CreateNamespaceResponse* response) {
@@ -302,8 +274,7 @@ grpc::Status FakeService::CreateNamespace(
                      "the namespace exists already", "NAMESPACE_EXISTS");
   }
   it->second.options = request->options();
-  *response->mutable_namespace_() =
-      Describe(it->first, it->second.options, it->second.entries.size());
+  *response->mutable_namespace_() = Describe(it->first, it->second.options);
   return grpc::Status::OK;
 }
 
@@ -314,8 +285,11 @@ grpc::Status FakeService::GetNamespace(grpc::ServerContext* context,
   FakeNamespace* ns;
   const grpc::Status status = Enter(context, request->name(), &ns);
   if (!status.ok()) return status;
-  *response->mutable_namespace_() =
-      Describe(request->name(), ns->options, ns->entries.size());
+  v1::Namespace& described = *response->mutable_namespace_();
+  described = Describe(request->name(), ns->options);
+  if (request->include_statistics()) {
+    described.mutable_statistics()->set_entries(ns->entries.size());
+  }
   return grpc::Status::OK;
 }
 
@@ -328,8 +302,11 @@ grpc::Status FakeService::ListNamespaces(
   // The least page that there can be.
   auto it = namespaces_.upper_bound(request->page_token());
   if (it == namespaces_.end()) return grpc::Status::OK;
-  *response->add_namespaces() =
-      Describe(it->first, it->second.options, it->second.entries.size());
+  v1::Namespace& described = *response->add_namespaces();
+  described = Describe(it->first, it->second.options);
+  if (request->include_statistics()) {
+    described.mutable_statistics()->set_entries(it->second.entries.size());
+  }
   if (std::next(it) != namespaces_.end()) {
     response->set_next_page_token(it->first);
   }
@@ -351,12 +328,13 @@ grpc::Status FakeService::UpdateNamespace(
     grpc::ServerContext* context, const v1::UpdateNamespaceRequest* request,
     v1::UpdateNamespaceResponse* response) {
   absl::MutexLock lock(&mu_);
+  last_namespace_update_ = *request;
+  const v1::Namespace& change = request->namespace_();
   FakeNamespace* ns;
-  const grpc::Status status = Enter(context, request->name(), &ns);
+  const grpc::Status status = Enter(context, change.name(), &ns);
   if (!status.ok()) return status;
-  ns->options.MergeFrom(request->options());
-  *response->mutable_namespace_() =
-      Describe(request->name(), ns->options, ns->entries.size());
+  UpdateOptions(change.options(), request->update_mask(), &ns->options);
+  *response->mutable_namespace_() = Describe(change.name(), ns->options);
   return grpc::Status::OK;
 }
 
@@ -391,7 +369,7 @@ grpc::Status FakeService::Advance(grpc::ServerContext*,
                                           : now_ + FromProto(request->by());
   if (to < now_) {
     return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                     "the clock does not go back", "INVALID_TIME");
+                     "the clock does not go back", "INVALID_FIELD");
   }
   now_ = to;
   *response->mutable_now() = ToProto(now_);

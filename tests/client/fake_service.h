@@ -14,8 +14,10 @@
 #include "grpcpp/server.h"
 #include "tests/client/fake_script.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
-#include "timecache/v1/namespace.grpc.pb.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
+#include "timecache/v1/groups.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
+#include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache {
 
@@ -24,7 +26,9 @@ namespace timecache {
 // scripted. Thread-safe.
 class FakeService final : public v1::TimeCacheService::Service,
                           public v1::NamespaceService::Service,
-                          public testing::v1::VirtualClock::Service {
+                          public v1::GroupService::Service,
+                          public v1::ServerService::Service,
+                          public testing::v1::VirtualClockService::Service {
  public:
   using Context = grpc::ServerContext;
 
@@ -47,19 +51,23 @@ class FakeService final : public v1::TimeCacheService::Service,
   void SetPipeline(PipelineScript script);
   // Operations of each request that Pipeline calls have read, in order.
   std::vector<int> pipeline_requests() const;
-  // The next WatchExpired calls, in turn; a call beyond them ends with
-  // NOT_FOUND.
+  // The next calls of WatchExpired, ConsumeExpired and WatchExpiring, in turn;
+  // a call beyond them ends with NOT_FOUND.
   void AddWatch(WatchScript script);
-  // The requests that WatchExpired calls came with.
+  // The requests that calls of each came with.
   std::vector<v1::WatchExpiredRequest> watch_requests() const;
+  std::vector<v1::ConsumeExpiredRequest> consume_requests() const;
+  std::vector<v1::WatchExpiringRequest> expiring_requests() const;
   // The requests that SettleExpired calls came with, in order.
   std::vector<v1::SettleExpiredRequest> settle_requests() const;
   // How they are answered from now on. Else: every settlement is fine.
   void OnSettle(OnSettleFunction on_settle);
   // Makes or replaces a group of its namespace.
   void SetGroup(const v1::Group& group);
-  // The last Put's request.
+  // The last request of each.
   v1::PutRequest last_put() const;
+  v1::UpdateNamespaceRequest last_namespace_update() const;
+  v1::UpdateGroupRequest last_group_update() const;
   // Called in every Put, before it stores.
   void OnPut(std::function<void(const v1::PutRequest&)> on_put);
 
@@ -83,6 +91,12 @@ class FakeService final : public v1::TimeCacheService::Service,
   grpc::Status WatchExpired(
       Context*, const v1::WatchExpiredRequest*,
       grpc::ServerWriter<v1::WatchExpiredResponse>*) override;
+  grpc::Status ConsumeExpired(
+      Context*, const v1::ConsumeExpiredRequest*,
+      grpc::ServerWriter<v1::ConsumeExpiredResponse>*) override;
+  grpc::Status WatchExpiring(
+      Context*, const v1::WatchExpiringRequest*,
+      grpc::ServerWriter<v1::WatchExpiringResponse>*) override;
   grpc::Status CreateNamespace(Context*, const v1::CreateNamespaceRequest*,
                                v1::CreateNamespaceResponse*) override;
   grpc::Status GetNamespace(Context*, const v1::GetNamespaceRequest*,
@@ -101,6 +115,8 @@ class FakeService final : public v1::TimeCacheService::Service,
                              v1::SettleExpiredResponse*) override;
   grpc::Status CreateGroup(Context*, const v1::CreateGroupRequest*,
                            v1::CreateGroupResponse*) override;
+  grpc::Status GetGroup(Context*, const v1::GetGroupRequest*,
+                        v1::GetGroupResponse*) override;
   grpc::Status ListGroups(Context*, const v1::ListGroupsRequest*,
                           v1::ListGroupsResponse*) override;
   grpc::Status UpdateGroup(Context*, const v1::UpdateGroupRequest*,
@@ -124,6 +140,12 @@ class FakeService final : public v1::TimeCacheService::Service,
                      FakeNamespace** found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   grpc::Status EnterUnary(Context* context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // One of the calls that AddWatch scripts. `requests`: where it is noted.
+  template <typename Request, typename Response>
+  grpc::Status PlayWatch(Context* context, const Request& request,
+                         std::vector<Request> FakeService::*requests,
+                         grpc::ServerWriter<Response>* writer);
+
   // One of a batch.
   void Do(Context* context, const std::string& ns, v1::Operation operation,
           v1::OperationResult& result);
@@ -135,11 +157,15 @@ class FakeService final : public v1::TimeCacheService::Service,
   bool hang_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<WatchScript> watches_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::WatchExpiredRequest> watch_requests_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::ConsumeExpiredRequest> consume_requests_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::WatchExpiringRequest> expiring_requests_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::SettleExpiredRequest> settle_requests_ ABSL_GUARDED_BY(mu_);
   OnSettleFunction on_settle_ ABSL_GUARDED_BY(mu_);
   PipelineScript pipeline_ ABSL_GUARDED_BY(mu_);
   std::vector<int> pipeline_requests_ ABSL_GUARDED_BY(mu_);
   v1::PutRequest last_put_ ABSL_GUARDED_BY(mu_);
+  v1::UpdateNamespaceRequest last_namespace_update_ ABSL_GUARDED_BY(mu_);
+  v1::UpdateGroupRequest last_group_update_ ABSL_GUARDED_BY(mu_);
   std::function<void(const v1::PutRequest&)> on_put_ ABSL_GUARDED_BY(mu_);
   absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch();
 

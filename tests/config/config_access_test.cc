@@ -20,7 +20,7 @@ std::string Refusal(absl::string_view yaml) {
 }
 
 TEST(ConfigAccessTest, NothingIsGuardedAndLittleIsShownByDefault) {
-  const v1::ServerConfig config = DefaultConfig();
+  const config::v1::ServerConfig config = DefaultConfig();
   EXPECT_TRUE(config.has_access());
   EXPECT_EQ(config.access().file(), "");
   EXPECT_TRUE(config.debug().reflection());

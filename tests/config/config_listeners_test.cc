@@ -15,10 +15,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-v1::ServerConfig Parsed(absl::string_view yaml) {
+config::v1::ServerConfig Parsed(absl::string_view yaml) {
   const auto config = ParseConfig(yaml, "t.yaml");
   EXPECT_TRUE(config.ok()) << config.status();
-  return config.ok() ? *config : v1::ServerConfig();
+  return config.ok() ? *config : config::v1::ServerConfig();
 }
 
 std::string Refusal(absl::string_view yaml) {
@@ -33,7 +33,7 @@ std::string Tls(const std::string& fields) {
 }
 
 TEST(ConfigListenersTest, DefaultIsPlainTextOnLoopbackAndNoHealthAddress) {
-  const v1::ServerConfig config = DefaultConfig();
+  const config::v1::ServerConfig config = DefaultConfig();
   ASSERT_EQ(config.listeners_size(), 1);
   EXPECT_FALSE(config.listeners(0).has_tls());
   EXPECT_TRUE(config.listeners(0).has_allow_plaintext());
@@ -43,10 +43,10 @@ TEST(ConfigListenersTest, DefaultIsPlainTextOnLoopbackAndNoHealthAddress) {
 }
 
 TEST(ConfigListenersTest, TlsHasItsDefaults) {
-  const v1::TlsConfig tls =
+  const config::v1::TlsConfig tls =
       Parsed(Tls("certificate_file: c, key_file: k")).listeners(0).tls();
   EXPECT_EQ(tls.client_ca_file(), "");
-  EXPECT_EQ(tls.client_certificate(), v1::CLIENT_CERTIFICATE_NONE);
+  EXPECT_EQ(tls.client_certificate(), config::v1::CLIENT_CERTIFICATE_NONE);
   EXPECT_EQ(tls.reload_interval().seconds(), 10);
 }
 
@@ -54,12 +54,12 @@ TEST(ConfigListenersTest, ClientsMustShowCertificatesWhereThereAreRoots) {
   const std::string files =
       "certificate_file: c, key_file: k, client_ca_file: r";
   EXPECT_EQ(Parsed(Tls(files)).listeners(0).tls().client_certificate(),
-            v1::CLIENT_CERTIFICATE_REQUIRED);
+            config::v1::CLIENT_CERTIFICATE_REQUIRED);
   EXPECT_EQ(Parsed(Tls(files + ", client_certificate: optional"))
                 .listeners(0)
                 .tls()
                 .client_certificate(),
-            v1::CLIENT_CERTIFICATE_OPTIONAL);
+            config::v1::CLIENT_CERTIFICATE_OPTIONAL);
 }
 
 TEST(ConfigListenersTest, TlsThatMakesNoSenseIsRefused) {
@@ -138,11 +138,11 @@ TEST(ConfigListenersTest, FlagsSayHowToServeOnListen) {
   flags.tls_client_ca = "r";
   const auto config = ConfigFromFlags(flags);
   ASSERT_TRUE(config.ok()) << config.status();
-  const v1::TlsConfig& tls = config->listeners(0).tls();
+  const config::v1::TlsConfig& tls = config->listeners(0).tls();
   EXPECT_EQ(tls.certificate_file(), "c");
   EXPECT_EQ(tls.key_file(), "k");
   EXPECT_EQ(tls.client_ca_file(), "r");
-  EXPECT_EQ(tls.client_certificate(), v1::CLIENT_CERTIFICATE_REQUIRED);
+  EXPECT_EQ(tls.client_certificate(), config::v1::CLIENT_CERTIFICATE_REQUIRED);
 }
 
 TEST(ConfigListenersTest, FlagsWithoutListenAreForTheDefaultListenerOnly) {

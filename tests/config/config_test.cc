@@ -16,10 +16,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-v1::ServerConfig Parsed(absl::string_view yaml) {
+config::v1::ServerConfig Parsed(absl::string_view yaml) {
   auto config = ParseConfig(yaml, "t.yaml");
   EXPECT_TRUE(config.ok()) << config.status();
-  return config.ok() ? *config : v1::ServerConfig();
+  return config.ok() ? *config : config::v1::ServerConfig();
 }
 
 std::string Refusal(absl::string_view yaml) {
@@ -38,7 +38,7 @@ std::string LoadProblem(const std::string& path) {
 }
 
 TEST(ConfigTest, DefaultIsOneListenerAndOneNamespace) {
-  const v1::ServerConfig config = DefaultConfig();
+  const config::v1::ServerConfig config = DefaultConfig();
   ASSERT_EQ(config.listeners_size(), 1);
   EXPECT_EQ(config.listeners(0).address(), "127.0.0.1:7171");
   ASSERT_EQ(config.namespaces_size(), 1);
@@ -48,8 +48,8 @@ TEST(ConfigTest, DefaultIsOneListenerAndOneNamespace) {
   EXPECT_EQ(config.limits().max_watchers(), 10'000);
   EXPECT_EQ(config.limits().max_expiring_watchers(), 256);
   EXPECT_EQ(config.limits().max_entries(), 0);
-  EXPECT_EQ(config.log().level(), v1::LOG_LEVEL_INFO);
-  EXPECT_EQ(config.log().format(), v1::LOG_FORMAT_TEXT);
+  EXPECT_EQ(config.log().level(), config::v1::LOG_LEVEL_INFO);
+  EXPECT_EQ(config.log().format(), config::v1::LOG_FORMAT_TEXT);
   EXPECT_EQ(config.grace_period().seconds(), 10);
 }
 
@@ -61,7 +61,7 @@ TEST(ConfigTest, EmptyFileIsTheDefault) {
 }
 
 TEST(ConfigTest, WhatTheFileSaysReplacesTheDefault) {
-  const v1::ServerConfig config = Parsed(
+  const config::v1::ServerConfig config = Parsed(
       "listeners: [{address: 0.0.0.0:1, allow_plaintext: true}]\n"
       "namespaces: [{name: a}, {name: b}]\n"
       "limits: {max_watchers: 7}\n"
@@ -101,7 +101,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
 }
 
 TEST(ConfigTest, LimitsHaveTheirDefaults) {
-  const v1::ServerLimits limits = DefaultConfig().limits();
+  const config::v1::ServerLimits limits = DefaultConfig().limits();
   EXPECT_EQ(limits.max_connections(), 10'000);
   EXPECT_EQ(limits.max_calls_per_connection(), 1'000);
   EXPECT_EQ(limits.max_metadata_bytes(), 8 << 10);
@@ -208,7 +208,7 @@ TEST(ConfigTest, WrongNamespacesAreRefused) {
 }
 
 TEST(ConfigTest, ANamespaceSaysWhereItsDeadLettersGo) {
-  const v1::ServerConfig config = Parsed(
+  const config::v1::ServerConfig config = Parsed(
       "namespaces:\n"
       "  - name: a\n"
       "    options: {dead_letter_namespace: dead}\n"

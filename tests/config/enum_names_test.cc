@@ -4,7 +4,7 @@
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(EnumNamesTest, AreShortAndLowerCase) {
-  EXPECT_THAT(EnumNames(*v1::LogLevel_descriptor()),
+  EXPECT_THAT(EnumNames(*config::v1::LogLevel_descriptor()),
               ElementsAre("debug", "info", "warning", "error"));
   EXPECT_EQ(EnumName(*v1::LimitPolicy_descriptor()->FindValueByNumber(
                 v1::LIMIT_POLICY_EVICT_OLDEST)),
@@ -20,9 +20,10 @@ TEST(EnumNamesTest, AreShortAndLowerCase) {
 }
 
 TEST(EnumNamesTest, FindTheirValue) {
-  const auto& levels = *v1::LogLevel_descriptor();
+  const auto& levels = *config::v1::LogLevel_descriptor();
   ASSERT_NE(FindEnumValue(levels, "warning"), nullptr);
-  EXPECT_EQ(FindEnumValue(levels, "warning")->number(), v1::LOG_LEVEL_WARNING);
+  EXPECT_EQ(FindEnumValue(levels, "warning")->number(),
+            config::v1::LOG_LEVEL_WARNING);
   for (const char* name :
        {"unspecified", "LOG_LEVEL_INFO", "INFO", "", "inf"}) {
     EXPECT_EQ(FindEnumValue(levels, name), nullptr) << name;

@@ -137,8 +137,8 @@ TEST(FlagsTest, FlagsOverrideTheFile) {
   EXPECT_EQ(config->listeners(0).address(), "localhost:3");
   EXPECT_EQ(config->namespaces(0).name(), "kept");
   EXPECT_EQ(config->http().address(), "localhost:4");
-  EXPECT_EQ(config->log().level(), v1::LOG_LEVEL_DEBUG);
-  EXPECT_EQ(config->log().format(), v1::LOG_FORMAT_JSON);
+  EXPECT_EQ(config->log().level(), config::v1::LOG_LEVEL_DEBUG);
+  EXPECT_EQ(config->log().format(), config::v1::LOG_FORMAT_JSON);
 }
 
 TEST(FlagsTest, ListenersGivenTwiceAreRefused) {

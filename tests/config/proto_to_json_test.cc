@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "server/config/config.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 namespace {
@@ -22,14 +22,14 @@ TEST(ProtoToJsonTest, WritesAsTheConfigurationDoes) {
 }
 
 TEST(ProtoToJsonTest, ListsAndMessagesNest) {
-  v1::ServerConfig config;
+  config::v1::ServerConfig config;
   config.add_listeners()->set_address("a:1");
   config.add_listeners()->set_address("b:1");
   config.mutable_limits()->set_max_watchers(7);
   EXPECT_EQ(ProtoToJson(config),
             R"({"listeners":[{"address":"a:1"},{"address":"b:1"}],)"
             R"("limits":{"max_watchers":7}})");
-  EXPECT_EQ(ProtoToJson(v1::ServerConfig()), "{}");
+  EXPECT_EQ(ProtoToJson(config::v1::ServerConfig()), "{}");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "server/config/config.h"
 #include "server/config/yaml_to_proto.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 namespace {
@@ -62,10 +62,10 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {
-  ExpectSurvivesYaml(v1::ServerConfig());
+  ExpectSurvivesYaml(config::v1::ServerConfig());
   ExpectSurvivesYaml(DefaultConfig());
-  v1::ServerConfig config = DefaultConfig();
-  v1::NamespaceConfig& sessions = *config.add_namespaces();
+  config::v1::ServerConfig config = DefaultConfig();
+  config::v1::NamespaceConfig& sessions = *config.add_namespaces();
   sessions.set_name("true");
   sessions.mutable_options()->mutable_ttl()->set_nanos(1'500'000);
   sessions.mutable_options()->set_sliding(false);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 namespace {
@@ -31,7 +31,7 @@ std::string RefusalOf(absl::string_view yaml) {
 
 // What reading `yaml` as a configuration is refused with; empty if it is taken.
 std::string Refusal(absl::string_view yaml) {
-  return RefusalOf<v1::ServerConfig>(yaml);
+  return RefusalOf<config::v1::ServerConfig>(yaml);
 }
 
 template <typename M>
@@ -43,7 +43,7 @@ M Read(absl::string_view yaml) {
 }
 
 TEST(YamlToProtoTest, FillsNestedAndRepeatedMessages) {
-  const auto config = Read<v1::ServerConfig>(R"(
+  const auto config = Read<config::v1::ServerConfig>(R"(
 # A comment.
 listeners:
   - address: 127.0.0.1:7171
@@ -89,14 +89,16 @@ TEST(YamlToProtoTest, FillsRepeatedAndSignedScalarsAndFloats) {
 TEST(YamlToProtoTest, EmptyTextsChangeNothing) {
   for (const char* yaml :
        {"", "\n", "# nothing\n", "---\n", "---\n...\n", "{}", "~"}) {
-    EXPECT_EQ(Read<v1::ServerConfig>(yaml).ByteSizeLong(), 0) << yaml;
+    EXPECT_EQ(Read<config::v1::ServerConfig>(yaml).ByteSizeLong(), 0) << yaml;
   }
 }
 
 TEST(YamlToProtoTest, MessagesAndListsWithoutAValueAreEmpty) {
-  EXPECT_EQ(
-      Read<v1::ServerConfig>("namespaces:\nlisteners: []\n").ByteSizeLong(), 0);
-  EXPECT_FALSE(Read<v1::ServerConfig>("limits:\n").limits().has_max_entries());
+  EXPECT_EQ(Read<config::v1::ServerConfig>("namespaces:\nlisteners: []\n")
+                .ByteSizeLong(),
+            0);
+  EXPECT_FALSE(
+      Read<config::v1::ServerConfig>("limits:\n").limits().has_max_entries());
 }
 
 TEST(YamlToProtoTest, UnknownFieldIsRefusedByFileLineAndFullName) {
@@ -172,7 +174,7 @@ TEST(YamlToProtoTest, ScalarsAreCheckedAgainstTheirType) {
 
 TEST(YamlToProtoTest, NumbersReachTheirTypesEndsAndNotBeyond) {
   const auto limits =
-      Read<v1::ServerLimits>("max_entries: 18446744073709551615");
+      Read<config::v1::ServerLimits>("max_entries: 18446744073709551615");
   EXPECT_EQ(limits.max_entries(), 18446744073709551615u);
   EXPECT_THAT(
       Refusal("limits: {max_entries: 18446744073709551616}"),
@@ -191,7 +193,7 @@ TEST(YamlToProtoTest, NumbersReachTheirTypesEndsAndNotBeyond) {
 
 TEST(YamlToProtoTest, BytesTakeUnits) {
   const auto max_bytes = [](absl::string_view text) {
-    return Read<v1::ServerLimits>(absl::StrCat("max_bytes: ", text))
+    return Read<config::v1::ServerLimits>(absl::StrCat("max_bytes: ", text))
         .max_bytes();
   };
   EXPECT_EQ(max_bytes("512"), 512);
@@ -256,7 +258,7 @@ TEST(YamlToProtoTest, DeepAndLargeTextsAreRefused) {
 }
 
 TEST(YamlToProtoTest, TellsTheLineOfEveryFieldThatWasSet) {
-  v1::ServerConfig config;
+  config::v1::ServerConfig config;
   FieldLines lines;
   ASSERT_TRUE(YamlToProto("listeners:\n  - address: a:1\nlog:\n  level: info\n",
                           "t.yaml", &config, &lines)

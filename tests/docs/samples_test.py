@@ -218,15 +218,32 @@ class SampleTest(unittest.TestCase):
     def test_calls_by_grpcurl_name_methods_and_fields_of_the_protos(self):
         protos = "\n".join(
             path.read_text() for path in (markdown.ROOT / "proto/timecache/v1").glob("*.proto"))
-        calls = re.findall(r"-d '(.*?)'\s+(?:\\\n\s*)?[\d.:]+ timecache\.v1\.(\w+)/(\w+)", "\n".join(
-            block.text for block in all_blocks() if "grpcurl" in block.text))
+        commands = "\n".join(block.text for block in all_blocks() if "grpcurl" in block.text)
+        calls = re.findall(
+            r"-d '(.*?)'\s+(?:\\\n\s*)?[\d.:]+ timecache\.v1\.(\w+)/(\w+)", commands)
         self.assertGreaterEqual(len(calls), 2)
+        self.assertEqual(len(calls), commands.count(" -d "))
         for request, service, method in calls:
             declared = re.search(rf"service {service} {{.*?^}}", protos, re.M | re.S)[0]
             message = re.search(rf"rpc {method}\((\w+)\)", declared)[1]
             fields = re.search(rf"^message {message} {{.*?^}}", protos, re.M | re.S)[0]
-            for field in json.loads(request):
+            request = json.loads(request)
+            for field in request:
                 self.assertRegex(fields, rf"\b{field} = \d+")
+            # Of the messages in it some one has them.
+            for field in fields_below(request):
+                self.assertRegex(protos, rf"\b{field} = \d+")
+
+
+def fields_below(value):
+    """The names in a request's JSON, at any depth."""
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield name
+            yield from fields_below(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from fields_below(below)
 
 
 def is_dev_command(name):

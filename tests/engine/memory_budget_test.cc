@@ -49,7 +49,7 @@ int Fill(MapHarness* harness, const std::string& prefix = "k") {
     const Result result = harness->Put(absl::StrCat(prefix, i), value);
     if (result.status.ok()) continue;
     EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_EQ(ReasonOf(result.status), "MAX_MEMORY");
+    EXPECT_EQ(ReasonOf(result.status), Reason::kMaxMemory);
     return i;
   }
 }
@@ -149,10 +149,10 @@ TEST_F(MemoryBudgetTest, ABatchFailsOnlyWhereItGrows) {
       Operation::Remove("here")};
   std::vector<Result> results(ops.size());
   harness.map().ApplyBatch(ops, harness.now_us(), absl::MakeSpan(results));
-  EXPECT_EQ(ReasonOf(results[0].status), "MAX_MEMORY");
+  EXPECT_EQ(ReasonOf(results[0].status), Reason::kMaxMemory);
   EXPECT_TRUE(results[1].has_entry);
   EXPECT_TRUE(results[2].status.ok());
-  EXPECT_EQ(ReasonOf(results[3].status), "MAX_MEMORY");
+  EXPECT_EQ(ReasonOf(results[3].status), Reason::kMaxMemory);
   EXPECT_TRUE(results[4].found);
 }
 
@@ -220,8 +220,8 @@ TEST_F(MemoryBudgetTest, WithoutMemoryEvenRenewalsAreRefused) {
   MemoryCharge other(Memory().limit_bytes() / 8);
   ASSERT_EQ(Memory().level(), Level::kExhausted);
   EXPECT_EQ(ReasonOf(harness.Apply(Operation::Touch("key")).status),
-            "MAX_MEMORY");
-  EXPECT_EQ(ReasonOf(harness.Put("key", "v").status), "MAX_MEMORY");
+            Reason::kMaxMemory);
+  EXPECT_EQ(ReasonOf(harness.Put("key", "v").status), Reason::kMaxMemory);
   EXPECT_EQ(harness.Get("key"), "value");
   EXPECT_TRUE(harness.Apply(Operation::Remove("key")).found);
 }
@@ -232,11 +232,12 @@ TEST_F(MemoryBudgetTest, NoMapOrGroupIsMadeWithoutMemory) {
   Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
   const auto map = *registry.Create("map", Small());
   SetRoom(0);
-  EXPECT_EQ(ReasonOf(registry.Create("more", Small()).status()), "MAX_MEMORY");
+  EXPECT_EQ(ReasonOf(registry.Create("more", Small()).status()),
+            Reason::kMaxMemory);
   EXPECT_EQ(ReasonOf(map->groups()
                          .FindOrCreate("g", ExpiryLog::Start::kNow, kStartUs)
                          .status()),
-            "MAX_MEMORY");
+            Reason::kMaxMemory);
   SetRoom(kMiB);
   EXPECT_TRUE(registry.Create("more", Small()).ok());
 }

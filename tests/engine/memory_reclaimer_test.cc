@@ -222,10 +222,12 @@ TEST_F(MemoryReclaimerTest, TheNewestBatchStaysUntilItHasBeenRead) {
   Die(&dead, 10 * kValueBytes);
   ASSERT_EQ(dead.Statistics().events_retained, 10u);
   SetRoom(0);
-  EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()), "MAX_MEMORY");
+  EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()),
+            Reason::kMaxMemory);
   EXPECT_EQ(ReadAll(cursor.get()).events.size(), 10u);
   // The harness's own has not read it yet.
-  EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()), "MAX_MEMORY");
+  EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()),
+            Reason::kMaxMemory);
   EXPECT_EQ(dead.Tell().events.size(), 10u);
   EXPECT_TRUE(MemoryReclaimer::Process().MakeRoom().ok());
   EXPECT_EQ(dead.Statistics().events_retained, 0u);
@@ -436,7 +438,7 @@ TEST_F(MemoryReclaimerTest, TheRefusalSaysWhatHoldsTheMemory) {
   const MemoryCharge other(64 * kMiB);
   SetRoom(0);
   const absl::Status status = grouped.Put("key", "value").status;
-  EXPECT_EQ(ReasonOf(status), "MAX_MEMORY");
+  EXPECT_EQ(ReasonOf(status), Reason::kMaxMemory);
   const auto metadata = MetadataOf(status);
   for (const auto& [name, words] :
        {std::pair("entries_bytes", " in entries"),

@@ -49,7 +49,7 @@ TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
         registry.Update("missing", [](MapOptions*) { return absl::OkStatus(); })
             .status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
-    EXPECT_EQ(ReasonOf(status), "NAMESPACE_NOT_FOUND");
+    EXPECT_EQ(ReasonOf(status), Reason::kNamespaceNotFound);
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("missing"));
   }
 }
@@ -77,7 +77,7 @@ TEST_F(RegistryTest, ANameIsTakenOnce) {
   ASSERT_TRUE(registry.Create("a", Options()).ok());
   const absl::Status status = registry.Create("a", Options()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(ReasonOf(status), "NAMESPACE_EXISTS");
+  EXPECT_EQ(ReasonOf(status), Reason::kNamespaceExists);
 }
 
 TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
@@ -88,7 +88,7 @@ TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
   ASSERT_TRUE(registry.Create("b", Options()).ok());
   const absl::Status status = registry.Create("c", Options()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ReasonOf(status), "MAX_NAMESPACES");
+  EXPECT_EQ(ReasonOf(status), Reason::kMaxNamespaces);
   EXPECT_EQ(registry.Create("a", Options()).status().code(),
             absl::StatusCode::kAlreadyExists);
   ASSERT_TRUE(registry.Delete("a").ok());
@@ -212,11 +212,11 @@ TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
   const absl::Status entries =
       two->Apply(Operation::Put("key", "v"), clock_.NowUs()).status;
   EXPECT_EQ(entries.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ReasonOf(entries), "SERVER_MAX_ENTRIES");
+  EXPECT_EQ(ReasonOf(entries), Reason::kServerMaxEntries);
   const std::string large(1'000, 'v');
   EXPECT_EQ(
       ReasonOf(one->Apply(Operation::Put("1", large), clock_.NowUs()).status),
-      "SERVER_MAX_BYTES");
+      Reason::kServerMaxBytes);
   one.reset();
   EXPECT_TRUE(registry.Delete("one").ok());
   EXPECT_TRUE(
@@ -234,16 +234,16 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
         map->Apply(Operation::Put(key, "v"), clock_.NowUs()).status);
   };
   EXPECT_EQ(put("1"), std::nullopt);
-  EXPECT_EQ(put("2"), "SERVER_MAX_ENTRIES");
+  EXPECT_EQ(put("2"), Reason::kServerMaxEntries);
   limits.max_namespaces = 2;
   limits.max_entries = 2;
   EXPECT_TRUE(registry.SetLimits(limits).ok());
   EXPECT_EQ(registry.limits().max_entries, 2);
   EXPECT_EQ(put("2"), std::nullopt);
-  EXPECT_EQ(put("3"), "SERVER_MAX_ENTRIES");
+  EXPECT_EQ(put("3"), Reason::kServerMaxEntries);
   EXPECT_TRUE(registry.Create("b", Options()).ok());
   EXPECT_EQ(ReasonOf(registry.Create("c", Options()).status()),
-            "MAX_NAMESPACES");
+            Reason::kMaxNamespaces);
   // Below what is in, nothing goes, and no limit is fine.
   limits.max_entries = 1;
   EXPECT_TRUE(registry.SetLimits(limits).ok());

@@ -1,11 +1,13 @@
 #include "server/engine/statistics.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "server/engine/expiry/reaper.h"
+#include "server/engine/reason.h"
 #include "server/engine/registry.h"
 #include "tests/support/engine/map_harness.h"
 
@@ -151,10 +153,12 @@ TEST(ReaperTest, CountsItsSweeps) {
   EXPECT_EQ((*map)->GetStatistics(clock.NowUs()).expired, 1u);
 }
 
-TEST(LimitReasonTest, EveryLimitHasOne) {
-  EXPECT_EQ(LimitReason(LimitHit::kMaxEntries), "MAX_ENTRIES");
+TEST(LimitReasonTest, EveryLimitHasItsOwn) {
+  EXPECT_EQ(LimitReason(LimitHit::kMaxEntries), Reason::kMaxEntries);
+  std::set<Reason> reasons;
   for (size_t hit = 1; hit < kLimitHits; ++hit) {
-    EXPECT_NE(LimitReason(static_cast<LimitHit>(hit)), "NONE") << hit;
+    const Reason reason = LimitReason(static_cast<LimitHit>(hit));
+    EXPECT_TRUE(reasons.insert(reason).second) << ReasonName(reason);
   }
 }
 

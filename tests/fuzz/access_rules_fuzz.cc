@@ -52,7 +52,8 @@ bool Matches(std::string_view pattern, std::string_view name) {
 }
 
 // The principal's name; empty: none.
-std::string Who(const v1::AccessRules& rules, const Question& question) {
+std::string Who(const config::v1::AccessRules& rules,
+                const Question& question) {
   if (!question.authorizations.empty()) {
     const std::string& header = question.authorizations[0];
     constexpr size_t kSchemeBytes = 7;
@@ -60,7 +61,7 @@ std::string Who(const v1::AccessRules& rules, const Question& question) {
     const TokenHash hash = HashToken(header.substr(kSchemeBytes));
     const std::string digits = absl::BytesToHexString(absl::string_view(
         reinterpret_cast<const char*>(hash.data()), hash.size()));
-    for (const v1::Principal& principal : rules.principals()) {
+    for (const config::v1::Principal& principal : rules.principals()) {
       for (const std::string& token : principal.token_sha256()) {
         if (absl::AsciiStrToLower(token) == digits) return principal.name();
       }
@@ -68,7 +69,7 @@ std::string Who(const v1::AccessRules& rules, const Question& question) {
     return "";
   }
   for (const std::string& san : question.sans) {
-    for (const v1::Principal& principal : rules.principals()) {
+    for (const config::v1::Principal& principal : rules.principals()) {
       for (const std::string& known : principal.certificate_sans()) {
         if (CanonicalName(known) == san) return principal.name();
       }
@@ -77,10 +78,10 @@ std::string Who(const v1::AccessRules& rules, const Question& question) {
   return "";
 }
 
-Verbs What(const v1::AccessRules& rules, const std::string& who,
+Verbs What(const config::v1::AccessRules& rules, const std::string& who,
            const std::string& name) {
   Verbs verbs;
-  for (const v1::AccessRule& rule : rules.rules()) {
+  for (const config::v1::AccessRule& rule : rules.rules()) {
     const bool named =
         std::any_of(rule.principals().begin(), rule.principals().end(),
                     [&](const auto& one) { return one == "*" || one == who; });
@@ -89,7 +90,7 @@ Verbs What(const v1::AccessRules& rules, const std::string& who,
                     [&](const auto& one) { return Matches(one, name); });
     if (!named || !matches) continue;
     for (const int verb : rule.verbs()) {
-      verbs = verbs | static_cast<v1::Verb>(verb);
+      verbs = verbs | static_cast<config::v1::Verb>(verb);
     }
   }
   return verbs;
@@ -107,7 +108,8 @@ Credentials ToCredentials(const Question& question) {
   return credentials;
 }
 
-void CheckQuestion(const AccessRules& rules, const v1::AccessRules& text,
+void CheckQuestion(const AccessRules& rules,
+                   const config::v1::AccessRules& text,
                    const Question& question) {
   absl::Status error;
   const Caller* caller = rules.Find(ToCredentials(question), &error);
@@ -116,7 +118,7 @@ void CheckQuestion(const AccessRules& rules, const v1::AccessRules& text,
     Require(absl::IsUnauthenticated(error), error.ToString());
     Require(ReasonOf(error).has_value(), error.ToString());
     // What is no token is refused before it is looked up.
-    Require(who.empty() || ReasonOf(error) == "MALFORMED_CREDENTIALS",
+    Require(who.empty() || ReasonOf(error) == Reason::kMalformedCredentials,
             "nobody instead of " + who);
     return;
   }
@@ -133,12 +135,12 @@ void CheckQuestion(const AccessRules& rules, const v1::AccessRules& text,
 }
 
 void CheckRefusal(const absl::Status& status, const std::string& yaml,
-                  const v1::AccessRules& text) {
+                  const config::v1::AccessRules& text) {
   const std::string message(status.message());
   Require(absl::IsInvalidArgument(status), message);
   Require(absl::StartsWith(message, "file:"), message);
   Require(!absl::StrContains(message, '\n'), message);
-  for (const v1::Principal& principal : text.principals()) {
+  for (const config::v1::Principal& principal : text.principals()) {
     for (const std::string& hash : principal.token_sha256()) {
       constexpr size_t kHashDigits = 64;
       // One that stands in a field's name as well may be told with that.
@@ -157,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
   const std::vector<std::string> parts =
       absl::StrSplit(fuzz::Bytes(data, size), absl::MaxSplits("\n%\n", 1));
-  v1::AccessRules text;
+  config::v1::AccessRules text;
   const bool is_yaml = YamlToProto(parts[0], "file", &text).ok();
   const auto rules = AccessRules::Parse(parts[0], "file");
   if (!rules.ok()) {

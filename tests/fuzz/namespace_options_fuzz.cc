@@ -5,7 +5,7 @@
 #include "server/engine/map/options.h"
 #include "server/service/call/convert.h"
 #include "tests/fuzz/fuzz.h"
-#include "timecache/v1/namespace.pb.h"
+#include "timecache/v1/namespaces.pb.h"
 
 namespace timecache {
 namespace {

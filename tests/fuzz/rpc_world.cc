@@ -13,6 +13,7 @@
 #include "google/rpc/status.pb.h"
 #include "server/service/watch/event_codec.h"
 #include "tests/fuzz/fuzz.h"
+#include "timecache/v1/errors.pb.h"
 
 namespace timecache::fuzz {
 namespace {
@@ -35,7 +36,7 @@ ServerOptions Options(Access* access) {
   ServerOptions options;
   options.access = access;
   options.max_watchers = 8;
-  options.observer = [](const NamespaceService::Change& change) {
+  options.observer = [](const AdminChange& change) {
     Require(!change.event.empty() && !change.name.empty(),
             "what is observed goes into a line of the log");
   };
@@ -94,8 +95,11 @@ void CheckStatus(const google::protobuf::MethodDescriptor& method,
   Require(details.ParseFromString(status.error_details()) &&
               details.details_size() > 0 &&
               details.details(0).UnpackTo(&info) &&
-              info.domain() == "timecached" && !info.reason().empty(),
+              info.domain() == "timecached",
           what + ": no ErrorInfo");
+  v1::ErrorReason reason;
+  Require(v1::ErrorReason_Parse(info.reason(), &reason),
+          what + ": no reason of errors.proto: " + info.reason());
 }
 
 grpc::internal::RpcMethod ToRpcMethod(const std::string& path,
@@ -119,7 +123,8 @@ RpcWorld::RpcWorld(Access* access)
   channel_ = server_.InProcessChannel();
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
   for (const char* name :
-       {"timecache.v1.TimeCacheService", "timecache.v1.NamespaceService"}) {
+       {"timecache.v1.TimeCacheService", "timecache.v1.NamespaceService",
+        "timecache.v1.GroupService", "timecache.v1.ServerService"}) {
     const auto* service = pool->FindServiceByName(name);
     Require(service != nullptr, name);
     for (int i = 0; i < service->method_count(); ++i) {
@@ -192,7 +197,7 @@ grpc::Status RpcWorld::CallServerStream(const Method& method,
           ToRpcMethod(path, grpc::internal::RpcMethod::SERVER_STREAMING),
           context, ToBuffer(message)));
   // A watch sends one message at once, and then none while time stands still.
-  const bool endless = method.name() == "WatchExpired";
+  const bool endless = method.name() != "Scan";
   grpc::ByteBuffer response;
   while (reader->Read(&response)) {
     CheckResponse(method, response);

@@ -74,8 +74,7 @@ void CheckResult(const v1::Settlement& settlement,
   if (!result.has_error()) {
     Require(settlement.event_id() >= 1 && settlement.event_id() <= kInFlight,
             "an event that was not given out is settled");
-    Require(settlement.action() == v1::SETTLE_ACTION_PUT_BACK ||
-                result.version() == 0,
+    Require(settlement.has_put_back() || result.version() == 0,
             "a version without a put");
     return;
   }

@@ -10,7 +10,7 @@
 #include "server/config/duration_text.h"
 #include "server/config/enum_names.h"
 #include "tests/fuzz/fuzz.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 namespace {
@@ -72,7 +72,7 @@ void CheckUtf8(const std::string& text) {
 
 void CheckEnum(const std::string& text) {
   for (const auto* type :
-       {v1::LogLevel_descriptor(), v1::LimitPolicy_descriptor()}) {
+       {config::v1::LogLevel_descriptor(), v1::LimitPolicy_descriptor()}) {
     const auto* value = FindEnumValue(*type, text);
     Require(value == nullptr || EnumName(*value) == text, text);
   }

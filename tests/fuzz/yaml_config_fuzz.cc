@@ -14,7 +14,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
   using fuzz::Require;
-  const absl::StatusOr<v1::ServerConfig> config =
+  const absl::StatusOr<config::v1::ServerConfig> config =
       ParseConfig(fuzz::Bytes(data, size), "file");
   if (!config.ok()) {
     const std::string message(config.status().message());
@@ -26,7 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::Status valid = ValidateConfig(*config, "file");
   Require(valid.ok(), valid.ToString());
   const std::string yaml = ProtoToYaml(*config);
-  const absl::StatusOr<v1::ServerConfig> again = ParseConfig(yaml, "file");
+  const absl::StatusOr<config::v1::ServerConfig> again =
+      ParseConfig(yaml, "file");
   Require(again.ok(), again.status().ToString() + "\n" + yaml);
   Require(google::protobuf::util::MessageDifferencer::Equals(*config, *again),
           "another configuration: " + yaml + again->DebugString());

@@ -36,11 +36,12 @@ class CallLogTest : public ::testing::Test {
 
   void Deny() {
     const absl::Status status = ErrorWithReason(
-        absl::StatusCode::kPermissionDenied, "ACCESS_DENIED", "no");
-    log_.OnDenied({methods::kPut, status, "baskets", v1::VERB_WRITE, details_});
+        absl::StatusCode::kPermissionDenied, Reason::kAccessDenied, "no");
+    log_.OnDenied(
+        {methods::kPut, status, "baskets", config::v1::VERB_WRITE, details_});
   }
 
-  void Refuse(absl::string_view reason, uint64_t operations) {
+  void Refuse(Reason reason, uint64_t operations) {
     const absl::Status status = ErrorWithReason(
         absl::StatusCode::kResourceExhausted, reason, "it is full");
     log_.OnRefused({methods::kExecute, status, operations, details_});
@@ -71,6 +72,8 @@ TEST_F(CallLogTest, SaysWhichUnaryCallsAreSlow) {
                     HasSubstr("traceparent=00-a-b-01")));
   // They are meant to last.
   Handle(methods::kWatchExpired, 1 << 30);
+  Handle(methods::kConsumeExpired, 1 << 30);
+  Handle(methods::kWatchExpiring, 1 << 30);
   Handle(methods::kPipeline, 1 << 30);
   EXPECT_THAT(lines_, SizeIs(1));
 }
@@ -120,7 +123,7 @@ TEST_F(CallLogTest, AFloodOfDenialsIsCutAndCounted) {
 }
 
 TEST_F(CallLogTest, SaysWhatALimitRefused) {
-  Refuse("MAX_ENTRIES", 3);
+  Refuse(Reason::kMaxEntries, 3);
   ASSERT_THAT(lines_, SizeIs(1));
   EXPECT_THAT(
       lines_[0],
@@ -133,8 +136,8 @@ TEST_F(CallLogTest, SaysWhatALimitRefused) {
 }
 
 TEST_F(CallLogTest, RefusalsThatGoOnAreCounted) {
-  for (int i = 0; i < 1'000; ++i) Refuse("MAX_ENTRIES", 2);
-  Refuse("MAX_MEMORY", 1);
+  for (int i = 0; i < 1'000; ++i) Refuse(Reason::kMaxEntries, 2);
+  Refuse(Reason::kMaxMemory, 1);
   EXPECT_THAT(lines_, SizeIs(2));
   log_.WriteDue();
   EXPECT_THAT(lines_, SizeIs(2));
@@ -144,7 +147,7 @@ TEST_F(CallLogTest, RefusalsThatGoOnAreCounted) {
   EXPECT_THAT(lines_[2],
               AllOf(HasSubstr("limit_refused"), HasSubstr("MAX_ENTRIES"),
                     HasSubstr("namespace=baskets"), HasSubstr("count=1998")));
-  Refuse("MAX_ENTRIES", 1);
+  Refuse(Reason::kMaxEntries, 1);
   log_.Finish();
   ASSERT_THAT(lines_, SizeIs(4));
   EXPECT_THAT(lines_[3], HasSubstr("count=1"));

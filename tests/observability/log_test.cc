@@ -114,9 +114,9 @@ TEST(LogTest, LongStringsAreCut) {
 }
 
 TEST(LogTest, WritesToStandardErrorFromTheLeastLevelUp) {
-  v1::LogConfig config;
-  config.set_level(v1::LOG_LEVEL_WARNING);
-  config.set_format(v1::LOG_FORMAT_JSON);
+  config::v1::LogConfig config;
+  config.set_level(config::v1::LOG_LEVEL_WARNING);
+  config.set_format(config::v1::LOG_FORMAT_JSON);
   SetLogging(config);
   CaptureStderr();
   Log(LogLevel::kInfo, "too_little");

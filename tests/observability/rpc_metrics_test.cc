@@ -35,7 +35,7 @@ class RpcMetricsTest : public ::testing::Test {
     metrics_.OnStarted(method);
     metrics_.OnHandled({method, code, "a message", took_us, details_});
   }
-  void Deny(absl::string_view reason) {
+  void Deny(Reason reason) {
     const absl::Status status =
         ErrorWithReason(absl::StatusCode::kPermissionDenied, reason, "no");
     metrics_.OnDenied({methods::kPut, status, "n", Verbs(), details_});
@@ -80,7 +80,7 @@ TEST_F(RpcMetricsTest, CountsCallsByMethodAndCode) {
   EXPECT_THAT(text, HasSubstr("grpc_server_handled_total" + put +
                               ",grpc_code=\"ResourceExhausted\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("grpc_server_handled_total" +
-                              Labels("unary", "timecache.v1.NamespaceService",
+                              Labels("unary", "timecache.v1.GroupService",
                                      "CreateGroup") +
                               ",grpc_code=\"Unknown\"} 1\n"));
 }
@@ -131,22 +131,31 @@ TEST_F(RpcMetricsTest, DurationsAreAHistogram) {
 }
 
 TEST_F(RpcMetricsTest, DenialsAreCountedByReasonAndReasonsAreBounded) {
-  Deny("PERMISSION_DENIED");
-  Deny("PERMISSION_DENIED");
-  for (int i = 0; i < 100; ++i) Deny(absl::StrCat("REASON_", i));
+  Deny(Reason::kAccessDenied);
+  Deny(Reason::kAccessDenied);
+  std::vector<std::string> others;
+  for (int number = 1; number < 256; ++number) {
+    const auto reason = static_cast<Reason>(number);
+    if (ReasonName(reason).empty() || reason == Reason::kAccessDenied) continue;
+    Deny(reason);
+    others.push_back(absl::StrCat("{reason=\"", ReasonName(reason), "\"}"));
+  }
+  // RpcMetrics::kMaxDenialReasons, beside ACCESS_DENIED.
+  constexpr size_t kCounted = 15;
+  ASSERT_GT(others.size(), kCounted);
   const std::string text = Text();
   EXPECT_THAT(
       text,
-      HasSubstr("timecache_access_denied_total{reason=\"PERMISSION_DENIED\"} "
-                "2\n"));
-  EXPECT_THAT(text, HasSubstr("{reason=\"REASON_14\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("{reason=\"OTHER\"} 85\n"));
-  EXPECT_THAT(text, Not(HasSubstr("REASON_15")));
+      HasSubstr("timecache_access_denied_total{reason=\"ACCESS_DENIED\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr(others[kCounted - 1] + " 1\n"));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("{reason=\"OTHER\"} ",
+                                           others.size() - kCounted, "\n")));
+  EXPECT_THAT(text, Not(HasSubstr(others[kCounted])));
 }
 
 TEST_F(RpcMetricsTest, TellsNothingOfThoseWhoCall) {
   Handle(methods::kPut, grpc::StatusCode::OK, 10);
-  Deny("PERMISSION_DENIED");
+  Deny(Reason::kAccessDenied);
   const std::string text = Text();
   for (const char* word : {"alice", "192.0.2.1", "request-1", "secret-place"}) {
     EXPECT_THAT(text, Not(HasSubstr(word)));

@@ -24,7 +24,7 @@ class ReloadTest : public ::testing::Test {
  protected:
   ReloadTest() { SetLogging(LogLevel::kInfo, LogFormat::kText); }
 
-  static v1::ServerConfig Parse(const std::string& yaml) {
+  static config::v1::ServerConfig Parse(const std::string& yaml) {
     return ParseConfig(yaml, "file.yaml").value();
   }
   // Runs a reload of this file, and returns what is logged.
@@ -50,15 +50,16 @@ TEST_F(ReloadTest, NothingNewIsNothingToDo) {
 
 TEST_F(ReloadTest, AChangedFieldGoesToItsApplier) {
   std::vector<int64_t> told;
-  reload_.Apply("grace_period", [&](const v1::ServerConfig& now) {
+  reload_.Apply("grace_period", [&](const config::v1::ServerConfig& now) {
     told.push_back(now.grace_period().seconds());
   });
-  reload_.Apply("limits.max_watchers", [](const v1::ServerConfig& before,
-                                          const v1::ServerConfig& now) {
-    EXPECT_EQ(before.limits().max_watchers(), 10'000u);
-    EXPECT_EQ(now.limits().max_watchers(), 7u);
-    return absl::OkStatus();
-  });
+  reload_.Apply("limits.max_watchers",
+                [](const config::v1::ServerConfig& before,
+                   const config::v1::ServerConfig& now) {
+                  EXPECT_EQ(before.limits().max_watchers(), 10'000u);
+                  EXPECT_EQ(now.limits().max_watchers(), 7u);
+                  return absl::OkStatus();
+                });
   EXPECT_THAT(Run("grace_period: 3s\nlimits:\n  max_watchers: 7\n"),
               HasSubstr("applied=limits.max_watchers,grace_period "));
   EXPECT_THAT(told, ElementsAre(3));
@@ -74,7 +75,7 @@ TEST_F(ReloadTest, AChangedFieldGoesToItsApplier) {
 
 TEST_F(ReloadTest, AnApplierOfASectionStandsForAllInIt) {
   int calls = 0;
-  reload_.Apply("log", [&](const v1::ServerConfig&) { ++calls; });
+  reload_.Apply("log", [&](const config::v1::ServerConfig&) { ++calls; });
   EXPECT_THAT(Run("log:\n  level: debug\n  format: json\n"),
               HasSubstr("applied=log needs"));
   EXPECT_EQ(calls, 1);
@@ -97,7 +98,8 @@ TEST_F(ReloadTest, WhatHasNoApplierNeedsARestartUntilItIsTakenBack) {
 TEST_F(ReloadTest, AWrongFileChangesNothingAndSaysWhere) {
   int calls = 0;
   int checks = 0;
-  reload_.Apply("grace_period", [&](const v1::ServerConfig&) { ++calls; });
+  reload_.Apply("grace_period",
+                [&](const config::v1::ServerConfig&) { ++calls; });
   reload_.Also([&] { ++checks; });
   const std::string log = Run("grace_period: 1s\nlog:\n  level: loud\n");
   EXPECT_THAT(log, AllOf(HasSubstr("error config_refused"),
@@ -119,9 +121,9 @@ TEST_F(ReloadTest, AWrongFileChangesNothingAndSaysWhere) {
 
 TEST_F(ReloadTest, WhatAnApplierRefusesIsTriedAgain) {
   absl::Status answer = absl::FailedPreconditionError("not now");
-  reload_.Apply(
-      "grace_period",
-      [&](const v1::ServerConfig&, const v1::ServerConfig&) { return answer; });
+  reload_.Apply("grace_period",
+                [&](const config::v1::ServerConfig&,
+                    const config::v1::ServerConfig&) { return answer; });
   EXPECT_THAT(Run("grace_period: 1s\n"),
               HasSubstr("failed=\"grace_period (not now)\""));
   EXPECT_FALSE(ok_);
@@ -140,7 +142,7 @@ class ReloadNamespacesTest : public ::testing::Test {
 
   // Reloads this, and returns what is logged.
   std::string Reload(const std::string& yaml) {
-    const v1::ServerConfig now = ParseConfig(yaml, "file.yaml").value();
+    const config::v1::ServerConfig now = ParseConfig(yaml, "file.yaml").value();
     CaptureStderr();
     status_ = ReloadNamespaces(config_, now, &registry_);
     if (status_.ok()) config_ = now;
@@ -150,7 +152,7 @@ class ReloadNamespacesTest : public ::testing::Test {
     return registry_.Find(name).value()->options();
   }
 
-  v1::ServerConfig config_ =
+  config::v1::ServerConfig config_ =
       ParseConfig(
           "namespaces:\n  - name: a\n    options:\n      ttl: 10s\n"
           "      max_entries: 5\n  - name: b\n",

@@ -32,7 +32,7 @@ class StartupChecksTest : public ::testing::Test {
     machine_.now_us = kEarliestTimeUs + 1;
   }
   Machine machine_;
-  v1::ServerConfig config_ = DefaultConfig();
+  config::v1::ServerConfig config_ = DefaultConfig();
 };
 
 TEST_F(StartupChecksTest, AGoodMachineGetsNoWarning) {

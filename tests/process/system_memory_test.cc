@@ -37,7 +37,7 @@ class SystemMemoryTest : public ::testing::Test {
     Expect(bytes / 100 * kMemoryPercent, source);
   }
   void Expect(int64_t bytes, const std::string& source) {
-    const MemoryPlan plan = PlanMemory(v1::ServerLimits(), sources_);
+    const MemoryPlan plan = PlanMemory(config::v1::ServerLimits(), sources_);
     EXPECT_EQ(plan.source, source);
     // A percent is taken of whole hundreds.
     EXPECT_NEAR(static_cast<double>(plan.engine_bytes),
@@ -91,7 +91,7 @@ TEST_F(SystemMemoryTest, IsNoneWhereNothingIsKnown) {
 }
 
 TEST_F(SystemMemoryTest, IsWhatTheConfigurationSays) {
-  v1::ServerLimits limits;
+  config::v1::ServerLimits limits;
   limits.set_max_memory_bytes(uint64_t{64} << 30);
   MemoryPlan plan = PlanMemory(limits, sources_);
   EXPECT_EQ(plan.source, "limits.max_memory_bytes");
@@ -116,7 +116,7 @@ TEST_F(SystemMemoryTest, IsWhatTheConfigurationSays) {
 TEST_F(SystemMemoryTest, AllSharesFitInto512MiB) {
   Write("/proc/self/cgroup", "0::/\n");
   Write("/sys/fs/cgroup/memory.max", "536870912\n");
-  const MemoryPlan plan = PlanMemory(v1::ServerLimits(), sources_);
+  const MemoryPlan plan = PlanMemory(config::v1::ServerLimits(), sources_);
   // The process itself, before a namespace has an entry.
   constexpr int64_t kProcessBytes = 24 << 20;
   EXPECT_LE(kProcessBytes + plan.engine_bytes + plan.engine_bytes / 16 +

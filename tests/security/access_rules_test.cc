@@ -42,7 +42,7 @@ std::string Find(const AccessRules& rules, const Credentials& credentials) {
   const Caller* const caller = rules.Find(credentials, &error);
   if (caller != nullptr) return caller->name();
   EXPECT_EQ(error.code(), absl::StatusCode::kUnauthenticated);
-  return ReasonOf(error).value_or("");
+  return std::string(ReasonNameOf(error));
 }
 
 std::string FindBearer(const AccessRules& rules, absl::string_view value) {
@@ -192,15 +192,15 @@ TEST(AccessRulesTest, TheTokenDecidesWhereThereIsACertificateToo) {
 TEST(AccessRulesTest, VerbsOfAllRulesThatMatchAddUp) {
   const auto rules = Parse(TwoPrincipals());
   const Caller& basket = CallerOf(*rules, "basket-1");
-  const Verbs read_write = {v1::VERB_READ, v1::VERB_WRITE};
-  EXPECT_EQ(basket.VerbsIn("baskets"), read_write | v1::VERB_WATCH);
+  const Verbs read_write = {config::v1::VERB_READ, config::v1::VERB_WRITE};
+  EXPECT_EQ(basket.VerbsIn("baskets"), read_write | config::v1::VERB_WATCH);
   EXPECT_EQ(basket.VerbsIn("basket-7"), read_write);
   EXPECT_EQ(basket.VerbsIn("basket"), Verbs());
-  EXPECT_EQ(basket.VerbsIn("public"), Verbs(v1::VERB_READ));
+  EXPECT_EQ(basket.VerbsIn("public"), Verbs(config::v1::VERB_READ));
   EXPECT_EQ(basket.VerbsIn(kWholeServer), Verbs());
   EXPECT_TRUE(basket.MayAnything());
   const Caller& audit = CallerOf(*rules, "audit");
-  EXPECT_EQ(audit.VerbsIn("public"), Verbs(v1::VERB_READ));
+  EXPECT_EQ(audit.VerbsIn("public"), Verbs(config::v1::VERB_READ));
   EXPECT_EQ(audit.VerbsIn("baskets"), Verbs());
 }
 
@@ -214,12 +214,13 @@ TEST(AccessRulesTest, OnlyAStarAloneIsTheWholeServer) {
       "  - {principals: [most], namespaces: [\"a*\", \"*a\"], verbs: "
       "[admin]}\n"));
   EXPECT_EQ(CallerOf(*rules, "all").VerbsIn(kWholeServer),
-            Verbs(v1::VERB_ADMIN));
+            Verbs(config::v1::VERB_ADMIN));
   EXPECT_EQ(CallerOf(*rules, "most").VerbsIn(kWholeServer), Verbs());
   // Longer than any name: costs nothing, and gives no more than "*".
   const std::string longest(1 << 20, 'a');
   EXPECT_EQ(CallerOf(*rules, "most").VerbsIn(longest), Verbs());
-  EXPECT_EQ(CallerOf(*rules, "all").VerbsIn(longest), Verbs(v1::VERB_ADMIN));
+  EXPECT_EQ(CallerOf(*rules, "all").VerbsIn(longest),
+            Verbs(config::v1::VERB_ADMIN));
 }
 
 TEST(AccessRulesTest, APrincipalWithoutARuleMayNothing) {

@@ -63,7 +63,7 @@ class TlsListenerTest : public ::testing::Test {
 
   const test::TemporaryDirectory directory_;
   const CertificateAuthority authority_;
-  v1::Listener config_;
+  config::v1::Listener config_;
   Housekeeping housekeeping_;
   FileWatch watch_{&housekeeping_};
   std::unique_ptr<TlsListener> listener_;
@@ -130,7 +130,7 @@ TEST_F(TlsListenerTest, RemindsDailyFromSevenDaysBeforeTheEnd) {
 }
 
 TEST_F(TlsListenerTest, ListenersAreInTheOrderOfTheConfiguration) {
-  v1::ServerConfig config;
+  config::v1::ServerConfig config;
   config.add_listeners()->set_address("127.0.0.1:1");
   *config.add_listeners() = config_;
   const auto all = TlsListeners::Create(config, &watch_, &housekeeping_);

@@ -52,7 +52,7 @@ class TlsMaterialTest : public ::testing::Test {
   const test::TemporaryDirectory directory_;
   const CertificateAuthority authority_;
   const Certificate own_ = authority_.Issue();
-  v1::TlsConfig config_;
+  config::v1::TlsConfig config_;
 };
 
 TEST_F(TlsMaterialTest, TellsWhatMayBeTold) {

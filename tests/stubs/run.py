@@ -143,16 +143,16 @@ class Tests:
     def others(self, _):
         """The names that protoc itself gives in other languages."""
         wanted = {
-            "csharp": ("Timecache.cs", "namespace Timecache.V1 {"),
+            "csharp": ("Data.cs", "namespace Timecache.V1 {"),
             "java": ("dev/timecached/v1/PutRequest.java", "package dev.timecached.v1;"),
-            "objc": ("timecache/v1/Timecache.pbobjc.h", "TMCPutRequest"),
+            "objc": ("timecache/v1/Data.pbobjc.h", "TMCPutRequest"),
             "php": ("Timecache/V1/PutRequest.php", "namespace Timecache\\V1;"),
-            "ruby": ("timecache/v1/timecache_pb.rb", "module V1"),
+            "ruby": ("timecache/v1/data_pb.rb", "module V1"),
         }
         with tempfile.TemporaryDirectory() as out:
             for language, (name, text) in wanted.items():
                 subprocess.run(["protoc", "-Iproto", f"--{language}_out={out}",
-                                "timecache/v1/timecache.proto"], cwd=ROOT, check=True)
+                                "timecache/v1/data.proto"], cwd=ROOT, check=True)
                 with open(os.path.join(out, name), encoding="utf-8") as generated:
                     assert text in generated.read(), f"{language}: {name} lacks {text}"
 

@@ -6,7 +6,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/request.h"
 #include "server/service/data/batch_request.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache {
 namespace {

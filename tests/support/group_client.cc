@@ -12,14 +12,13 @@ void GroupClient::Create(const std::string& options, const std::string& name) {
   request.set_namespace_(name);
   request.set_name("g");
   *request.mutable_options() = Proto<v1::GroupOptions>(options);
-  Must(Call(server_->namespaces(), &v1::NamespaceService::Stub::CreateGroup,
-            request));
+  Must(Call(server_->groups(), &v1::GroupService::Stub::CreateGroup, request));
 }
 
 std::unique_ptr<WatchReader> GroupClient::Start(const std::string& more,
                                                 const std::string& name) {
   return std::make_unique<WatchReader>(
-      server_->data(), Proto<v1::WatchExpiredRequest>(absl::StrCat(
+      server_->data(), Proto<v1::ConsumeExpiredRequest>(absl::StrCat(
                            "namespaces: '", name, "' group: 'g' ", more)));
 }
 
@@ -79,7 +78,7 @@ void GroupClient::Ack(const std::vector<v1::ExpiredEvent>& events) {
     v1::Settlement* const settlement = request.add_settlements();
     settlement->set_event_id(event.event_id());
     settlement->set_attempt(event.attempt());
-    settlement->set_action(v1::SETTLE_ACTION_ACK);
+    settlement->mutable_ack();
   }
   const auto response = Must(
       Call(other_.get(), &v1::TimeCacheService::Stub::SettleExpired, request));
@@ -92,8 +91,9 @@ void GroupClient::Ack(const std::vector<v1::ExpiredEvent>& events) {
 v1::Group GroupClient::Describe(const std::string& name) {
   v1::ListGroupsRequest request;
   request.set_namespace_(name);
-  const auto response = Must(Call(
-      server_->namespaces(), &v1::NamespaceService::Stub::ListGroups, request));
+  request.set_include_statistics(true);
+  const auto response = Must(
+      Call(server_->groups(), &v1::GroupService::Stub::ListGroups, request));
   EXPECT_EQ(response.groups_size(), 1);
   return response.groups_size() == 1 ? response.groups(0) : v1::Group();
 }

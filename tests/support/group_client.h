@@ -43,6 +43,7 @@ class GroupClient {
   void Ack(const std::vector<v1::ExpiredEvent>& events);
   void Ack(const v1::ExpiredEvent& event) { Ack(std::vector{event}); }
 
+  // With its statistics.
   v1::Group Describe(const std::string& name = "default");
   v1::GroupStatistics Statistics(const std::string& name = "default") {
     return Describe(name).statistics();

@@ -21,7 +21,8 @@ ErrorParts PartsOf(const grpc::Status& status) {
     google::rpc::RetryInfo retry;
     if (detail.UnpackTo(&info)) {
       parts.domain = info.domain();
-      parts.reason = info.reason();
+      EXPECT_TRUE(v1::ErrorReason_Parse(info.reason(), &parts.reason))
+          << info.reason();
       parts.metadata.insert(info.metadata().begin(), info.metadata().end());
     } else if (detail.UnpackTo(&bad_request)) {
       EXPECT_EQ(bad_request.field_violations_size(), 1);
@@ -38,19 +39,19 @@ ErrorParts PartsOf(const grpc::Status& status) {
 }
 
 void ExpectError(const grpc::Status& status, grpc::StatusCode code,
-                 const std::string& reason,
-                 const std::string& part_of_message) {
+                 v1::ErrorReason reason, const std::string& part_of_message) {
   const ErrorParts parts = PartsOf(status);
   EXPECT_EQ(parts.code, code) << parts.message;
   EXPECT_EQ(parts.domain, "timecached") << parts.message;
-  EXPECT_EQ(parts.reason, reason) << parts.message;
+  EXPECT_EQ(v1::ErrorReason_Name(parts.reason), v1::ErrorReason_Name(reason))
+      << parts.message;
   EXPECT_NE(parts.message.find(part_of_message), std::string::npos)
       << parts.message << " should name " << part_of_message;
 }
 
 void ExpectInvalid(const grpc::Status& status, const std::string& field,
                    const std::string& limit) {
-  ExpectError(status, grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
+  ExpectError(status, grpc::StatusCode::INVALID_ARGUMENT, v1::INVALID_FIELD,
               limit);
   const ErrorParts parts = PartsOf(status);
   EXPECT_EQ(parts.field, field) << parts.message;

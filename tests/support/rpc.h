@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "timecache/v1/errors.pb.h"
 
 namespace timecache::test {
 
@@ -74,9 +75,10 @@ Response Must(Reply<Response> reply) {
 struct ErrorParts {
   grpc::StatusCode code = grpc::StatusCode::OK;
   std::string message;
-  // Of google.rpc.ErrorInfo; empty if there is none.
+  // Of google.rpc.ErrorInfo; empty if there is none. A reason that errors.proto
+  // does not have fails the test.
   std::string domain;
-  std::string reason;
+  v1::ErrorReason reason = v1::ERROR_REASON_UNSPECIFIED;
   std::map<std::string, std::string> metadata;
   // Of google.rpc.BadRequest's only violation; empty if there is none.
   std::string field;
@@ -89,7 +91,7 @@ ErrorParts PartsOf(const grpc::Status& status);
 
 // `status` is this error, in full: the details repeat its code and message.
 void ExpectError(const grpc::Status& status, grpc::StatusCode code,
-                 const std::string& reason,
+                 v1::ErrorReason reason,
                  const std::string& part_of_message = "");
 
 // The same for INVALID_ARGUMENT about `field`, whose message names `limit`.

@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/process.h"
 #include "tests/support/rpc.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::test {
 

@@ -12,8 +12,7 @@ namespace timecache::test {
 namespace {
 
 ServerOptions ToServerOptions(const TestServerOptions& options,
-                              ManualClock* clock,
-                              NamespaceService::Observer observer) {
+                              ManualClock* clock, AdminObserver observer) {
   ServerOptions to;
   to.addresses = {"127.0.0.1:0"};
   to.max_watchers = options.max_watchers;
@@ -24,7 +23,7 @@ ServerOptions ToServerOptions(const TestServerOptions& options,
   return to;
 }
 
-std::string TextOf(const NamespaceService::Change& change) {
+std::string TextOf(const AdminChange& change) {
   std::string text = absl::StrCat(change.event, " ", change.name);
   if (!change.group.empty()) absl::StrAppend(&text, " group: ", change.group);
   if (change.options != nullptr) {
@@ -44,7 +43,7 @@ TestServer::TestServer(const TestServerOptions& options)
       registry_(&manual_clock_, &reaper_, options.limits, WireFormat()),
       server_(&registry_, &reaper_, &manual_clock_,
               ToServerOptions(options, &manual_clock_,
-                              [this](const NamespaceService::Change& change) {
+                              [this](const AdminChange& change) {
                                 absl::MutexLock lock(&mu_);
                                 observed_.push_back(TextOf(change));
                               })) {
@@ -53,7 +52,9 @@ TestServer::TestServer(const TestServerOptions& options)
   channel_ = NewChannel();
   data_ = v1::TimeCacheService::NewStub(channel_);
   namespaces_ = v1::NamespaceService::NewStub(channel_);
-  clock_stub_ = testing::v1::VirtualClock::NewStub(channel_);
+  groups_ = v1::GroupService::NewStub(channel_);
+  about_ = v1::ServerService::NewStub(channel_);
+  clock_stub_ = testing::v1::VirtualClockService::NewStub(channel_);
   if (options.access == nullptr) {
     Create("default");
   } else {
@@ -85,6 +86,7 @@ void TestServer::Create(const std::string& name, const std::string& options) {
 v1::Namespace TestServer::Describe(const std::string& name) {
   v1::GetNamespaceRequest request;
   request.set_name(name);
+  request.set_include_statistics(true);
   return Must(Call(namespaces(), &v1::NamespaceService::Stub::GetNamespace,
                    request))
       .namespace_();
@@ -130,7 +132,8 @@ uint64_t TestServer::Rotate(const std::string& name) {
 void TestServer::AdvanceTo(int64_t time_us) {
   testing::v1::AdvanceRequest request;
   SetTime(time_us, request.mutable_to());
-  Must(Call(clock(), &testing::v1::VirtualClock::Stub::Advance, request));
+  Must(
+      Call(clock(), &testing::v1::VirtualClockService::Stub::Advance, request));
 }
 
 void TestServer::AwaitWatchers(uint64_t count, const std::string& name) {

@@ -16,8 +16,10 @@
 #include "server/service/server.h"
 #include "tests/support/rpc.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
-#include "timecache/v1/namespace.grpc.pb.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
+#include "timecache/v1/groups.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
+#include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache::test {
 
@@ -51,7 +53,9 @@ class TestServer {
 
   v1::TimeCacheService::Stub* data() { return data_.get(); }
   v1::NamespaceService::Stub* namespaces() { return namespaces_.get(); }
-  testing::v1::VirtualClock::Stub* clock() { return clock_stub_.get(); }
+  v1::GroupService::Stub* groups() { return groups_.get(); }
+  v1::ServerService::Stub* about() { return about_.get(); }
+  testing::v1::VirtualClockService::Stub* clock() { return clock_stub_.get(); }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // A connection of its own.
   std::shared_ptr<grpc::Channel> NewChannel(
@@ -66,6 +70,7 @@ class TestServer {
 
   // Makes a namespace; `options` is a NamespaceOptions as text.
   void Create(const std::string& name, const std::string& options = "");
+  // With its statistics.
   v1::Namespace Describe(const std::string& name = "default");
   // Puts, and returns the version. `own_ttl_us` 0: the namespace's ttl.
   uint64_t Put(const std::string& key, const std::string& value,
@@ -94,7 +99,9 @@ class TestServer {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::TimeCacheService::Stub> data_;
   std::unique_ptr<v1::NamespaceService::Stub> namespaces_;
-  std::unique_ptr<testing::v1::VirtualClock::Stub> clock_stub_;
+  std::unique_ptr<v1::GroupService::Stub> groups_;
+  std::unique_ptr<v1::ServerService::Stub> about_;
+  std::unique_ptr<testing::v1::VirtualClockService::Stub> clock_stub_;
 };
 
 // When an entry of "default" that is put at `put_us` dies.

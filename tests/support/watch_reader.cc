@@ -1,6 +1,8 @@
 #include "tests/support/watch_reader.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "tests/support/rpc.h"
@@ -32,10 +34,41 @@ std::vector<std::string> KeysOf(const std::vector<v1::ExpiredEvent>& events) {
   return keys;
 }
 
+template <typename Response>
+void WatchReader::ReadFrom(
+    std::unique_ptr<grpc::ClientReader<Response>> reader) {
+  const std::shared_ptr<grpc::ClientReader<Response>> shared =
+      std::move(reader);
+  read_ = [shared](v1::WatchExpiredResponse* message) {
+    if constexpr (std::is_same_v<Response, v1::WatchExpiredResponse>) {
+      return shared->Read(message);
+    } else {
+      Response response;
+      if (!shared->Read(&response)) return false;
+      // A field that the method does not have would come along as unknown.
+      EXPECT_TRUE(message->ParseFromString(response.SerializeAsString()));
+      return true;
+    }
+  };
+  finish_ = [shared] { return shared->Finish(); };
+}
+
 WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
                          const v1::WatchExpiredRequest& request) {
   SetDeadline(&context_);
-  reader_ = stub->WatchExpired(&context_, request);
+  ReadFrom(stub->WatchExpired(&context_, request));
+}
+
+WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
+                         const v1::ConsumeExpiredRequest& request) {
+  SetDeadline(&context_);
+  ReadFrom(stub->ConsumeExpired(&context_, request));
+}
+
+WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
+                         const v1::WatchExpiringRequest& request) {
+  SetDeadline(&context_);
+  ReadFrom(stub->WatchExpiring(&context_, request));
 }
 
 WatchReader::WatchReader(v1::TimeCacheService::Stub* stub,
@@ -49,7 +82,7 @@ WatchReader::~WatchReader() {
 
 std::optional<v1::WatchExpiredResponse> WatchReader::Next() {
   v1::WatchExpiredResponse message;
-  if (end_.has_value() || !reader_->Read(&message)) return std::nullopt;
+  if (end_.has_value() || !read_(&message)) return std::nullopt;
   Check(message);
   return message;
 }
@@ -69,8 +102,9 @@ void WatchReader::Check(const v1::WatchExpiredResponse& message) {
     EXPECT_EQ(event.namespace_(), message.namespace_());
     EXPECT_GT(death_us, it->watermark_us)
         << "an event that the watermark before had promised";
-    // In a group an event may come again, or wait for another of its key. With
-    // lead_time an entry is told when it comes into the map with less left.
+    // In a group an event may come again, or wait for another of its key. What
+    // is going to die is told when it comes into the map with less than its
+    // lead time left.
     if (event.event_id() == 0 && event.cause() != v1::EXPIRY_CAUSE_EXPIRING) {
       EXPECT_GE(death_us, it->last_death_us);
     }
@@ -112,7 +146,7 @@ grpc::Status WatchReader::Drain() {
   if (!end_.has_value()) {
     while (Next()) {
     }
-    end_ = reader_->Finish();
+    end_ = finish_();
   }
   return *end_;
 }

@@ -1,15 +1,17 @@
-// A WatchExpired stream in a test.
+// A stream of what expires in a test: of WatchExpired, ConsumeExpired or
+// WatchExpiring.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::test {
 
@@ -28,14 +30,19 @@ class WatchReader {
   // Starts the call; the first message comes only with Next.
   WatchReader(v1::TimeCacheService::Stub* stub,
               const v1::WatchExpiredRequest& request);
-  // On one namespace, from NOW.
+  WatchReader(v1::TimeCacheService::Stub* stub,
+              const v1::ConsumeExpiredRequest& request);
+  WatchReader(v1::TimeCacheService::Stub* stub,
+              const v1::WatchExpiringRequest& request);
+  // WatchExpired on one namespace, from NOW.
   WatchReader(v1::TimeCacheService::Stub* stub, const std::string& name);
   // Cancels a call that has not been finished.
   ~WatchReader();
   WatchReader(const WatchReader&) = delete;
   WatchReader& operator=(const WatchReader&) = delete;
 
-  // Nothing at the end of the stream.
+  // Nothing at the end of the stream. The responses of the other methods come
+  // as WatchExpired's, too: the fields that they have agree.
   std::optional<v1::WatchExpiredResponse> Next();
 
   // Reads until the watermark of `name` is at least `time_us` and returns the
@@ -64,10 +71,14 @@ class WatchReader {
     std::string token;
   };
 
+  template <typename Response>
+  void ReadFrom(std::unique_ptr<grpc::ClientReader<Response>> reader);
   void Check(const v1::WatchExpiredResponse& message);
 
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<v1::WatchExpiredResponse>> reader_;
+  // The call's Read and Finish.
+  std::function<bool(v1::WatchExpiredResponse*)> read_;
+  std::function<grpc::Status()> finish_;
   std::vector<Progress> progress_;
   uint64_t lost_ = 0;
   size_t largest_message_bytes_ = 0;

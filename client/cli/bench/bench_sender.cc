@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
 

@@ -29,7 +29,7 @@ void AddStatusCommands(CLI::App& app, Context& context);
 void AddTokenCommand(CLI::App& app, Context& context);
 // ns create, get, list, update, delete, rotate
 void AddNamespaceCommands(CLI::App& app, Context& context);
-// ns groups, group-create, group-update, group-delete: below `ns`.
+// ns groups, group-create, group-get, group-update, group-delete: below `ns`.
 void AddGroupCommands(CLI::App& ns, Context& context);
 
 }  // namespace timecache::cli

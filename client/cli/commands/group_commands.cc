@@ -1,4 +1,4 @@
-// ns groups, group-create, group-update, group-delete.
+// ns groups, group-create, group-get, group-update, group-delete.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
@@ -22,6 +23,7 @@ struct Arguments {
   std::string ns;
   std::string group;
   GroupOptions options;
+  std::vector<std::string> to_default;  // By the names of their flags.
   WatchStart start = WatchStart::kNow;
   bool yes = false;
 };
@@ -37,7 +39,8 @@ std::string OldestText(const GroupStatistics& statistics) {
 }
 
 int RunList(const Context& context, const Arguments& arguments) {
-  const auto list = context.MakeClient().ListGroups();
+  const auto list =
+      context.MakeClient().ListGroups({.include_statistics = true});
   if (!list.ok()) return context.Fail(list.status());
   Json array = Json::array();
   size_t name_columns = 4;
@@ -50,7 +53,7 @@ int RunList(const Context& context, const Arguments& arguments) {
                       name_columns, "NAME", "MEMBERS", "BACKLOG", "IN FLIGHT",
                       "OLDEST", "DELIVERED", "SETTLED", "DEAD LETTERS", "LOST");
   for (const Group& group : *list) {
-    const GroupStatistics& s = group.statistics;
+    const auto s = group.statistics.value_or(GroupStatistics());
     absl::StrAppendFormat(
         &text, "\n%-*s %8s %11s %9s %-24s %13s %13s %12s %11s", name_columns,
         group.name, CountText(s.members), CountText(s.backlog),
@@ -59,6 +62,15 @@ int RunList(const Context& context, const Arguments& arguments) {
         CountText(s.lost));
   }
   return Print(context, {{"namespace", arguments.ns}, {"groups", array}}, text);
+}
+
+int RunUpdate(const Context& context, const Arguments& arguments) {
+  std::vector<std::string> to_default;
+  for (const std::string& flag : arguments.to_default) {
+    to_default.push_back(absl::StrReplaceAll(flag, {{"-", "_"}}));
+  }
+  return Print(context, context.MakeClient().UpdateGroup(
+                            arguments.group, arguments.options, to_default));
 }
 
 int RunDelete(const Context& context, const Arguments& arguments) {
@@ -160,16 +172,15 @@ void AddGroupUpdate(CLI::App& ns, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* update = AddGroupCommand(
       ns, context, "group-update",
-      "Change a group's options while it is in use", arguments,
-      [](const Context& about, const Arguments& a) {
-        return Print(about, about.MakeClient().UpdateGroup(a.group, a.options));
-      });
+      "Change a group's options while it is in use", arguments, RunUpdate);
   AddOptionFlags(*update, arguments->options);
+  AddDefault(*update, arguments->to_default);
   update->footer(
       "Changes what is given; the rest stays. Events that are with a member "
       "keep\ntheir time-out.\n\n"
-      "Example:\n"
-      "  timecachectl ns group-update orders billing --ack-timeout 5m");
+      "Examples:\n"
+      "  timecachectl ns group-update orders billing --ack-timeout 5m\n"
+      "  timecachectl ns group-update orders billing --default max-attempts");
 }
 
 }  // namespace
@@ -189,6 +200,16 @@ void AddGroupCommands(CLI::App& ns, Context& context) {
           "  timecachectl ns groups orders --json | jq "
           "'.groups[].statistics.backlog'");
   AddGroupCreate(ns, context);
+  AddGroupCommand(
+      ns, context, "group-get", "Show a group: options and statistics",
+      std::make_shared<Arguments>(),
+      [](const Context& about, const Arguments& a) {
+        return Print(about, about.MakeClient().GetGroup(
+                                a.group, {.include_statistics = true}));
+      })
+      ->footer(
+          "Example:\n"
+          "  timecachectl ns group-get orders billing --json | jq .statistics");
   AddGroupUpdate(ns, context);
   auto arguments = std::make_shared<Arguments>();
   CLI::App* group_delete = AddGroupCommand(

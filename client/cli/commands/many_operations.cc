@@ -14,8 +14,7 @@ constexpr size_t kMaxOperations = 1'000;
 constexpr size_t kMaxBytes = 1 << 20;
 
 bool DidNotFit(const OperationResult& result) {
-  return absl::IsResourceExhausted(result.status) &&
-         ErrorReason(result.status) == "MAX_RESPONSE_BYTES";
+  return HasReason(result.status, v1::MAX_RESPONSE_BYTES);
 }
 
 }  // namespace

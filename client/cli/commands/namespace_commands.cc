@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
@@ -19,6 +21,7 @@ namespace {
 struct Arguments {
   std::string name;
   v1::NamespaceOptions options;
+  std::vector<std::string> to_default;  // By the names of their flags.
   bool yes = false;
 };
 
@@ -35,7 +38,8 @@ Context About(const Context& context, const std::string& name) {
 }
 
 int RunList(const Context& context) {
-  const auto list = context.MakeClient().ListNamespaces();
+  const auto list =
+      context.MakeClient().ListNamespaces({.include_statistics = true});
   if (!list.ok()) return context.Fail(list.status());
   Json array = Json::array();
   size_t name_columns = 4;
@@ -60,7 +64,7 @@ int RunDelete(const Context& context, const Arguments& arguments) {
   const std::string& name = arguments.name;
   const Client client = context.MakeClient();
   if (!arguments.yes && IsInteractive()) {
-    const auto ns = client.GetNamespace(name);
+    const auto ns = client.GetNamespace(name, {.include_statistics = true});
     if (!ns.ok()) return context.Fail(ns.status());
     if (!Ask(absl::StrCat("delete namespace ", name, " with its ",
                           CountText(ns->statistics().entries()),
@@ -80,6 +84,22 @@ int RunRotate(const Context& context, const std::string& name) {
   if (!entries.ok()) return context.Fail(entries.status());
   return Print(context, {{"namespace", name}, {"entries", *entries}},
                absl::StrCat(CountText(*entries), " entries died"));
+}
+
+std::string FieldOf(const std::string& flag) {
+  if (flag == "buckets") return "num_buckets";
+  if (flag == "max-ops") return "max_operations_per_second";
+  if (flag == "dead-letter") return "dead_letter_namespace";
+  return absl::StrReplaceAll(flag, {{"-", "_"}});
+}
+
+int RunUpdate(const Context& context, const Arguments& arguments) {
+  std::vector<std::string> to_default;
+  for (const std::string& flag : arguments.to_default) {
+    to_default.push_back(FieldOf(flag));
+  }
+  return Print(context, context.MakeClient().UpdateNamespace(
+                            arguments.name, arguments.options, to_default));
 }
 
 void AddTimeFlags(CLI::App& app, v1::NamespaceOptions& options) {
@@ -213,16 +233,15 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   arguments = std::make_shared<Arguments>();
   CLI::App* update = AddCommand(
       ns, context, "update", "Change a namespace's options while it is in use",
-      arguments, [](const Context& about, const Arguments& a) {
-        return Print(about,
-                     about.MakeClient().UpdateNamespace(a.name, a.options));
-      });
+      arguments, RunUpdate);
   AddOptionFlags(*update, arguments->options);
+  AddDefault(*update, arguments->to_default);
   update->footer(
       "Changes what is given; the rest stays. Entries that are in keep their\n"
       "deadlines.\n\n"
-      "Example:\n"
-      "  timecachectl ns update sessions --ttl 1h --max-entries 1000000");
+      "Examples:\n"
+      "  timecachectl ns update sessions --ttl 1h --max-entries 1000000\n"
+      "  timecachectl ns update sessions --default ttl --default max-ttl");
 }
 
 void AddDelete(CLI::App& ns, Context& context) {
@@ -256,7 +275,8 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
   AddCommand(*ns, context, "get", "Show a namespace: options and statistics",
              std::make_shared<Arguments>(),
              [](const Context& about, const Arguments& a) {
-               return Print(about, about.MakeClient().GetNamespace(a.name));
+               return Print(about, about.MakeClient().GetNamespace(
+                                       a.name, {.include_statistics = true}));
              })
       ->footer(
           "Example:\n"

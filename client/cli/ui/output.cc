@@ -95,15 +95,69 @@ bool Wrote(bool ok) {
   return ok;
 }
 
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+void Append(const Fields& more, Fields* fields) {
+  fields->insert(fields->end(), more.begin(), more.end());
+}
+
 // Names in a column, values behind it.
-std::string Columns(
-    const std::vector<std::pair<std::string, std::string>>& fields) {
+std::string Columns(const Fields& fields) {
   std::string text;
   for (const auto& [name, value] : fields) {
     absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
   }
   text.pop_back();
   return text;
+}
+
+std::string TextOf(const google::protobuf::Duration& duration) {
+  return DurationText(FromProto(duration));
+}
+
+Fields StatisticsFields(const v1::NamespaceStatistics& s) {
+  return {
+      {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
+                               s.live_buckets(), " buckets")},
+      {"memory", SizeText(s.memory_bytes())},
+      {"operations",
+       absl::StrCat(s.puts(), " puts, ", s.hits(), " hits, ", s.misses(),
+                    " misses, ", s.rate_limited(), " rate limited")},
+      {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
+                            " evicted, ", s.rotated(), " rotated")},
+      {"events retained", absl::StrCat(s.events_retained(), ", ",
+                                       SizeText(s.events_retained_bytes()))},
+      {"groups' backlog",
+       absl::StrCat(SizeText(s.backlog_bytes()), ", at most ",
+                    SizeText(s.backlog_limit_bytes()))},
+      {"groups gone", absl::StrCat(s.groups_expired())},
+      {"watchers", absl::StrCat(s.watchers())},
+      {"watermark", TimeText(FromProto(s.watermark()))},
+      {"lateness", absl::StrCat("median ", TextOf(s.lateness_p50()), ", 99% ",
+                                TextOf(s.lateness_p99()), ", largest ",
+                                TextOf(s.lateness_max()))},
+      {"bound violations", absl::StrCat(s.bound_violations())}};
+}
+
+Fields StatisticsFields(const GroupStatistics& s) {
+  return {
+      {"members", s.unused_since
+                      ? "none since " + TimeText(*s.unused_since)
+                      : absl::StrCat(s.members, ", of these ",
+                                     s.unresponsive_members, " unresponsive")},
+      {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
+                                 " in flight, ", SizeText(s.backlog_bytes))},
+      {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
+      {"delivered",
+       absl::StrCat(s.delivered, ", of these ", s.redelivered, " again")},
+      {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
+      {"not settled",
+       absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
+      {"dead letters",
+       absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
+                    " failures, of these ", s.dead_letters_denied, " denied, ",
+                    s.dead_letters_dropped, " dropped")},
+      {"lost", absl::StrCat(s.lost)}};
 }
 
 }  // namespace
@@ -168,128 +222,102 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
 
 Json ToJson(const v1::Namespace& ns) {
   const v1::NamespaceOptions& options = ns.options();
-  return {{"name", ns.name()},
-          {"options",
-           {{"ttl_ms", Milliseconds(options.ttl())},
-            {"num_buckets", options.num_buckets()},
-            {"max_ttl_ms", Milliseconds(options.max_ttl())},
-            {"sliding", options.sliding()},
-            {"max_entries", options.max_entries()},
-            {"max_bytes", options.max_bytes()},
-            {"limit_policy", PolicyName(options.limit_policy())},
-            {"max_value_bytes", options.max_value_bytes()},
-            {"event_retention_ms", Milliseconds(options.event_retention())},
-            {"event_retention_bytes", options.event_retention_bytes()},
-            {"num_shards", options.num_shards()},
-            {"dead_letter_namespace", options.dead_letter_namespace()},
-            {"max_operations_per_second", options.max_operations_per_second()},
-            {"max_backlog_bytes", options.max_backlog_bytes()},
-            {"unused_group_ttl_ms", Milliseconds(options.unused_group_ttl())}}},
-          {"bucket_width_ms", Milliseconds(ns.bucket_width())},
-          {"statistics", StatisticsToJson(ns.statistics())}};
+  Json object = {
+      {"name", ns.name()},
+      {"options",
+       {{"ttl_ms", Milliseconds(options.ttl())},
+        {"num_buckets", options.num_buckets()},
+        {"max_ttl_ms", Milliseconds(options.max_ttl())},
+        {"sliding", options.sliding()},
+        {"max_entries", options.max_entries()},
+        {"max_bytes", options.max_bytes()},
+        {"limit_policy", PolicyName(options.limit_policy())},
+        {"max_value_bytes", options.max_value_bytes()},
+        {"event_retention_ms", Milliseconds(options.event_retention())},
+        {"event_retention_bytes", options.event_retention_bytes()},
+        {"num_shards", options.num_shards()},
+        {"dead_letter_namespace", options.dead_letter_namespace()},
+        {"max_operations_per_second", options.max_operations_per_second()},
+        {"max_backlog_bytes", options.max_backlog_bytes()},
+        {"unused_group_ttl_ms", Milliseconds(options.unused_group_ttl())}}},
+      {"bucket_width_ms", Milliseconds(ns.bucket_width())}};
+  if (ns.has_statistics()) {
+    object["statistics"] = StatisticsToJson(ns.statistics());
+  }
+  return object;
 }
 
 std::string Describe(const v1::Namespace& ns) {
-  const auto duration = [](const google::protobuf::Duration& proto) {
-    return DurationText(FromProto(proto));
-  };
   const auto limit = [](uint64_t number, const std::string& shown) {
     return number == 0 ? "none" : shown;
   };
   const v1::NamespaceOptions& o = ns.options();
-  const v1::NamespaceStatistics& s = ns.statistics();
-  return Columns(
-      {{"name", ns.name()},
-       {"ttl", absl::StrCat(duration(o.ttl()), ", at most ",
-                            duration(ns.bucket_width()), " longer")},
-       {"buckets", absl::StrCat(o.num_buckets())},
-       {"max ttl", duration(o.max_ttl())},
-       {"sliding", o.sliding() ? "yes" : "no"},
-       {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
-       {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
-       {"max operations",
-        limit(o.max_operations_per_second(),
-              absl::StrCat(o.max_operations_per_second(), " a second"))},
-       {"limit policy", std::string(PolicyName(o.limit_policy()))},
-       {"max value", SizeText(o.max_value_bytes())},
-       {"event retention", absl::StrCat(duration(o.event_retention()), ", ",
-                                        SizeText(o.event_retention_bytes()))},
-       {"shards", absl::StrCat(o.num_shards())},
-       {"dead letters",
-        o.dead_letter_namespace().empty() ? "none" : o.dead_letter_namespace()},
-       {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
-                                s.live_buckets(), " buckets")},
-       {"memory", SizeText(s.memory_bytes())},
-       {"operations",
-        absl::StrCat(s.puts(), " puts, ", s.hits(), " hits, ", s.misses(),
-                     " misses, ", s.rate_limited(), " rate limited")},
-       {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
-                             " evicted, ", s.rotated(), " rotated")},
-       {"events retained", absl::StrCat(s.events_retained(), ", ",
-                                        SizeText(s.events_retained_bytes()))},
-       {"groups' backlog",
-        absl::StrCat(SizeText(s.backlog_bytes()), ", at most ",
-                     SizeText(s.backlog_limit_bytes()))},
-       {"unused groups",
-        absl::StrCat(o.unused_group_ttl().seconds() == 0
-                         ? "stay"
-                         : "go after " + duration(o.unused_group_ttl()),
-                     "; ", s.groups_expired(), " gone")},
-       {"watchers", absl::StrCat(s.watchers())},
-       {"watermark", TimeText(FromProto(s.watermark()))},
-       {"lateness", absl::StrCat("median ", duration(s.lateness_p50()),
-                                 ", 99% ", duration(s.lateness_p99()),
-                                 ", largest ", duration(s.lateness_max()))},
-       {"bound violations", absl::StrCat(s.bound_violations())}});
+  Fields fields = {
+      {"name", ns.name()},
+      {"ttl", absl::StrCat(TextOf(o.ttl()), ", at most ",
+                           TextOf(ns.bucket_width()), " longer")},
+      {"buckets", absl::StrCat(o.num_buckets())},
+      {"max ttl", TextOf(o.max_ttl())},
+      {"sliding", o.sliding() ? "yes" : "no"},
+      {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
+      {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
+      {"max operations",
+       limit(o.max_operations_per_second(),
+             absl::StrCat(o.max_operations_per_second(), " a second"))},
+      {"limit policy", std::string(PolicyName(o.limit_policy()))},
+      {"max value", SizeText(o.max_value_bytes())},
+      {"event retention", absl::StrCat(TextOf(o.event_retention()), ", ",
+                                       SizeText(o.event_retention_bytes()))},
+      {"shards", absl::StrCat(o.num_shards())},
+      {"dead letters",
+       o.dead_letter_namespace().empty() ? "none" : o.dead_letter_namespace()},
+      {"max backlog", o.max_backlog_bytes() == 0
+                          ? "default"
+                          : SizeText(o.max_backlog_bytes())},
+      {"unused groups", o.unused_group_ttl().seconds() == 0
+                            ? "stay"
+                            : "go after " + TextOf(o.unused_group_ttl())},
+  };
+  if (ns.has_statistics()) Append(StatisticsFields(ns.statistics()), &fields);
+  return Columns(fields);
 }
 
 Json ToJson(const Group& group) {
   const GroupOptions& options = group.options;
-  return {{"name", group.name},
-          {"namespace", group.ns},
-          {"options",
-           {{"ack_timeout_ms",
-             Milliseconds(options.ack_timeout.value_or(absl::ZeroDuration()))},
-            {"max_attempts", options.max_attempts.value_or(0)},
-            {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)},
-            {"unused_ttl_ms",
-             Milliseconds(options.unused_ttl.value_or(absl::ZeroDuration()))}}},
-          {"statistics", StatisticsToJson(group.statistics)},
-          {"created_by", group.created_by}};
+  Json object = {
+      {"name", group.name},
+      {"namespace", group.ns},
+      {"options",
+       {{"ack_timeout_ms",
+         Milliseconds(options.ack_timeout.value_or(absl::ZeroDuration()))},
+        {"max_attempts", options.max_attempts.value_or(0)},
+        {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)},
+        {"unused_ttl_ms",
+         Milliseconds(options.unused_ttl.value_or(absl::ZeroDuration()))}}},
+      {"created_by", group.created_by}};
+  if (group.statistics) {
+    object["statistics"] = StatisticsToJson(*group.statistics);
+  }
+  return object;
 }
 
 std::string Describe(const Group& group) {
   const GroupOptions& o = group.options;
-  const GroupStatistics& s = group.statistics;
-  return Columns(
-      {{"name", group.name},
-       {"namespace", group.ns},
-       {"created by", group.created_by},
-       {"ack timeout",
-        DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
-       {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
-       {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
-       {"unused ttl",
-        o.unused_ttl.value_or(absl::ZeroDuration()) == absl::ZeroDuration()
-            ? "none"
-            : DurationText(*o.unused_ttl)},
-       {"members", s.unused_since
-                       ? "none since " + TimeText(*s.unused_since)
-                       : absl::StrCat(s.members, ", of these ",
-                                      s.unresponsive_members, " unresponsive")},
-       {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
-                                  " in flight, ", SizeText(s.backlog_bytes))},
-       {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
-       {"delivered",
-        absl::StrCat(s.delivered, ", of these ", s.redelivered, " again")},
-       {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
-       {"not settled",
-        absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
-       {"dead letters",
-        absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
-                     " failures, of these ", s.dead_letters_denied, " denied, ",
-                     s.dead_letters_dropped, " dropped")},
-       {"lost", absl::StrCat(s.lost)}});
+  Fields fields = {
+      {"name", group.name},
+      {"namespace", group.ns},
+      {"created by", group.created_by},
+      {"ack timeout",
+       DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
+      {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
+      {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
+      {"unused ttl",
+       o.unused_ttl.value_or(absl::ZeroDuration()) == absl::ZeroDuration()
+           ? "none"
+           : DurationText(*o.unused_ttl)},
+  };
+  if (group.statistics) Append(StatisticsFields(*group.statistics), &fields);
+  return Columns(fields);
 }
 
 std::string_view CauseName(ExpiryCause cause) {

@@ -10,7 +10,7 @@
 #include "client/cpp/types.h"
 #include "client/cpp/watch_types.h"
 #include "nlohmann/json.hpp"
-#include "timecache/v1/namespace.pb.h"
+#include "timecache/v1/namespaces.pb.h"
 
 namespace timecache::cli {
 
@@ -31,7 +31,8 @@ Json ToJson(const Entry& entry, const Encodings& encodings,
 Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
             bool keys_only);
 
-// Options, statistics and bucket width; durations as numbers of milliseconds.
+// Options, bucket width, and statistics if it has them; durations as numbers of
+// milliseconds.
 Json ToJson(const v1::Namespace& ns);
 
 // The same for the eye, a field a line.

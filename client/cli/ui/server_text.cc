@@ -79,10 +79,39 @@ std::string RateText(double per_second) {
   return CountText(static_cast<uint64_t>(per_second + 0.5));
 }
 
-std::string Use(const std::string& name, const v1::LimitUse& use,
-                std::string (*text)(uint64_t)) {
-  if (use.max() == 0) return absl::StrCat(name, " ", text(use.used()));
-  return absl::StrCat(name, " ", text(use.used()), " of ", text(use.max()));
+// A limit of the server: its name for the eye, and in the message.
+struct Limit {
+  const char* name;
+  const char* field;
+  bool (v1::GetServerResponse::*is_told)() const;
+  const v1::LimitUse& (v1::GetServerResponse::*use)() const;
+  std::string (*text)(uint64_t);
+
+  std::string Text(const v1::GetServerResponse& server) const {
+    const v1::LimitUse& told = (server.*use)();
+    const std::string used = absl::StrCat(name, " ", text(told.used()));
+    if (told.max() == 0) return used;
+    return absl::StrCat(used, " of ", text(told.max()));
+  }
+};
+
+// Those that the server tells this caller.
+std::vector<Limit> LimitsOf(const v1::GetServerResponse& server) {
+  using S = v1::GetServerResponse;
+  std::vector<Limit> limits = {
+      {"namespaces", "namespaces", &S::has_namespaces, &S::namespaces,
+       CountText},
+      {"entries", "entries", &S::has_entries, &S::entries, CountText},
+      {"bytes", "bytes", &S::has_bytes, &S::bytes, SizeText},
+      {"watchers", "watchers", &S::has_watchers, &S::watchers, CountText},
+      {"memory", "memory_bytes", &S::has_memory_bytes, &S::memory_bytes,
+       SizeText},
+      {"connections", "connections", &S::has_connections, &S::connections,
+       CountText}};
+  std::erase_if(limits, [&server](const Limit& limit) {
+    return !(server.*limit.is_told)();
+  });
+  return limits;
 }
 
 // Shorter than to the microsecond: nobody reads that of an age.
@@ -110,15 +139,10 @@ std::string Wrap(const std::vector<std::string>& parts, size_t columns) {
 std::string HeaderText(const std::string& address, const ServerSample& sample,
                        size_t columns) {
   const v1::GetServerResponse& s = sample.server;
-  std::vector<std::string> uses = {Use("namespaces", s.namespaces(), CountText),
-                                   Use("entries", s.entries(), CountText),
-                                   Use("bytes", s.bytes(), SizeText),
-                                   Use("watchers", s.watchers(), CountText)};
-  if (s.has_memory_bytes()) {
-    uses.push_back(Use("memory", s.memory_bytes(), SizeText));
-  }
-  if (s.has_connections()) {
-    uses.push_back(Use("connections", s.connections(), CountText));
+  std::vector<std::string> uses;
+  for (const Limit& limit : LimitsOf(s)) uses.push_back(limit.Text(s));
+  if (uses.empty()) {
+    uses = {"limits: told to those who may read all namespaces"};
   }
   return absl::StrCat("timecached ", s.version(), " at ", address, ": ",
                       s.draining() ? "draining" : "serving", ", up ",
@@ -175,17 +199,13 @@ std::vector<Row> GroupRows(const ServerSample& sample) {
   std::vector<Row> table = {{"GROUP", "MEMBERS", "WAITING", "IN FLIGHT", "LAG",
                              "DEAD LETTERS", "LOST"}};
   for (const Group& group : sample.groups) {
-    const GroupStatistics& s = group.statistics;
+    const auto s = group.statistics.value_or(GroupStatistics());
     table.push_back({absl::StrCat(group.ns, "/", group.name),
                      CountText(s.members), CountText(s.backlog),
                      CountText(s.in_flight), AgeText(LagOf(sample, group)),
                      CountText(s.dead_lettered), CountText(s.lost)});
   }
   return table;
-}
-
-Json UseJson(const v1::LimitUse& use) {
-  return {{"used", use.used()}, {"max", use.max()}};
 }
 
 }  // namespace
@@ -235,12 +255,11 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
     object["lag_ms"] = absl::ToDoubleMilliseconds(LagOf(sample, group));
     groups.push_back(std::move(object));
   }
-  Json limits = {{"namespaces", UseJson(s.namespaces())},
-                 {"entries", UseJson(s.entries())},
-                 {"bytes", UseJson(s.bytes())},
-                 {"watchers", UseJson(s.watchers())}};
-  if (s.has_memory_bytes()) limits["memory_bytes"] = UseJson(s.memory_bytes());
-  if (s.has_connections()) limits["connections"] = UseJson(s.connections());
+  Json limits;  // null, as long as none is told.
+  for (const Limit& limit : LimitsOf(s)) {
+    const v1::LimitUse& use = (s.*limit.use)();
+    limits[limit.field] = {{"used", use.used()}, {"max", use.max()}};
+  }
   return {{"address", address},
           {"version", s.version()},
           {"serving", !s.draining()},

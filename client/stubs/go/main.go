@@ -71,7 +71,8 @@ func run(address string) error {
 	_, err = stub.Get(ctx, &tc.GetRequest{Namespace: "absent", Key: key})
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
-			if info.Domain != "timecached" || info.Reason != "NAMESPACE_NOT_FOUND" {
+			notFound := tc.ErrorReason_NAMESPACE_NOT_FOUND.String()
+			if info.Domain != "timecached" || info.Reason != notFound {
 				return fmt.Errorf("another error: %v", info)
 			}
 			fmt.Println("error:", info.Reason)

@@ -11,7 +11,7 @@ const key = Buffer.from(`node/${process.hrtime.bigint()}`);
 
 // Nothing is generated: the protos are read when the program starts.
 const definitions = protoLoader.loadSync(
-    ['timecache/v1/timecache.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto'],
+    ['timecache/v1/data.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto'],
     {includeDirs: [path.join(__dirname, '../../../proto')], longs: String, enums: String});
 const {TimeCacheService} = grpc.loadPackageDefinition(definitions).timecache.v1;
 const stub = new TimeCacheService(address, grpc.credentials.createInsecure());

@@ -25,11 +25,11 @@ absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
     }
   }
   return ErrorWithReason(
-      absl::StatusCode::kResourceExhausted, "MAX_EXPIRING_WATCHERS",
+      absl::StatusCode::kResourceExhausted, Reason::kMaxExpiringWatchers,
       absl::StrCat("namespace ", name_,
                    " is at the server's "
                    "limits.max_expiring_watchers of ",
-                   max_cursors, ": share a watch with a lead_time"),
+                   max_cursors, ": share a stream of WatchExpiring"),
       {{"namespace", name_}});
 }
 

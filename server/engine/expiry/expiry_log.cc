@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
     const Point& point, uint64_t pending, std::function<void()> wake) {
   if (point.log_id != id_) {
     return ErrorWithReason(
-        absl::StatusCode::kFailedPrecondition, "LOG_CHANGED",
+        absl::StatusCode::kFailedPrecondition, Reason::kLogChanged,
         "the resume point is of another log, from before a restart of the "
         "server or a deletion of the namespace: begin anew without it");
   }
@@ -115,7 +115,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
   const uint64_t end = next_seq_ + pending;
   if (point.next_event > end) {
     return ErrorWithReason(
-        absl::StatusCode::kOutOfRange, "RESUME_POINT_AHEAD",
+        absl::StatusCode::kOutOfRange, Reason::kResumePointAhead,
         absl::StrCat("the resume point is at event ", point.next_event,
                      " and the log ends at ", end, ": begin anew without it"));
   }

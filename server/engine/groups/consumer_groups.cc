@@ -22,7 +22,7 @@ absl::Status ValidateGroupName(absl::string_view name) {
 
 absl::Status NotFound(absl::string_view name, absl::string_view map) {
   return ErrorWithReason(
-      absl::StatusCode::kNotFound, "GROUP_NOT_FOUND",
+      absl::StatusCode::kNotFound, Reason::kGroupNotFound,
       absl::StrCat("namespace ", map, " has no consumer group ", name));
 }
 
@@ -46,7 +46,8 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
   if (absl::Status status = Validate(options); !status.ok()) return status;
   absl::MutexLock lock(&change_mu_);
   if (Find(name).ok()) {
-    return ErrorWithReason(absl::StatusCode::kAlreadyExists, "GROUP_EXISTS",
+    return ErrorWithReason(absl::StatusCode::kAlreadyExists,
+                           Reason::kGroupExists,
                            absl::StrCat("namespace ", map_->name(),
                                         " has a consumer group ", name));
   }
@@ -76,12 +77,12 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
     int64_t now_us, absl::string_view created_by) {
   if (closed_) {
     return ErrorWithReason(
-        absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+        absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
         absl::StrCat("namespace ", map_->name(), " does not exist"));
   }
   if (List().size() >= kMaxGroups) {
     return ErrorWithReason(
-        absl::StatusCode::kResourceExhausted, "MAX_GROUPS",
+        absl::StatusCode::kResourceExhausted, Reason::kMaxGroups,
         absl::StrCat("namespace ", map_->name(), " has its ", kMaxGroups,
                      " consumer groups: delete one"));
   }

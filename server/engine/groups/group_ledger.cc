@@ -223,7 +223,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
                         id >= fresh->first + static_cast<uint64_t>(fresh->next);
   if (event == nullptr && !is_fresh) {
     return ErrorWithReason(
-        absl::StatusCode::kNotFound, "EVENT_NOT_UNSETTLED",
+        absl::StatusCode::kNotFound, Reason::kEventNotUnsettled,
         absl::StrCat("event ", id,
                      " does not wait to be settled: it has been settled, is a "
                      "dead letter or lost"));
@@ -247,7 +247,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
     return event;
   }
   return ErrorWithReason(
-      absl::StatusCode::kFailedPrecondition, "STALE_ATTEMPT",
+      absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
       absl::StrCat("attempt ", settlement.attempt, " of event ",
                    settlement.event_id,
                    " is over: it was not settled in time, or given back; only "

@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxNackDelayUs =
     int64_t{7} * 86'400 * kMicrosPerSecond;
 inline constexpr int kMaxAttempts = 1'000'000;
 // Ranges and meanings are those of GroupOptions in
-// proto/timecache/v1/namespace.proto.
+// proto/timecache/v1/groups.proto.
 struct GroupOptions {
   int64_t ack_timeout_us = 30 * kMicrosPerSecond;
   int max_attempts = 5;

@@ -32,7 +32,7 @@ inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
 enum class LimitPolicy { kReject, kEvictOldest };
 
 // The options of a namespace. Ranges and meanings are those of NamespaceOptions
-// in proto/timecache/v1/namespace.proto; a limit of 0 is no limit.
+// in proto/timecache/v1/namespaces.proto; a limit of 0 is no limit.
 struct MapOptions {
   int64_t ttl_us = 30 * kMicrosPerSecond;
   int num_buckets = 101;

@@ -30,7 +30,7 @@ int64_t PayloadBytes(const Record& record) {
   return static_cast<int64_t>(record.key.size() + record.value.size());
 }
 
-absl::Status Unmet(absl::string_view reason, absl::string_view message) {
+absl::Status Unmet(Reason reason, absl::string_view message) {
   return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason,
                          message);
 }
@@ -41,15 +41,18 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
     case Condition::kNone:
       break;
     case Condition::kIfAbsent:
-      if (version != 0) return Unmet("KEY_EXISTS", "the key is there already");
+      if (version != 0)
+        return Unmet(Reason::kKeyExists, "the key is there already");
       break;
     case Condition::kIfPresent:
-      if (version == 0) return Unmet("KEY_NOT_FOUND", "the key is not there");
+      if (version == 0)
+        return Unmet(Reason::kKeyNotFound, "the key is not there");
       break;
     case Condition::kIfVersion:
-      if (version == 0) return Unmet("KEY_NOT_FOUND", "the key is not there");
+      if (version == 0)
+        return Unmet(Reason::kKeyNotFound, "the key is not there");
       if (version != op.if_version) {
-        return Unmet("VERSION_MISMATCH",
+        return Unmet(Reason::kVersionMismatch,
                      "the key is there with another version");
       }
       break;
@@ -195,7 +198,7 @@ bool Shard::Answer(const Record& record, AnswerRoom* room,
                    Result* result) const {
   if (!room->Take(record.value.size())) {
     result->status = ErrorWithReason(
-        absl::StatusCode::kResourceExhausted, "MAX_RESPONSE_BYTES",
+        absl::StatusCode::kResourceExhausted, Reason::kMaxResponseBytes,
         absl::StrCat("the batch's answer has no room for an entry of ",
                      record.value.size(), " bytes beside others under ",
                      AnswerRoom::kMaxBytes,

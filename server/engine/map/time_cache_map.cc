@@ -105,8 +105,7 @@ absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
   BlockPool::Default().Prepare();
   const auto bytes = static_cast<int64_t>(key.size() + value.size());
   if (result.status.ok() || usage_.CouldEverFit(bytes)) return result.status;
-  return ErrorWithReason(
-      absl::StatusCode::kOutOfRange, "DEAD_LETTER_TOO_LARGE",
+  return absl::OutOfRangeError(
       absl::StrCat("a dead letter of ", bytes, " bytes is larger than all of ",
                    "namespace ", name_, ", or of the server, may be"));
 }
@@ -229,7 +228,7 @@ absl::Status TimeCacheMap::RateError(int64_t now_us) const {
   const std::string per_second = absl::StrCat(rate_limit_.per_second());
   return WithRetryAfter(
       ErrorWithReason(
-          absl::StatusCode::kResourceExhausted, "MAX_OPERATION_RATE",
+          absl::StatusCode::kResourceExhausted, Reason::kMaxOperationRate,
           absl::StrCat("namespace ", name_,
                        " has had its max_operations_per_second of ", per_second,
                        ": come again later, or with less"),

@@ -93,7 +93,7 @@ class TimeCacheMap {
 
   // Puts an entry that the server itself has written: of any size, as
   // max_value_bytes is for what clients put. OUT_OF_RANGE
-  // (DEAD_LETTER_TOO_LARGE) for one that is larger than all of the map, or of
+  // for one that is larger than all of the map, or of
   // the server, may be; RESOURCE_EXHAUSTED for what may pass.
   absl::Status PutDeadLetter(absl::string_view key, absl::string_view value,
                              int64_t now_us);

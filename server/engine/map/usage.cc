@@ -1,25 +1,27 @@
 #include "server/engine/map/usage.h"
 
+#include "server/engine/check.h"
+
 namespace timecache {
 
-absl::string_view LimitReason(LimitHit hit) {
+Reason LimitReason(LimitHit hit) {
   switch (hit) {
     case LimitHit::kMaxEntries:
-      return "MAX_ENTRIES";
+      return Reason::kMaxEntries;
     case LimitHit::kMaxBytes:
-      return "MAX_BYTES";
+      return Reason::kMaxBytes;
     case LimitHit::kServerMaxEntries:
-      return "SERVER_MAX_ENTRIES";
+      return Reason::kServerMaxEntries;
     case LimitHit::kServerMaxBytes:
-      return "SERVER_MAX_BYTES";
+      return Reason::kServerMaxBytes;
     case LimitHit::kMaxMemory:
-      return "MAX_MEMORY";
+      return Reason::kMaxMemory;
     case LimitHit::kShardFull:
-      return "SHARD_FULL";
+      return Reason::kShardFull;
     case LimitHit::kNone:
       break;
   }
-  return "NONE";
+  TIMECACHED_CHECK(false);
 }
 
 }  // namespace timecache

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/strings/string_view.h"
+#include "server/engine/reason.h"
 
 namespace timecache {
 
@@ -28,7 +28,7 @@ inline constexpr size_t kLimitHits =
     static_cast<size_t>(LimitHit::kShardFull) + 1;
 
 // The reason of the error that says so, as MAX_ENTRIES.
-absl::string_view LimitReason(LimitHit hit);
+Reason LimitReason(LimitHit hit);
 
 // Counts up to two limits, never past them. A server's account may stand behind
 // a map's: what is added here is added there, too.

@@ -20,7 +20,7 @@ absl::Status Read(const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
   const size_t size = bytes.Valid() ? bytes.Length() : 0;
   if (size > HealthService::kMaxRequestBytes) {
     return ErrorWithReason(
-        absl::StatusCode::kInvalidArgument, "REQUEST_TOO_LARGE",
+        absl::StatusCode::kInvalidArgument, Reason::kRequestTooLarge,
         absl::StrCat("a request has at most ", HealthService::kMaxRequestBytes,
                      " bytes, not ", size));
   }
@@ -29,7 +29,7 @@ absl::Status Read(const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
 
 absl::Status TooManyWatches(size_t max) {
   return ErrorWithReason(
-      absl::StatusCode::kResourceExhausted, "MAX_HEALTH_WATCHES",
+      absl::StatusCode::kResourceExhausted, Reason::kMaxHealthWatches,
       absl::StrCat("there are at most ", max,
                    " watches of health: use Check, or try again later"),
       {{"max_health_watches", absl::StrCat(max)}});
@@ -54,7 +54,7 @@ grpc::ServerUnaryReactor* HealthService::Check(
   if (status.ok()) status = Read(*request, &from);
   if (status.ok() && !from.service().empty()) {
     status =
-        ErrorWithReason(absl::StatusCode::kNotFound, "UNKNOWN_SERVICE",
+        ErrorWithReason(absl::StatusCode::kNotFound, Reason::kUnknownService,
                         "health is that of the whole server: ask for service "
                         "\"\"");
   }

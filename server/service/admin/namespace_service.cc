@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/service/admin/answer.h"
+#include "server/service/admin/update_mask.h"
 #include "server/service/call/convert.h"
-#include "server/service/call/unary_call.h"
 
 namespace timecache {
 namespace {
@@ -19,7 +20,6 @@ constexpr int kMaxPageNamespaces = 4'000;
 constexpr size_t kListStep = 256;
 
 using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
-using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
 
 // Requests about a namespace have it as `name` and its options in `options`.
 std::string FieldPath(const std::string& field) {
@@ -29,34 +29,25 @@ std::string FieldPath(const std::string& field) {
 // A list's stand at the top.
 std::string ListFieldPath(const std::string& field) { return field; }
 
-// Those about a group have the group as `name`.
-std::string GroupFieldPath(const std::string& field) {
-  if (field == "namespace") return field;
-  return field == "group" ? "name" : absl::StrCat("options.", field);
+std::string UpdateFieldPath(const std::string& field) {
+  if (field == "update_mask") return field;
+  return absl::StrCat("namespace.", FieldPath(field));
 }
 
 // A dead letter is an entry there: who may not put it may not have it put.
 absl::Status AuthorizeDeadLetters(const v1::NamespaceOptions& options,
                                   Call* call) {
   if (options.dead_letter_namespace().empty()) return absl::OkStatus();
-  return call->AuthorizeAlso(v1::VERB_WRITE, options.dead_letter_namespace());
+  return call->AuthorizeAlso(config::v1::VERB_WRITE,
+                             options.dead_letter_namespace());
 }
 
-// Answers inline: `handle` gets the call, the request and the response.
-template <typename Request, typename Response, typename Handle>
-grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
-                                 grpc::CallbackServerContext* context,
-                                 const grpc::ByteBuffer* bytes,
-                                 grpc::ByteBuffer* answer,
-                                 Call::FieldPath field_path,
-                                 const Handle& handle) {
-  UnaryCall<Request, Response> unary(gate, method, context, bytes, answer);
-  absl::Status status = unary.Read();
-  if (status.ok()) status = unary.CheckShare();
-  if (status.ok()) {
-    status = handle(&unary.call(), unary.request(), &unary.response());
-  }
-  return unary.Finish(status, field_path);
+absl::Status ToChanges(const v1::UpdateNamespaceRequest& request,
+                       v1::NamespaceOptions* changes) {
+  v1::NamespaceOptions defaults;
+  SetOptions(MapOptions(), &defaults);
+  return ApplyUpdateMask(request.update_mask(), request.namespace_().options(),
+                         defaults, "num_shards", changes);
 }
 
 }  // namespace
@@ -70,7 +61,8 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
       gate_, methods::kCreateNamespace, context, bytes, answer, FieldPath,
       [&](Call* call, const Request& request,
           Response* response) -> absl::Status {
-        absl::Status access = call->Authorize(v1::VERB_ADMIN, request.name());
+        absl::Status access =
+            call->Authorize(config::v1::VERB_ADMIN, request.name());
         if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
         if (!access.ok()) return access;
         const absl::StatusOr<MapOptions> options =
@@ -78,8 +70,7 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
         if (!options.ok()) return options.status();
         const MapOr map = registry_->Create(request.name(), *options);
         if (map.ok()) {
-          SetNamespace(map->get(), clock_->NowUs(),
-                       response->mutable_namespace_());
+          SetNamespace(**map, response->mutable_namespace_());
           observer_({.event = "namespace_created",
                      .name = request.name(),
                      .options = &response->namespace_().options()});
@@ -98,15 +89,24 @@ grpc::ServerUnaryReactor* NamespaceService::GetNamespace(
       [&](Call* call, const Request& request,
           Response* response) -> absl::Status {
         const absl::Status access =
-            call->Authorize(v1::VERB_READ, request.name());
+            call->Authorize(config::v1::VERB_READ, request.name());
         if (!access.ok()) return access;
         const MapOr map = registry_->Find(request.name());
         if (map.ok()) {
-          SetNamespace(map->get(), clock_->NowUs(),
-                       response->mutable_namespace_());
+          Describe(map->get(), request.include_statistics(),
+                   response->mutable_namespace_());
         }
         return map.status();
       });
+}
+
+void NamespaceService::Describe(TimeCacheMap* map, bool include_statistics,
+                                v1::Namespace* to) const {
+  SetNamespace(*map, to);
+  if (include_statistics) {
+    SetStatistics(map->GetStatistics(clock_->NowUs()),
+                  to->mutable_statistics());
+  }
 }
 
 grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
@@ -148,7 +148,8 @@ absl::Status NamespaceService::ListPage(
         return absl::OkStatus();
       }
       --left;
-      SetNamespace(map.get(), clock_->NowUs(), response->add_namespaces());
+      Describe(map.get(), request.include_statistics(),
+               response->add_namespaces());
     }
     if (some.size() < kListStep) return absl::OkStatus();
     after = some.back()->name();
@@ -161,22 +162,31 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
   using Request = v1::UpdateNamespaceRequest;
   using Response = v1::UpdateNamespaceResponse;
   return Answer<Request, Response>(
-      gate_, methods::kUpdateNamespace, context, bytes, answer, FieldPath,
+      gate_, methods::kUpdateNamespace, context, bytes, answer, UpdateFieldPath,
       [&](Call* call, const Request& request,
           Response* response) -> absl::Status {
-        absl::Status access = call->Authorize(v1::VERB_ADMIN, request.name());
-        if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
-        if (!access.ok()) return access;
-        const MapOr map =
-            registry_->Update(request.name(), [&](MapOptions* options) {
-              return ChangeOptions(request.options(), options);
-            });
+        const std::string& name = request.namespace_().name();
+        absl::Status status = call->Authorize(config::v1::VERB_ADMIN, name);
+        if (!status.ok()) return status;
+        v1::NamespaceOptions changes;
+        status = ToChanges(request, &changes);
+        if (status.ok()) status = AuthorizeDeadLetters(changes, call);
+        if (!status.ok()) return status;
+        const bool own_max_ttl = request.namespace_().options().has_max_ttl();
+        const MapOr map = registry_->Update(name, [&](MapOptions* options) {
+          absl::Status changed = ChangeOptions(changes, options);
+          // The default is never less than the ttl.
+          if (changes.has_max_ttl() && !own_max_ttl) {
+            options->max_ttl_us =
+                std::max(options->max_ttl_us, options->ttl_us);
+          }
+          return changed;
+        });
         if (map.ok()) {
-          SetNamespace(map->get(), clock_->NowUs(),
-                       response->mutable_namespace_());
+          SetNamespace(**map, response->mutable_namespace_());
           observer_({.event = "namespace_updated",
-                     .name = request.name(),
-                     .options = &request.options()});
+                     .name = name,
+                     .options = &changes});
         }
         return map.status();
       });
@@ -192,7 +202,7 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
       [&](Call* call, const Request& request,
           Response* /*response*/) -> absl::Status {
         const absl::Status access =
-            call->Authorize(v1::VERB_ADMIN, request.name());
+            call->Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
         const absl::Status status = registry_->Delete(request.name());
         if (status.ok()) {
@@ -212,7 +222,7 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
       [&](Call* call, const Request& request,
           Response* response) -> absl::Status {
         const absl::Status access =
-            call->Authorize(v1::VERB_ADMIN, request.name());
+            call->Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
         const MapOr map = registry_->Find(request.name());
         if (map.ok()) {
@@ -223,127 +233,6 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
                      .entries = died});
         }
         return map.status();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::GetServer(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::GetServerRequest;
-  using Response = v1::GetServerResponse;
-  return Answer<Request, Response>(
-      gate_, methods::kGetServer, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& /*request*/,
-          Response* response) -> absl::Status {
-        const absl::Status access = call->AuthorizeAnywhere();
-        if (!access.ok()) return access;
-        describe_server_(response);
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::CreateGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::CreateGroupRequest;
-  using Response = v1::CreateGroupResponse;
-  return Answer<Request, Response>(
-      gate_, methods::kCreateGroup, context, bytes, answer, GroupFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(v1::VERB_ADMIN, request.namespace_());
-        if (!access.ok()) return access;
-        GroupOptions options;
-        absl::Status status = ApplyOptions(request.options(), &options);
-        if (!status.ok()) return status;
-        const MapOr map = registry_->Find(request.namespace_());
-        if (!map.ok()) return map.status();
-        const auto start = request.from_earliest() ? ExpiryLog::Start::kEarliest
-                                                   : ExpiryLog::Start::kNow;
-        const GroupOr group = (*map)->groups().Create(
-            request.name(), options, start, clock_->NowUs(), call->Principal());
-        if (!group.ok()) return group.status();
-        SetGroup((*map)->name(), **group, response->mutable_group());
-        observer_({.event = "group_created",
-                   .name = request.namespace_(),
-                   .group = request.name(),
-                   .options = &response->group().options()});
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::ListGroups(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::ListGroupsRequest;
-  using Response = v1::ListGroupsResponse;
-  return Answer<Request, Response>(
-      gate_, methods::kListGroups, context, bytes, answer, GroupFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(v1::VERB_WATCH, request.namespace_());
-        if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.namespace_());
-        if (map.ok()) {
-          for (const auto& group : (*map)->groups().List()) {
-            SetGroup((*map)->name(), *group, response->add_groups());
-          }
-        }
-        return map.status();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::UpdateGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::UpdateGroupRequest;
-  using Response = v1::UpdateGroupResponse;
-  return Answer<Request, Response>(
-      gate_, methods::kUpdateGroup, context, bytes, answer, GroupFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(v1::VERB_ADMIN, request.namespace_());
-        if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.namespace_());
-        if (!map.ok()) return map.status();
-        const GroupOr group =
-            (*map)->groups().Update(request.name(), [&](GroupOptions* options) {
-              return ApplyOptions(request.options(), options);
-            });
-        if (!group.ok()) return group.status();
-        SetGroup((*map)->name(), **group, response->mutable_group());
-        observer_({.event = "group_updated",
-                   .name = request.namespace_(),
-                   .group = request.name(),
-                   .options = &request.options()});
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::DeleteGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::DeleteGroupRequest;
-  using Response = v1::DeleteGroupResponse;
-  return Answer<Request, Response>(
-      gate_, methods::kDeleteGroup, context, bytes, answer, GroupFieldPath,
-      [&](Call* call, const Request& request,
-          Response* /*response*/) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(v1::VERB_ADMIN, request.namespace_());
-        if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.namespace_());
-        const absl::Status status =
-            map.ok() ? (*map)->groups().Delete(request.name()) : map.status();
-        if (status.ok()) {
-          observer_({.event = "group_deleted",
-                     .name = request.namespace_(),
-                     .group = request.name()});
-        }
-        return status;
       });
 }
 

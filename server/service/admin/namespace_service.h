@@ -3,18 +3,16 @@
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_NAMESPACE_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_NAMESPACE_SERVICE_H_
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
+#include <utility>
 
-#include "absl/strings/string_view.h"
-#include "google/protobuf/message.h"
+#include "absl/status/status.h"
+#include "server/engine/clock.h"
 #include "server/engine/registry.h"
+#include "server/service/admin/change.h"
 #include "server/service/call/call.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
-#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache {
 
@@ -27,42 +25,19 @@ using Namespaces = N::WithRawCallbackMethod_CreateNamespace<
         N::WithRawCallbackMethod_ListNamespaces<
             N::WithRawCallbackMethod_UpdateNamespace<
                 N::WithRawCallbackMethod_DeleteNamespace<
-                    N::WithRawCallbackMethod_RotateNamespace<
-                        N::WithRawCallbackMethod_GetServer<N::Service>>>>>>>;
-using Administration = N::WithRawCallbackMethod_CreateGroup<
-    N::WithRawCallbackMethod_ListGroups<N::WithRawCallbackMethod_UpdateGroup<
-        N::WithRawCallbackMethod_DeleteGroup<Namespaces>>>>;
+                    N::WithRawCallbackMethod_RotateNamespace<N::Service>>>>>>;
 }  // namespace methods
 
 // Thread-safe. Calls are rare and answered inline.
-class NamespaceService final : public methods::Administration {
+class NamespaceService final : public methods::Namespaces {
  public:
-  // What has changed, for the log.
-  struct Change {
-    // "namespace_created", "group_deleted" and the like.
-    absl::string_view event;
-    absl::string_view name;
-    // Of a group alone.
-    absl::string_view group = "";
-    // Those in force, or those that an update changes; null: the event has
-    // none.
-    const google::protobuf::Message* options = nullptr;
-    // That died in namespace_rotated.
-    std::optional<int64_t> entries = std::nullopt;
-  };
-  using Observer = std::function<void(const Change& change)>;
-
-  // Says all about the server that the service is of.
-  using DescribeServer = std::function<void(v1::GetServerResponse* server)>;
-
   // None is owned; all must outlive the service.
   NamespaceService(const CallGate* gate, Registry* registry, const Clock* clock,
-                   Observer observer, DescribeServer describe_server)
+                   AdminObserver observer)
       : gate_(*gate),
         registry_(registry),
         clock_(clock),
-        observer_(std::move(observer)),
-        describe_server_(std::move(describe_server)) {}
+        observer_(std::move(observer)) {}
 
   // As TimeCacheService's.
   void CountCalls(CountedCalls* counted) {
@@ -90,32 +65,17 @@ class NamespaceService final : public methods::Administration {
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
       grpc::ByteBuffer* response) override;
 
-  grpc::ServerUnaryReactor* GetServer(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
-
-  grpc::ServerUnaryReactor* CreateGroup(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListGroups(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* UpdateGroup(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DeleteGroup(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-
  private:
   absl::Status ListPage(const v1::ListNamespacesRequest& request,
                         const Call& call,
                         v1::ListNamespacesResponse* response) const;
+  void Describe(TimeCacheMap* map, bool include_statistics,
+                v1::Namespace* to) const;
+
   const CallGate& gate_;
   Registry* const registry_;
   const Clock* const clock_;
-  const Observer observer_;
-  const DescribeServer describe_server_;
+  const AdminObserver observer_;
 };
 
 }  // namespace timecache

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "timecache/v1/errors.pb.h"
 
 namespace timecache {
 namespace {
@@ -47,8 +48,9 @@ void SetNotFound(absl::string_view what, ServerReflectionResponse* to) {
 ReflectionIndex::ReflectionIndex(std::vector<std::string> services)
     : pool_(*google::protobuf::DescriptorPool::generated_pool()),
       services_(std::move(services)) {
-  // Errors carry them as Any: no file imports them.
+  // Errors carry them as Any, and by name: no file imports them.
   AddFile(google::rpc::ErrorInfo::descriptor()->file(), &files_);
+  AddFile(v1::ErrorReason_descriptor()->file(), &files_);
   // That it is asked for here is what links its descriptor.
   AddFile(
       grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(),

@@ -48,7 +48,7 @@ class ReflectionStream final
     call_.CountReceived();
     if (request_.Length() > ReflectionService::kMaxRequestBytes) {
       End(ErrorWithReason(absl::StatusCode::kInvalidArgument,
-                          "REQUEST_TOO_LARGE",
+                          Reason::kRequestTooLarge,
                           absl::StrCat("a request has at most ",
                                        ReflectionService::kMaxRequestBytes,
                                        " bytes, not ", request_.Length())));
@@ -94,7 +94,7 @@ class ReflectionStream final
   absl::Status Authorize() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     absl::Status status = call_.Renew();
     if (!status.ok()) return status;
-    return call_.Authorize(v1::VERB_ADMIN, kWholeServer);
+    return call_.Authorize(config::v1::VERB_ADMIN, kWholeServer);
   }
 
   // Behind the answer that is in flight.

@@ -19,10 +19,10 @@ class Refusal final : public grpc::ServerGenericBidiReactor {
   explicit Refusal(const std::string& path) {
     const std::string shown =
         absl::CHexEscape(absl::string_view(path).substr(0, kMaxShownBytes));
-    Finish(ToGrpcStatus(
-        ErrorWithReason(absl::StatusCode::kUnimplemented, "UNKNOWN_METHOD",
-                        absl::StrCat("this server has no method ", shown),
-                        {{"method", shown}})));
+    Finish(ToGrpcStatus(ErrorWithReason(
+        absl::StatusCode::kUnimplemented, Reason::kUnknownMethod,
+        absl::StrCat("this server has no method ", shown),
+        {{"method", shown}})));
   }
 
   void OnDone() override { delete this; }

@@ -90,7 +90,7 @@ grpc::ServerUnaryReactor* VirtualClockService::Advance(
                                              request, response);
   absl::Status status = unary->Read();
   if (status.ok()) {
-    status = unary->call().Authorize(v1::VERB_ADMIN, kWholeServer);
+    status = unary->call().Authorize(config::v1::VERB_ADMIN, kWholeServer);
   }
   if (!status.ok()) return unary->Finish(status);
   grpc::ServerUnaryReactor* const reactor = unary->reactor();
@@ -120,7 +120,7 @@ grpc::ServerUnaryReactor* VirtualClockService::Now(
       gate_, methods::kNow, context, request, response);
   absl::Status status = unary.Read();
   if (status.ok()) {
-    status = unary.call().Authorize(v1::VERB_ADMIN, kWholeServer);
+    status = unary.call().Authorize(config::v1::VERB_ADMIN, kWholeServer);
   }
   if (status.ok()) SetTime(clock_->NowUs(), unary.response().mutable_now());
   return unary.Finish(status);

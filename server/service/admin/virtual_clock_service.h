@@ -1,4 +1,4 @@
-// timecache.testing.v1.VirtualClock: a server's time in a test's hands.
+// timecache.testing.v1.VirtualClockService: a server's time in a test's hands.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_
@@ -21,9 +21,9 @@ namespace timecache {
 // Thread-safe; Advance calls come one after the other. Costs a thread, since
 // Advance waits for the sweep, which a thread of gRPC's must not.
 class VirtualClockService final
-    : public testing::v1::VirtualClock::WithRawCallbackMethod_Advance<
-          testing::v1::VirtualClock::WithRawCallbackMethod_Now<
-              testing::v1::VirtualClock::Service>> {
+    : public testing::v1::VirtualClockService::WithRawCallbackMethod_Advance<
+          testing::v1::VirtualClockService::WithRawCallbackMethod_Now<
+              testing::v1::VirtualClockService::Service>> {
  public:
   // None is owned; all must outlive the service.
   VirtualClockService(const CallGate* gate, ManualClock* clock, Reaper* reaper,

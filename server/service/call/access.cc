@@ -8,12 +8,12 @@
 namespace timecache {
 
 std::string Verbs::ToString() const {
-  constexpr std::pair<v1::Verb, absl::string_view> kNames[] = {
-      {v1::VERB_READ, "read"},
-      {v1::VERB_WRITE, "write"},
-      {v1::VERB_WATCH, "watch"},
-      {v1::VERB_SETTLE, "settle"},
-      {v1::VERB_ADMIN, "admin"}};
+  constexpr std::pair<config::v1::Verb, absl::string_view> kNames[] = {
+      {config::v1::VERB_READ, "read"},
+      {config::v1::VERB_WRITE, "write"},
+      {config::v1::VERB_WATCH, "watch"},
+      {config::v1::VERB_SETTLE, "settle"},
+      {config::v1::VERB_ADMIN, "admin"}};
   std::string text;
   for (const auto& [verb, name] : kNames) {
     if (!Contains(verb)) continue;
@@ -27,18 +27,18 @@ Verbs VerbsOf(const Operation& operation) {
   switch (operation.kind) {
     case OpKind::kPut:
     case OpKind::kRemove:
-      verbs = v1::VERB_WRITE;
+      verbs = config::v1::VERB_WRITE;
       break;
     case OpKind::kTouch:
-      return v1::VERB_WRITE;
+      return config::v1::VERB_WRITE;
     case OpKind::kGet:
-      verbs = v1::VERB_READ;
+      verbs = config::v1::VERB_READ;
       break;
     case OpKind::kContains:
-      return v1::VERB_READ;
+      return config::v1::VERB_READ;
   }
-  if (operation.touch) verbs = verbs | v1::VERB_WRITE;
-  if (operation.return_previous) verbs = verbs | v1::VERB_READ;
+  if (operation.touch) verbs = verbs | config::v1::VERB_WRITE;
+  if (operation.return_previous) verbs = verbs | config::v1::VERB_READ;
   return verbs;
 }
 
@@ -48,7 +48,8 @@ absl::Status CheckPrincipal(const Access& access, absl::string_view principal,
   if (caller != nullptr && caller->VerbsIn(name).Contains(verbs)) {
     return absl::OkStatus();
   }
-  return ErrorWithReason(absl::StatusCode::kPermissionDenied, "ACCESS_DENIED",
+  return ErrorWithReason(absl::StatusCode::kPermissionDenied,
+                         Reason::kAccessDenied,
                          absl::StrCat("principal \"", principal, "\" may not ",
                                       verbs.ToString(), " in namespace ", name),
                          {{"principal", std::string(principal)},

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/map/operation.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
@@ -23,13 +23,14 @@ namespace timecache {
 class Verbs {
  public:
   constexpr Verbs() = default;
-  constexpr Verbs(v1::Verb verb) : bits_(Bit(verb)) {}  // NOLINT
-  constexpr Verbs(std::initializer_list<v1::Verb> verbs) {
-    for (const v1::Verb verb : verbs) bits_ |= Bit(verb);
+  constexpr Verbs(config::v1::Verb verb) : bits_(Bit(verb)) {}  // NOLINT
+  constexpr Verbs(std::initializer_list<config::v1::Verb> verbs) {
+    for (const config::v1::Verb verb : verbs) bits_ |= Bit(verb);
   }
   static constexpr Verbs All() {
-    return {v1::VERB_READ, v1::VERB_WRITE, v1::VERB_WATCH, v1::VERB_SETTLE,
-            v1::VERB_ADMIN};
+    return {config::v1::VERB_READ, config::v1::VERB_WRITE,
+            config::v1::VERB_WATCH, config::v1::VERB_SETTLE,
+            config::v1::VERB_ADMIN};
   }
 
   constexpr bool empty() const { return bits_ == 0; }
@@ -49,7 +50,7 @@ class Verbs {
   std::string ToString() const;
 
  private:
-  static constexpr uint8_t Bit(v1::Verb verb) {
+  static constexpr uint8_t Bit(config::v1::Verb verb) {
     return static_cast<uint8_t>(1u << verb);
   }
   static constexpr Verbs FromBits(unsigned bits) {

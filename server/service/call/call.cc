@@ -76,7 +76,7 @@ bool IsTraceParent(absl::string_view text) {
 bool IsRefusal(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ||
          (absl::IsOutOfRange(status) &&
-          ReasonOf(status) == "RESUME_POINT_TRIMMED");
+          ReasonOf(status) == Reason::kResumePointTrimmed);
 }
 
 }  // namespace
@@ -133,11 +133,11 @@ absl::Status Call::AuthorizeAnywhere() {
   if (gate_.access() == nullptr) return absl::OkStatus();
   absl::Status status = admission_;
   if (status.ok() && !caller_->MayAnything()) {
-    status =
-        ErrorWithReason(absl::StatusCode::kPermissionDenied, "ACCESS_DENIED",
-                        absl::StrCat("no access rule lets principal \"",
-                                     caller_->name(), "\" do anything"),
-                        {{"principal", caller_->name()}});
+    status = ErrorWithReason(absl::StatusCode::kPermissionDenied,
+                             Reason::kAccessDenied,
+                             absl::StrCat("no access rule lets principal \"",
+                                          caller_->name(), "\" do anything"),
+                             {{"principal", caller_->name()}});
   }
   return Told(std::move(status), Verbs(), "");
 }
@@ -281,7 +281,8 @@ absl::Status Call::Denial(Verbs verbs, absl::string_view name) const {
   const std::string where = name == kWholeServer
                                 ? "on the whole server, in namespaces \"*\""
                                 : absl::StrCat("in namespace \"", name, "\"");
-  return ErrorWithReason(absl::StatusCode::kPermissionDenied, "ACCESS_DENIED",
+  return ErrorWithReason(absl::StatusCode::kPermissionDenied,
+                         Reason::kAccessDenied,
                          absl::StrCat("no access rule lets principal \"",
                                       caller_->name(), "\" ", may, " ", where),
                          {{"principal", caller_->name()},

@@ -25,7 +25,8 @@ namespace timecache {
 // and ends with the call's status, of which the gate's observers are told:
 //
 //   Call call(gate, methods::kSize, context);
-//   absl::Status status = call.Authorize(v1::VERB_READ, request->namespace_());
+//   absl::Status status =
+//       call.Authorize(config::v1::VERB_READ, request->namespace_());
 //   if (status.ok()) ...
 //   reactor->Finish(call.End(status));
 //
@@ -76,6 +77,11 @@ class Call final : public CallDetails {
   absl::Status AuthorizeAnywhere();
   // Only who it is. What is answered is then up to MaySee.
   absl::Status Identify();
+  // Whether the caller, who is known, may do all of `verbs` in the namespace:
+  // nobody is told if not.
+  bool May(Verbs verbs, absl::string_view name) const {
+    return gate_.access() == nullptr || Check(verbs, name).ok();
+  }
   // Whether the caller may do anything at all in the namespace.
   bool MaySee(absl::string_view name) const;
   // The error for what VerbsIn lacks: the part of a batch that is not done.

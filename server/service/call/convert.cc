@@ -131,10 +131,6 @@ absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
                           absl::StrCat("has no value ", request.condition()));
   }
   if (request.has_if_version()) {
-    if (op.condition != Condition::kNone) {
-      return InvalidField("if_version",
-                          "must not be set together with condition");
-    }
     if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
       return s;
   }
@@ -278,13 +274,15 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   SetDuration(options.unused_group_ttl_us, to->mutable_unused_group_ttl());
 }
 
-void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to) {
-  to->set_name(map->name());
-  const MapOptions options = map->options();
+void SetNamespace(const TimeCacheMap& map, v1::Namespace* to) {
+  to->set_name(map.name());
+  const MapOptions options = map.options();
   SetOptions(options, to->mutable_options());
   SetDuration(BucketWidthUs(options), to->mutable_bucket_width());
-  const MapStatistics from = map->GetStatistics(now_us);
-  v1::NamespaceStatistics* statistics = to->mutable_statistics();
+}
+
+void SetStatistics(const MapStatistics& from,
+                   v1::NamespaceStatistics* statistics) {
   statistics->set_entries(static_cast<uint64_t>(from.entries));
   statistics->set_bytes(static_cast<uint64_t>(from.bytes));
   statistics->set_memory_bytes(static_cast<uint64_t>(from.memory_bytes));
@@ -369,7 +367,6 @@ void SetGroup(const std::string& map, const ConsumerGroup& group,
   to->set_name(group.name());
   to->set_namespace_(map);
   SetOptions(group.options(), to->mutable_options());
-  SetStatistics(group.GetStatistics(), to->mutable_statistics());
   to->set_created_by(group.created_by());
 }
 

@@ -16,8 +16,9 @@
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
 #include "server/engine/map/time_cache_map.h"
-#include "timecache/v1/namespace.pb.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
+#include "timecache/v1/groups.pb.h"
+#include "timecache/v1/namespaces.pb.h"
 
 namespace timecache {
 
@@ -53,8 +54,7 @@ void SetTime(int64_t time_us, google::protobuf::Timestamp* time);
 void SetDuration(int64_t duration_us, google::protobuf::Duration* duration);
 
 // Operations view the request's key and value. INVALID_ARGUMENT for what the
-// engine does not see: malformed durations, conditions that contradict each
-// other.
+// engine does not see: malformed durations, conditions that there are not.
 absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request);
@@ -76,8 +76,10 @@ absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);
 
 void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);
 
-// Everything about a namespace.
-void SetNamespace(TimeCacheMap* map, int64_t now_us, v1::Namespace* to);
+// All but the statistics.
+void SetNamespace(const TimeCacheMap& map, v1::Namespace* to);
+void SetStatistics(const MapStatistics& from,
+                   v1::NamespaceStatistics* statistics);
 
 // The same of a consumer group.
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to);

@@ -39,8 +39,11 @@ struct Method {
 namespace methods {
 
 inline constexpr absl::string_view kData = "timecache.v1.TimeCacheService";
-inline constexpr absl::string_view kAdmin = "timecache.v1.NamespaceService";
-inline constexpr absl::string_view kTime = "timecache.testing.v1.VirtualClock";
+inline constexpr absl::string_view kNames = "timecache.v1.NamespaceService";
+inline constexpr absl::string_view kGroups = "timecache.v1.GroupService";
+inline constexpr absl::string_view kServer = "timecache.v1.ServerService";
+inline constexpr absl::string_view kTime =
+    "timecache.testing.v1.VirtualClockService";
 inline constexpr absl::string_view kLook =
     "grpc.reflection.v1.ServerReflection";
 // The same by its older name.
@@ -59,23 +62,28 @@ inline constexpr Method kExecute{6, kData, "Execute", kUnary};
 inline constexpr Method kPipeline{7, kData, "Pipeline", kBidiStream};
 inline constexpr Method kScan{8, kData, "Scan", kServerStream};
 inline constexpr Method kWatchExpired{9, kData, "WatchExpired", kServerStream};
-inline constexpr Method kSettleExpired{10, kData, "SettleExpired", kUnary};
-inline constexpr Method kCreateNamespace{11, kAdmin, "CreateNamespace", kUnary};
-inline constexpr Method kGetNamespace{12, kAdmin, "GetNamespace", kUnary};
-inline constexpr Method kListNamespaces{13, kAdmin, "ListNamespaces", kUnary};
-inline constexpr Method kUpdateNamespace{14, kAdmin, "UpdateNamespace", kUnary};
-inline constexpr Method kDeleteNamespace{15, kAdmin, "DeleteNamespace", kUnary};
-inline constexpr Method kRotateNamespace{16, kAdmin, "RotateNamespace", kUnary};
-inline constexpr Method kCreateGroup{17, kAdmin, "CreateGroup", kUnary};
-inline constexpr Method kListGroups{18, kAdmin, "ListGroups", kUnary};
-inline constexpr Method kUpdateGroup{19, kAdmin, "UpdateGroup", kUnary};
-inline constexpr Method kDeleteGroup{20, kAdmin, "DeleteGroup", kUnary};
-inline constexpr Method kGetServer{21, kAdmin, "GetServer", kUnary};
-inline constexpr Method kAdvance{22, kTime, "Advance", kUnary};
-inline constexpr Method kNow{23, kTime, "Now", kUnary};
-inline constexpr Method kReflection{24, kLook, "ServerReflectionInfo",
+inline constexpr Method kConsumeExpired{10, kData, "ConsumeExpired",
+                                        kServerStream};
+inline constexpr Method kWatchExpiring{11, kData, "WatchExpiring",
+                                       kServerStream};
+inline constexpr Method kSettleExpired{12, kData, "SettleExpired", kUnary};
+inline constexpr Method kCreateNamespace{13, kNames, "CreateNamespace", kUnary};
+inline constexpr Method kGetNamespace{14, kNames, "GetNamespace", kUnary};
+inline constexpr Method kListNamespaces{15, kNames, "ListNamespaces", kUnary};
+inline constexpr Method kUpdateNamespace{16, kNames, "UpdateNamespace", kUnary};
+inline constexpr Method kDeleteNamespace{17, kNames, "DeleteNamespace", kUnary};
+inline constexpr Method kRotateNamespace{18, kNames, "RotateNamespace", kUnary};
+inline constexpr Method kCreateGroup{19, kGroups, "CreateGroup", kUnary};
+inline constexpr Method kGetGroup{20, kGroups, "GetGroup", kUnary};
+inline constexpr Method kListGroups{21, kGroups, "ListGroups", kUnary};
+inline constexpr Method kUpdateGroup{22, kGroups, "UpdateGroup", kUnary};
+inline constexpr Method kDeleteGroup{23, kGroups, "DeleteGroup", kUnary};
+inline constexpr Method kGetServer{24, kServer, "GetServer", kUnary};
+inline constexpr Method kAdvance{25, kTime, "Advance", kUnary};
+inline constexpr Method kNow{26, kTime, "Now", kUnary};
+inline constexpr Method kReflection{27, kLook, "ServerReflectionInfo",
                                     kBidiStream};
-inline constexpr Method kReflectionAlpha{25, kLookAlpha, "ServerReflectionInfo",
+inline constexpr Method kReflectionAlpha{28, kLookAlpha, "ServerReflectionInfo",
                                          kBidiStream};
 
 }  // namespace methods
@@ -92,6 +100,8 @@ inline constexpr std::array kMethods = {
     methods::kPipeline,
     methods::kScan,
     methods::kWatchExpired,
+    methods::kConsumeExpired,
+    methods::kWatchExpiring,
     methods::kSettleExpired,
     methods::kCreateNamespace,
     methods::kGetNamespace,
@@ -100,6 +110,7 @@ inline constexpr std::array kMethods = {
     methods::kDeleteNamespace,
     methods::kRotateNamespace,
     methods::kCreateGroup,
+    methods::kGetGroup,
     methods::kListGroups,
     methods::kUpdateGroup,
     methods::kDeleteGroup,

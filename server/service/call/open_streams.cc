@@ -8,7 +8,7 @@
 namespace timecache {
 
 absl::Status OpenStreams::DrainingError() {
-  return ErrorWithReason(absl::StatusCode::kUnavailable, "DRAINING",
+  return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kDraining,
                          "the server is stopping: retry");
 }
 

@@ -40,14 +40,14 @@ absl::Status CheckRequestSize(const grpc::ByteBuffer& bytes,
         field, absl::StrCat("must be smaller: a request has ", problem));
   }
   return ErrorWithReason(
-      absl::StatusCode::kInvalidArgument, "REQUEST_TOO_LARGE",
+      absl::StatusCode::kInvalidArgument, Reason::kRequestTooLarge,
       absl::StrCat("the request is too large: it has ", problem),
       {{"max_request_bytes", absl::StrCat(kMaxRequestBytes)}});
 }
 
 absl::Status MalformedRequest(absl::string_view type) {
   return ErrorWithReason(
-      absl::StatusCode::kInvalidArgument, "MALFORMED_REQUEST",
+      absl::StatusCode::kInvalidArgument, Reason::kMalformedRequest,
       absl::StrCat("the request is not a ", type,
                    ": send one that was made from the service's proto"));
 }

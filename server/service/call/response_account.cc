@@ -118,7 +118,7 @@ void ResponseAccount::EndCall(std::optional<bool> answered) {
 absl::Status ResponseAccount::Refusal() const {
   if (pool_->stopped()) return OpenStreams::DrainingError();
   return ErrorWithReason(
-      absl::StatusCode::kResourceExhausted, "UNREAD_RESPONSES",
+      absl::StatusCode::kResourceExhausted, Reason::kUnreadResponses,
       absl::StrCat("no room for another response: ", bytes(),
                    " bytes wait to be read on this connection, ",
                    pool_->held_bytes(),

@@ -27,7 +27,7 @@ int Millis(absl::Duration duration) {
 
 }  // namespace
 
-ServerLimits ServerLimits::From(const v1::ServerLimits& config) {
+ServerLimits ServerLimits::From(const config::v1::ServerLimits& config) {
   ServerLimits limits;
   limits.max_connections = static_cast<int>(config.max_connections());
   limits.max_new_connections_per_second =

@@ -8,12 +8,12 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "timecache/v1/config.pb.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache {
 
 // Meanings, ranges and defaults are those of ServerLimits in
-// proto/timecache/v1/config.proto.
+// proto/timecache/config/v1/config.proto.
 struct ServerLimits {
   int max_connections = 10'000;
   int max_new_connections_per_second = 100;
@@ -36,7 +36,7 @@ struct ServerLimits {
 
   // Of a complete and valid configuration. (grpc_memory_bytes and
   // max_response_bytes stay: they follow from the memory that there is.)
-  static ServerLimits From(const v1::ServerLimits& config);
+  static ServerLimits From(const config::v1::ServerLimits& config);
 
   // All but max_connections, max_new_connections_per_second, max_call_duration
   // and what is said of responses, which others hold clients to.

@@ -20,8 +20,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
 
   google::rpc::ErrorInfo info;
   info.set_domain("timecached");
-  info.set_reason(
-      ReasonOf(status).value_or(absl::StatusCodeToString(status.code())));
+  // Whatever a client can do wrong has a reason.
+  info.set_reason(std::string(
+      ReasonName(ReasonOf(status).value_or(Reason::kInternalError))));
   for (auto& [name, value] : MetadataOf(status)) {
     (*info.mutable_metadata())[name] = value;
   }

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxKeptBytes = size_t{256} << 10;
 
 // By the operations of a batch, whatever they are.
-constexpr Verbs kNeededAtMost = {v1::VERB_READ, v1::VERB_WRITE};
+constexpr Verbs kNeededAtMost = {config::v1::VERB_READ, config::v1::VERB_WRITE};
 
 }  // namespace
 

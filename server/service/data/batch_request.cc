@@ -176,7 +176,7 @@ bool ReadCondition(WireReader* reader, Operation* op) {
   if (!reader->Varint(&number)) return false;
   switch (number) {
     case v1::PUT_CONDITION_UNSPECIFIED:
-      return true;
+      return op->condition == Condition::kNone;
     case v1::PUT_CONDITION_IF_ABSENT:
       return SetCondition(Condition::kIfAbsent, op);
     case v1::PUT_CONDITION_IF_PRESENT:

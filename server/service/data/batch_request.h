@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/map/operation.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache {
 

@@ -43,7 +43,7 @@ absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
   absl::Status status = call_.Identify();
   if (status.ok()) status = ParseRequest(request, &request_);
   if (!status.ok()) return status;
-  status = call_.Authorize(v1::VERB_READ, request_.namespace_());
+  status = call_.Authorize(config::v1::VERB_READ, request_.namespace_());
   if (!status.ok()) return status;
   if (request_.key_prefix().size() > kMaxKeyBytes) {
     return InvalidField(
@@ -60,7 +60,7 @@ absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
 absl::Status ScanStream::CheckAccess() {
   absl::Status status = call_.Renew();
   if (!status.ok()) return status;
-  return call_.Authorize(v1::VERB_READ, request_.namespace_());
+  return call_.Authorize(config::v1::VERB_READ, request_.namespace_());
 }
 
 void ScanStream::SetTimer() {
@@ -86,7 +86,7 @@ absl::Status ScanStream::CheckDuration() const {
   if (!too_long_) return absl::OkStatus();
   const std::string most = absl::FormatDuration(max_duration_);
   return ErrorWithReason(
-      absl::StatusCode::kDeadlineExceeded, "MAX_CALL_DURATION",
+      absl::StatusCode::kDeadlineExceeded, Reason::kMaxCallDuration,
       absl::StrCat("the scan took longer than the server's "
                    "limits.max_call_duration of ",
                    most, ": scan by prefixes, and read what comes"),

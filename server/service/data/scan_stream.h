@@ -24,7 +24,7 @@
 #include "server/service/call/open_streams.h"
 #include "server/service/call/response_account.h"
 #include "server/service/call/turns.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache {
 

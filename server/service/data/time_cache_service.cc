@@ -178,7 +178,8 @@ grpc::ServerUnaryReactor* TimeCacheService::Size(
   auto* const one = owned.get();
   absl::Status status = one->unary.Read();
   const std::string& name = one->unary.request().namespace_();
-  if (status.ok()) status = one->unary.call().Authorize(v1::VERB_READ, name);
+  if (status.ok())
+    status = one->unary.call().Authorize(config::v1::VERB_READ, name);
   if (!status.ok()) return one->unary.Finish(status);
   grpc::ServerUnaryReactor* const reactor = one->unary.reactor();
   store_->GetSize(
@@ -220,7 +221,20 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return WatchStream::Start(gate_, context, hub_, *registry_, *request);
+  return WatchStream::Start<v1::WatchExpiredRequest>(
+      gate_, methods::kWatchExpired, context, hub_, *registry_, *request);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::ConsumeExpired(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return WatchStream::Start<v1::ConsumeExpiredRequest>(
+      gate_, methods::kConsumeExpired, context, hub_, *registry_, *request);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpiring(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return WatchStream::Start<v1::WatchExpiringRequest>(
+      gate_, methods::kWatchExpiring, context, hub_, *registry_, *request);
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
@@ -232,7 +246,7 @@ grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
   if (status.ok()) status = unary.CheckShare();
   const v1::SettleExpiredRequest& from = unary.request();
   if (status.ok()) {
-    status = unary.call().Authorize(v1::VERB_SETTLE, from.namespace_());
+    status = unary.call().Authorize(config::v1::VERB_SETTLE, from.namespace_());
   }
   if (status.ok()) {
     RefusalCount refused;

@@ -11,21 +11,23 @@
 #include "server/service/call/open_streams.h"
 #include "server/service/call/turns.h"
 #include "server/service/watch/watch_hub.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache {
 
 // How each method is served: as bytes. So requests are read where what is wrong
-// with them can be said; WatchExpired writes what was encoded once for all
-// watchers; Execute and Pipeline read operations where they lie.
+// with them can be said; watches write what was encoded once for all of
+// them; Execute and Pipeline read operations where they lie.
 namespace methods {
 using S = v1::TimeCacheService;
 using Entries = S::WithRawCallbackMethod_Put<
     S::WithRawCallbackMethod_Get<S::WithRawCallbackMethod_Remove<
         S::WithRawCallbackMethod_Contains<S::WithRawCallbackMethod_Touch<
             S::WithRawCallbackMethod_Size<S::Service>>>>>>;
-using Streams = S::WithRawCallbackMethod_Pipeline<S::WithRawCallbackMethod_Scan<
-    S::WithRawCallbackMethod_WatchExpired<Entries>>>;
+using Streams = S::WithRawCallbackMethod_Pipeline<
+    S::WithRawCallbackMethod_Scan<S::WithRawCallbackMethod_WatchExpired<
+        S::WithRawCallbackMethod_ConsumeExpired<
+            S::WithRawCallbackMethod_WatchExpiring<Entries>>>>>;
 using All = S::WithRawCallbackMethod_Execute<
     S::WithRawCallbackMethod_SettleExpired<Streams>>;
 }  // namespace methods
@@ -80,6 +82,12 @@ class TimeCacheService final : public methods::All {
       grpc::CallbackServerContext* context,
       const grpc::ByteBuffer* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
+      grpc::CallbackServerContext* context,
+      const grpc::ByteBuffer* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* ConsumeExpired(
+      grpc::CallbackServerContext* context,
+      const grpc::ByteBuffer* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpiring(
       grpc::CallbackServerContext* context,
       const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* SettleExpired(grpc::CallbackServerContext* context,

@@ -8,7 +8,7 @@
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
 #include "server/service/call/convert.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache {
 namespace {
@@ -32,6 +32,17 @@ constexpr char kResumeToken =
 constexpr char kNamespace = Tag(ExpiredEvent::kNamespaceFieldNumber, kBytes);
 static_assert(kNamespace ==
               Tag(WatchExpiredResponse::kNamespaceFieldNumber, kBytes));
+// The responses of the three methods have these fields alike, as far as they
+// have them.
+template <typename Response>
+constexpr bool kIsAlike =
+    Tag(Response::kNamespaceFieldNumber,
+        kBytes) == kNamespace&& Tag(Response::kEventsFieldNumber, kBytes) ==
+    kEvents&& Tag(Response::kWatermarkFieldNumber, kBytes) == kWatermark;
+static_assert(kIsAlike<v1::ConsumeExpiredResponse>);
+static_assert(kIsAlike<v1::WatchExpiringResponse>);
+static_assert(Tag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
+              kLost);
 constexpr char kKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
 constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kBytes);
 constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);

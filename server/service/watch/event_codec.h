@@ -1,4 +1,4 @@
-// The wire form of WatchExpired's messages, written by hand: what the generated
+// The wire form of the watches' messages, written by hand: what the generated
 // classes would write, byte by byte, in one pass and without objects.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_
@@ -14,8 +14,8 @@
 
 namespace timecache {
 
-// Events as the field `events` of timecache.v1.WatchExpiredResponse, tag and
-// length included: a protobuf message is a sequence of fields in any order, so
+// Events as the field `events` of the watches' responses, tag and length
+// included: a protobuf message is a sequence of fields in any order, so
 // the bytes of whole batches, one after the other, are a message. Logs whose
 // batches have this format are read by watchers without another encoding.
 const EventFormat* WireFormat();

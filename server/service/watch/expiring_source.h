@@ -1,4 +1,4 @@
-// What is going to die in a namespace, as a watch with lead_time reads it.
+// What is going to die in a namespace, as WatchExpiring reads it.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_EXPIRING_SOURCE_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_EXPIRING_SOURCE_H_

@@ -71,7 +71,7 @@ absl::Status GroupSource::WhyClosed() const {
   const auto found = map_->groups().Find(group_->name());
   if (found.ok() && *found == group_) return NamespaceDeleted(map_->name());
   return ErrorWithReason(
-      absl::StatusCode::kNotFound, "GROUP_NOT_FOUND",
+      absl::StatusCode::kNotFound, Reason::kGroupNotFound,
       absl::StrCat("group ", group_->name(), " of namespace ", map_->name(),
                    " was deleted"));
 }

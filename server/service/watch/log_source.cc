@@ -13,7 +13,7 @@ namespace {
 
 absl::Status LossError(const std::string& map, uint64_t lost) {
   return ErrorWithReason(
-      absl::StatusCode::kOutOfRange, "RESUME_POINT_TRIMMED",
+      absl::StatusCode::kOutOfRange, Reason::kResumePointTrimmed,
       absl::StrCat("namespace ", map, " no longer retains ", lost,
                    " events that this watch has not read: watch without "
                    "fail_on_loss, or begin anew without a resume token"),

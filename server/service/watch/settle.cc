@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,55 +16,57 @@
 namespace timecache {
 namespace {
 
-absl::StatusOr<SettleAction> ToAction(v1::SettleAction action) {
-  switch (action) {
-    case v1::SETTLE_ACTION_ACK:
-      return SettleAction::kAck;
-    case v1::SETTLE_ACTION_NACK:
-      return SettleAction::kNack;
-    case v1::SETTLE_ACTION_PUT_BACK:
-      return SettleAction::kPutBack;
-    case v1::SETTLE_ACTION_UNSPECIFIED:
-      return InvalidField("action", "must be set to ACK, NACK or PUT_BACK");
-    default:
-      return InvalidField("action", absl::StrCat("has no value ", action));
+absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
+  switch (from.action_case()) {
+    case v1::Settlement::kAck:
+      to->action = SettleAction::kAck;
+      return absl::OkStatus();
+    case v1::Settlement::kNack: {
+      to->action = SettleAction::kNack;
+      if (!from.nack().has_delay()) return absl::OkStatus();
+      const absl::StatusOr<int64_t> delay_us =
+          ToMicros(from.nack().delay(), "delay");
+      if (delay_us.ok()) to->delay_us = *delay_us;
+      return delay_us.status();
+    }
+    case v1::Settlement::kPutBack: {
+      to->action = SettleAction::kPutBack;
+      if (!from.put_back().has_ttl()) return absl::OkStatus();
+      const absl::StatusOr<int64_t> ttl_us =
+          ToMicros(from.put_back().ttl(), "ttl");
+      if (!ttl_us.ok()) return ttl_us.status();
+      // To the engine 0 is the namespace's.
+      if (*ttl_us < kMinTtlUs) {
+        return InvalidField("ttl", "must be at least 1ms");
+      }
+      to->ttl_us = *ttl_us;
+      return absl::OkStatus();
+    }
+    case v1::Settlement::ACTION_NOT_SET:
+      break;
   }
+  return InvalidField("action", "must be set: ack, nack or put_back");
+}
+
+std::string FieldPath(const std::string& field) {
+  if (field == "delay") return "nack.delay";
+  return field == "ttl" ? "put_back.ttl" : field;
 }
 
 // A google.rpc.Status, as gRPC would carry it.
 void SetError(const absl::Status& status, google::rpc::Status* to) {
-  to->ParseFromString(ToGrpcStatus(status).error_details());
+  to->ParseFromString(ToGrpcStatus(status, FieldPath).error_details());
 }
 
 }  // namespace
 
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
-  const absl::StatusOr<SettleAction> action = ToAction(from.action());
-  if (!action.ok()) return action.status();
   Settlement to;
-  to.action = *action;
   to.event_id = from.event_id();
   // One that the engine cannot count to has not been given out either.
   to.attempt = static_cast<int>(
       std::min(from.attempt(), uint32_t{std::numeric_limits<int32_t>::max()}));
-  if (from.has_delay()) {
-    if (to.action != SettleAction::kNack) {
-      return InvalidField("delay", "goes with NACK only");
-    }
-    const absl::StatusOr<int64_t> delay_us = ToMicros(from.delay(), "delay");
-    if (!delay_us.ok()) return delay_us.status();
-    to.delay_us = *delay_us;
-  }
-  if (from.has_ttl()) {
-    if (to.action != SettleAction::kPutBack) {
-      return InvalidField("ttl", "goes with PUT_BACK only");
-    }
-    const absl::StatusOr<int64_t> ttl_us = ToMicros(from.ttl(), "ttl");
-    if (!ttl_us.ok()) return ttl_us.status();
-    // To the engine 0 is the namespace's.
-    if (*ttl_us < kMinTtlUs) return InvalidField("ttl", "must be at least 1ms");
-    to.ttl_us = *ttl_us;
-  }
+  if (absl::Status status = SetAction(from, &to); !status.ok()) return status;
   return to;
 }
 

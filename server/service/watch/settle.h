@@ -9,7 +9,7 @@
 #include "server/engine/groups/group_types.h"
 #include "server/engine/registry.h"
 #include "server/service/call/refusal_count.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache {
 

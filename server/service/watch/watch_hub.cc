@@ -36,12 +36,12 @@ WatchHub::~WatchHub() {
 absl::Status WatchHub::Add(std::shared_ptr<Watcher> watcher, Needs needs) {
   absl::MutexLock lock(&mu_);
   if (draining_) {
-    return ErrorWithReason(absl::StatusCode::kUnavailable, "DRAINING",
+    return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kDraining,
                            "the server is stopping: retry");
   }
   if (static_cast<int64_t>(watchers_.size()) >= max_watchers_) {
     return ErrorWithReason(
-        absl::StatusCode::kResourceExhausted, "MAX_WATCHERS",
+        absl::StatusCode::kResourceExhausted, Reason::kMaxWatchers,
         absl::StrCat("the server is at its limits.max_watchers of ",
                      max_watchers_));
   }

@@ -53,7 +53,7 @@ class WatchHub {
   static constexpr int64_t kMaxHeartbeatsPerSecond = 10'000;
 
   // `clock` is not owned and must outlive the hub. At most `max_watchers` at
-  // once. `max_expiring`: of one namespace, those with a lead time; the streams
+  // once. `max_expiring`: of one namespace, those of WatchExpiring; the streams
   // pass it on as they subscribe.
   WatchHub(const Clock* clock, int64_t max_watchers,
            int64_t max_expiring = 256);

@@ -20,7 +20,7 @@
 
 namespace timecache {
 
-// A WatchExpiredResponse as a list of slices: batches in the wire format as
+// A watch's response as a list of slices: batches in the wire format as
 // they lie in the log, kept alive until gRPC has sent them, and a little of its
 // own. Not thread-safe. O(batches), but for small ones, which are copied.
 class WatchMessage {

@@ -13,8 +13,8 @@
 namespace timecache {
 namespace {
 
-absl::Status SetNamespaces(const v1::WatchExpiredRequest& from,
-                           WatchRequest* to) {
+template <typename Request>
+absl::Status SetNamespaces(const Request& from, WatchRequest* to) {
   const int count = from.namespaces_size();
   if (count == 0 || count > WatchRequest::kMaxNamespaces) {
     return InvalidField("namespaces", absl::StrCat("must be 1 to ",
@@ -30,13 +30,19 @@ absl::Status SetNamespaces(const v1::WatchExpiredRequest& from,
   return absl::OkStatus();
 }
 
-absl::Status SetStart(const v1::WatchExpiredRequest& from, WatchRequest* to) {
+template <typename Request>
+absl::Status SetStart(const Request& from, WatchRequest* to) {
   if (!v1::WatchStart_IsValid(from.start())) {
     return InvalidField("start", absl::StrCat("has no value ", from.start()));
   }
   if (from.start() == v1::WATCH_START_EARLIEST) {
     to->start = ExpiryLog::Start::kEarliest;
   }
+  return absl::OkStatus();
+}
+
+absl::Status SetResumePoints(const v1::WatchExpiredRequest& from,
+                             WatchRequest* to) {
   if (from.resume_tokens_size() > WatchRequest::kMaxNamespaces) {
     return InvalidField(
         "resume_tokens",
@@ -62,19 +68,24 @@ absl::Status SetStart(const v1::WatchExpiredRequest& from, WatchRequest* to) {
   return absl::OkStatus();
 }
 
-absl::Status SetFilter(const v1::WatchExpiredRequest& from, WatchRequest* to) {
+template <typename Request>
+absl::Status SetKeyPrefix(const Request& from, WatchRequest* to) {
   if (from.key_prefix().size() > kMaxKeyBytes) {
     return InvalidField("key_prefix",
                         absl::StrCat("must be at most ", kMaxKeyBytes,
                                      " bytes, not ", from.key_prefix().size()));
   }
   to->key_prefix = from.key_prefix();
-  to->keys_only = from.keys_only();
   return absl::OkStatus();
 }
 
-absl::Status SetHeartbeat(const v1::WatchExpiredRequest& from,
-                          WatchRequest* to) {
+// What all of them have: how the stream is to speak.
+template <typename Request>
+absl::Status SetMessages(const Request& from, WatchRequest* to) {
+  to->keys_only = from.keys_only();
+  const absl::StatusOr<size_t> bytes = ToMaxMessageBytes(from);
+  if (!bytes.ok()) return bytes.status();
+  to->max_message_bytes = *bytes;
   if (!from.has_heartbeat_interval()) return absl::OkStatus();
   const absl::StatusOr<int64_t> interval_us =
       ToMicros(from.heartbeat_interval(), "heartbeat_interval");
@@ -87,41 +98,25 @@ absl::Status SetHeartbeat(const v1::WatchExpiredRequest& from,
   return absl::OkStatus();
 }
 
-absl::Status SetLeadTime(const v1::WatchExpiredRequest& from,
+absl::Status SetLeadTime(const v1::WatchExpiringRequest& from,
                          WatchRequest* to) {
-  if (!from.has_lead_time()) return absl::OkStatus();
+  if (!from.has_lead_time()) return InvalidField("lead_time", "must be set");
   const absl::StatusOr<int64_t> lead_us =
       ToMicros(from.lead_time(), "lead_time");
   if (!lead_us.ok()) return lead_us.status();
   if (*lead_us < kMinTtlUs || *lead_us > kMaxTtlUs) {
     return InvalidField("lead_time", "must be between 1ms and 10 years");
   }
-  const auto not_with = [](absl::string_view other) {
-    return InvalidField("lead_time", absl::StrCat("does not go with ", other));
-  };
-  if (!from.group().empty()) return not_with("group");
-  if (from.resume_tokens_size() > 0) return not_with("resume_tokens");
-  if (from.fail_on_loss()) return not_with("fail_on_loss");
-  if (from.start() != v1::WATCH_START_UNSPECIFIED) return not_with("start");
   to->lead_us = *lead_us;
   return absl::OkStatus();
 }
 
-absl::Status SetGroup(const v1::WatchExpiredRequest& from, WatchRequest* to) {
-  if (from.group().empty()) {
-    if (!from.has_max_in_flight()) return absl::OkStatus();
-    return InvalidField("max_in_flight", "goes with group only");
-  }
+absl::Status SetMember(const v1::ConsumeExpiredRequest& from,
+                       WatchRequest* to) {
   if (!ValidateNamespaceName(from.group()).ok()) {
     return InvalidField(
         "group", "must be 1 to 63 characters, [a-z0-9]([-a-z0-9.]*[a-z0-9])?");
   }
-  const auto not_with = [](absl::string_view other) {
-    return InvalidField("group", absl::StrCat("does not go with ", other));
-  };
-  if (!from.key_prefix().empty()) return not_with("key_prefix");
-  if (from.resume_tokens_size() > 0) return not_with("resume_tokens");
-  if (from.fail_on_loss()) return not_with("fail_on_loss");
   to->group = from.group();
   if (!from.has_max_in_flight()) return absl::OkStatus();
   if (from.max_in_flight() == 0 ||
@@ -135,25 +130,37 @@ absl::Status SetGroup(const v1::WatchExpiredRequest& from, WatchRequest* to) {
   return absl::OkStatus();
 }
 
-absl::Status SetMessageLimit(const v1::WatchExpiredRequest& from,
-                             WatchRequest* to) {
-  const absl::StatusOr<size_t> bytes = ToMaxMessageBytes(from);
-  if (!bytes.ok()) return bytes.status();
-  to->max_message_bytes = *bytes;
-  return absl::OkStatus();
+// Each sets a part, in this order.
+template <typename Request, typename... Setters>
+absl::StatusOr<WatchRequest> Convert(const Request& from, Setters... setters) {
+  WatchRequest to;
+  absl::Status status;
+  (void)((status = setters(from, &to), status.ok()) && ...);
+  if (!status.ok()) return status;
+  return to;
 }
 
 }  // namespace
 
 absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::WatchExpiredRequest& request) {
-  WatchRequest to;
-  for (const auto set : {SetNamespaces, SetStart, SetFilter, SetHeartbeat,
-                         SetLeadTime, SetGroup, SetMessageLimit}) {
-    absl::Status status = set(request, &to);
-    if (!status.ok()) return status;
-  }
-  return to;
+  using Request = v1::WatchExpiredRequest;
+  return Convert(request, SetNamespaces<Request>, SetStart<Request>,
+                 SetResumePoints, SetKeyPrefix<Request>, SetMessages<Request>);
+}
+
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::ConsumeExpiredRequest& request) {
+  using Request = v1::ConsumeExpiredRequest;
+  return Convert(request, SetNamespaces<Request>, SetStart<Request>, SetMember,
+                 SetMessages<Request>);
+}
+
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::WatchExpiringRequest& request) {
+  using Request = v1::WatchExpiringRequest;
+  return Convert(request, SetNamespaces<Request>, SetLeadTime,
+                 SetKeyPrefix<Request>, SetMessages<Request>);
 }
 
 }  // namespace timecache

@@ -1,4 +1,4 @@
-// What a WatchExpired call asks for, checked.
+// What a WatchExpired, ConsumeExpired or WatchExpiring call asks for, checked.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_
@@ -15,11 +15,11 @@
 #include "server/engine/expiry/expiry_log.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/watch/event_filters.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache {
 
-// As WatchExpiredRequest in the proto, with its defaults.
+// As the three requests in the proto, with their defaults.
 struct WatchRequest {
   static constexpr int kMaxNamespaces = 64;
   static constexpr int64_t kMinHeartbeatUs = 10'000;
@@ -36,18 +36,21 @@ struct WatchRequest {
   // By namespace.
   std::map<std::string, ExpiryLog::Point> resume_points;
   bool fail_on_loss = false;
-  // 0: no lead time.
+  // Of WatchExpiring; else 0.
   int64_t lead_us = 0;
-  // Empty: no group.
+  // Of ConsumeExpired; else empty.
   std::string group;
   int max_in_flight = 1'000;
   size_t max_message_bytes = kDefaultMaxMessageBytes;
 };
 
-// INVALID_ARGUMENT that names the first field that is out of its range or does
-// not go with another.
+// INVALID_ARGUMENT that names the first field that is out of its range.
 absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::WatchExpiredRequest& request);
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::ConsumeExpiredRequest& request);
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::WatchExpiringRequest& request);
 
 }  // namespace timecache
 

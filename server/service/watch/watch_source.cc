@@ -6,7 +6,8 @@
 namespace timecache {
 
 absl::Status WatchSource::NamespaceDeleted(absl::string_view map) {
-  return ErrorWithReason(absl::StatusCode::kNotFound, "NAMESPACE_NOT_FOUND",
+  return ErrorWithReason(absl::StatusCode::kNotFound,
+                         Reason::kNamespaceNotFound,
                          absl::StrCat("namespace ", map, " was deleted"));
 }
 

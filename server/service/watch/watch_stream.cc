@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/service/call/request.h"
 #include "server/service/watch/expiring_source.h"
 #include "server/service/watch/group_source.h"
 #include "server/service/watch/log_source.h"
 #include "server/service/watch/watch_message.h"
-#include "timecache/v1/timecache.pb.h"
 
 namespace timecache {
 namespace {
@@ -20,13 +18,14 @@ std::string FieldPath(const std::string& field) {
 
 }  // namespace
 
-WatchStream* WatchStream::Start(const CallGate& gate,
-                                grpc::CallbackServerContext* context,
-                                WatchHub* hub, const Registry& registry,
-                                const grpc::ByteBuffer& request) {
-  std::shared_ptr<WatchStream> stream(new WatchStream(gate, context, hub));
+WatchStream* WatchStream::StartWith(ReadRequest read_request,
+                                    const CallGate& gate, const Method& method,
+                                    grpc::CallbackServerContext* context,
+                                    WatchHub* hub, const Registry& registry) {
+  std::shared_ptr<WatchStream> stream(
+      new WatchStream(gate, method, context, hub));
   stream->self_ = stream;
-  const absl::Status status = stream->Open(registry, request);
+  const absl::Status status = stream->Open(registry, read_request);
   absl::MutexLock lock(&stream->mu_);
   if (status.ok()) {
     // What it was woken for before is looked at now.
@@ -41,12 +40,10 @@ WatchStream* WatchStream::Start(const CallGate& gate,
 }
 
 absl::Status WatchStream::Open(const Registry& registry,
-                               const grpc::ByteBuffer& request) {
+                               ReadRequest read_request) {
   absl::Status status = call_.Identify();
-  v1::WatchExpiredRequest parsed;
-  if (status.ok()) status = ParseRequest(request, &parsed);
   if (!status.ok()) return status;
-  absl::StatusOr<WatchRequest> valid = ToWatchRequest(parsed);
+  absl::StatusOr<WatchRequest> valid = read_request();
   if (!valid.ok()) return valid.status();
   request_ = *std::move(valid);
   status = Authorize();
@@ -95,9 +92,9 @@ absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
 }
 
 absl::Status WatchStream::Authorize() {
-  const Verbs verbs = request_.group.empty()
-                          ? Verbs(v1::VERB_WATCH)
-                          : Verbs{v1::VERB_WATCH, v1::VERB_SETTLE};
+  const Verbs verbs = request_.group.empty() ? Verbs(config::v1::VERB_WATCH)
+                                             : Verbs{config::v1::VERB_WATCH,
+                                                     config::v1::VERB_SETTLE};
   absl::Status status;
   for (const std::string& name : request_.namespaces) {
     status = call_.Authorize(verbs, name);

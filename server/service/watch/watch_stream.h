@@ -1,4 +1,4 @@
-// One WatchExpired call.
+// One call of WatchExpired, ConsumeExpired or WatchExpiring.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_
@@ -13,11 +13,14 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/registry.h"
 #include "server/service/call/call.h"
+#include "server/service/call/method.h"
+#include "server/service/call/request.h"
 #include "server/service/call/response_account.h"
 #include "server/service/watch/watch_hub.h"
 #include "server/service/watch/watch_request.h"
@@ -44,13 +47,23 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // flight.
   static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;
 
-  // The stream for this request, a serialized WatchExpiredRequest, or one that
+  // The stream for these bytes of a Request, which is `method`'s, or one that
   // ends at once with what is wrong with it. `hub` is not owned and must
   // outlive the call.
-  static WatchStream* Start(const CallGate& gate,
+  template <typename Request>
+  static WatchStream* Start(const CallGate& gate, const Method& method,
                             grpc::CallbackServerContext* context, WatchHub* hub,
                             const Registry& registry,
-                            const grpc::ByteBuffer& request);
+                            const grpc::ByteBuffer& bytes) {
+    return StartWith(
+        [&bytes]() -> absl::StatusOr<WatchRequest> {
+          Request request;
+          absl::Status status = ParseRequest(bytes, &request);
+          if (!status.ok()) return status;
+          return ToWatchRequest(request);
+        },
+        gate, method, context, hub, registry);
+  }
 
   bool OnWake(Wake why) override;
   void OnWriteDone(bool ok) override;
@@ -72,14 +85,20 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     kMore,
   };
 
-  WatchStream(const CallGate& gate, grpc::CallbackServerContext* context,
-              WatchHub* hub)
+  using ReadRequest = absl::FunctionRef<absl::StatusOr<WatchRequest>()>;
+
+  static WatchStream* StartWith(ReadRequest read_request, const CallGate& gate,
+                                const Method& method,
+                                grpc::CallbackServerContext* context,
+                                WatchHub* hub, const Registry& registry);
+  WatchStream(const CallGate& gate, const Method& method,
+              grpc::CallbackServerContext* context, WatchHub* hub)
       : hub_(hub),
         context_(context),
         account_(gate.AccountOf(context->peer())),
-        call_(gate, methods::kWatchExpired, context) {}
+        call_(gate, method, context) {}
 
-  absl::Status Open(const Registry& registry, const grpc::ByteBuffer& request);
+  absl::Status Open(const Registry& registry, ReadRequest read_request);
   absl::StatusOr<std::unique_ptr<WatchSource>> OpenSource(
       std::shared_ptr<TimeCacheMap> map, int64_t now_us);
   absl::Status Authorize();

@@ -19,7 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_script.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
 namespace {

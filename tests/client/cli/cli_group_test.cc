@@ -89,13 +89,13 @@ TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
   EXPECT_EQ(event["key"], "two");
   EXPECT_EQ(event["event_id"], 8);
   EXPECT_EQ(event["attempt"], 3);
-  const v1::WatchExpiredRequest request = service_.watch_requests().at(0);
+  const v1::ConsumeExpiredRequest request = service_.consume_requests().at(0);
   EXPECT_EQ(request.group(), "g");
   EXPECT_EQ(request.max_in_flight(), 2u);
   const auto settled = Settled();
   ASSERT_EQ(settled.size(), 2u);
   EXPECT_EQ(settled.at(8).attempt(), 3u);
-  EXPECT_EQ(settled.at(8).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_TRUE(settled.at(8).has_ack());
   EXPECT_EQ(service_.settle_requests().at(0).group(), "g");
 }
 
@@ -160,12 +160,10 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
   const ProcessResult result = process.Wait();
   EXPECT_EQ(result.exit_code, 0);
   const auto settled = Settled();
-  EXPECT_EQ(settled.at(1).action(), v1::SETTLE_ACTION_ACK);
-  EXPECT_EQ(settled.at(2).action(), v1::SETTLE_ACTION_PUT_BACK);
-  EXPECT_EQ(settled.at(2).ttl().seconds(), 90);
+  EXPECT_TRUE(settled.at(1).has_ack());
+  EXPECT_EQ(settled.at(2).put_back().ttl().seconds(), 90);
   for (const uint64_t id : {3, 4}) {
-    EXPECT_EQ(settled.at(id).action(), v1::SETTLE_ACTION_NACK);
-    EXPECT_EQ(settled.at(id).delay().seconds(), 5);
+    EXPECT_EQ(settled.at(id).nack().delay().seconds(), 5);
   }
   EXPECT_THAT(result.err,
               HasSubstr("default: key3, attempt 1: the command "
@@ -189,8 +187,7 @@ TEST_F(CliGroupTest, ExitCodeOfPutBackIsAFailureUnlessAskedFor) {
   AwaitSettled(1);
   process.Signal(SIGTERM);
   EXPECT_EQ(process.Wait().exit_code, 0);
-  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_NACK);
-  EXPECT_EQ(Settled().at(7).delay().seconds(), 1);
+  EXPECT_EQ(Settled().at(7).nack().delay().seconds(), 1);
 }
 
 TEST_F(CliGroupTest, CommandMayIgnoreAValueLargerThanAPipe) {
@@ -201,7 +198,7 @@ TEST_F(CliGroupTest, CommandMayIgnoreAValueLargerThanAPipe) {
   AwaitSettled(1);
   process.Signal(SIGTERM);
   EXPECT_EQ(process.Wait().exit_code, 0);
-  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_TRUE(Settled().at(7).has_ack());
 }
 
 TEST_F(CliGroupTest, KeyThatNoEnvironmentHoldsIsAFailureThatSaysWhatToDo) {
@@ -221,8 +218,8 @@ TEST_F(CliGroupTest, KeyThatNoEnvironmentHoldsIsAFailureThatSaysWhatToDo) {
         result.err.find("give --key-hex or --key-base64") == std::string::npos,
         hex);
   }
-  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_NACK);
-  EXPECT_EQ(Settled().at(8).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_TRUE(Settled().at(7).has_nack());
+  EXPECT_TRUE(Settled().at(8).has_ack());
 }
 
 TEST_F(CliGroupTest, InterruptLetsTheRunningCommandFinish) {
@@ -240,7 +237,7 @@ TEST_F(CliGroupTest, InterruptLetsTheRunningCommandFinish) {
   std::ofstream(Path("go")) << "\n";
   const ProcessResult result = process.Wait();
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(Settled().at(7).action(), v1::SETTLE_ACTION_ACK);
+  EXPECT_TRUE(Settled().at(7).has_ack());
 }
 
 TEST_F(CliGroupTest, SecondInterruptKillsTheCommandAndSettlesNothing) {
@@ -268,7 +265,7 @@ TEST_F(CliGroupTest, JobsBoundWhatIsTakenFromOthers) {
     const ProcessResult result = Run(Worker("true", flags));
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr("timecachectl ns create default"));
-    EXPECT_EQ(service_.watch_requests().back().max_in_flight(), expected);
+    EXPECT_EQ(service_.consume_requests().back().max_in_flight(), expected);
   }
 }
 
@@ -324,12 +321,36 @@ TEST_F(CliGroupTest, AdministersGroups) {
       {"ns", "group-update", "default", "billing", "--ack-timeout", "5m"});
   EXPECT_EQ(changed["options"]["ack_timeout_ms"], 300'000);
   EXPECT_EQ(changed["options"]["max_attempts"], 10);
+  const json got = RunJson({"ns", "group-get", "default", "billing"});
+  EXPECT_EQ(got["options"], changed["options"]);
+  // Who makes or changes a group did not ask for them.
+  EXPECT_EQ(made.count("statistics") + changed.count("statistics"), 0u);
+  EXPECT_EQ(got["statistics"]["backlog"], 0);
+  EXPECT_THAT(Run({"ns", "group-get", "default", "billing"}).out,
+              HasSubstr("unsettled         0 waiting, 0 in flight"));
   EXPECT_EQ(RunJson({"ns", "groups", "default"})["groups"].size(), 1u);
   EXPECT_EQ(
       RunJson({"ns", "group-delete", "default", "billing"}),
       json(
           {{"namespace", "default"}, {"group", "billing"}, {"deleted", true}}));
   EXPECT_EQ(RunJson({"ns", "groups", "default"})["groups"].size(), 0u);
+}
+
+TEST_F(CliGroupTest, OptionsTakeTheirDefaultsWhereAskedFor) {
+  ASSERT_TRUE(client_.CreateGroup("billing").ok());
+  EXPECT_EQ(
+      Run({"ns", "group-update", "default", "billing", "--default",
+           "unused-ttl", "--default", "max-attempts", "--ack-timeout", "5m"})
+          .exit_code,
+      0);
+  EXPECT_THAT(
+      service_.last_group_update().update_mask().paths(),
+      UnorderedElementsAre("options.ack_timeout", "options.max_attempts",
+                           "options.unused_ttl"));
+  const ProcessResult wrong =
+      Run({"ns", "group-update", "default", "billing", "--default", "name"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("ack-timeout, max-attempts"));
 }
 
 TEST_F(CliGroupTest, GroupsAreListedWithHowFarTheyAreBehind) {
@@ -368,7 +389,7 @@ TEST_F(CliGroupTest, GroupOrNamespaceThatIsMissingSaysHowToMakeIt) {
   ProcessResult result = Run({"ns", "groups", "orders"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("timecachectl ns create orders"));
-  for (const char* command : {"group-update", "group-delete"}) {
+  for (const char* command : {"group-get", "group-update", "group-delete"}) {
     result = Run({"ns", command, "default", "billing"});
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err,

@@ -54,6 +54,22 @@ TEST(ServerTextTest, TellsAgeLimitsAndLateness) {
                   Not(HasSubstr("PUT/S")), Not(HasSubstr("GROUP"))));
 }
 
+TEST(ServerTextTest, LimitsThatAreNotToldAreNoZeros) {
+  ServerSample sample = Sample(100, 0, 0);
+  EXPECT_EQ(ServerJson("host:1", sample, nullptr)["limits"],
+            cli::Json({{"entries", {{"used", 1234}, {"max", 0}}},
+                       {"watchers", {{"used", 7}, {"max", 10'000}}}}));
+  EXPECT_THAT(ServerText("host:1", sample, nullptr),
+              Not(HasSubstr("namespaces 0")));
+  sample.server.clear_entries();
+  sample.server.clear_watchers();
+  EXPECT_EQ(ServerJson("host:1", sample, nullptr)["limits"], nullptr);
+  const std::string text = ServerText("host:1", sample, nullptr);
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  ASSERT_THAT(lines, SizeIs(6));
+  EXPECT_EQ(lines[1], "limits: told to those who may read all namespaces");
+}
+
 TEST(ServerTextTest, RatesAreOfTheTimeBetweenAndTheBusiestComesFirst) {
   const ServerSample before = Sample(10, 1000, 50);
   const ServerSample now = Sample(20, 31'000, 50);
@@ -80,8 +96,8 @@ TEST(ServerTextTest, GroupsTellHowFarTheyAreBehind) {
   Group group;
   group.name = "g";
   group.ns = "a";
-  group.statistics.backlog = 42;
-  group.statistics.oldest_unsettled = kStart + absl::Seconds(10);
+  group.statistics = GroupStatistics{
+      .backlog = 42, .oldest_unsettled = kStart + absl::Seconds(10)};
   sample.groups.push_back(group);
   EXPECT_THAT(ServerText("host:1", sample, nullptr),
               AllOf(HasSubstr("LAG"), HasSubstr("a/g"), HasSubstr("1m30s"),
@@ -143,6 +159,7 @@ TEST_F(StatusTest, ShowsTheServerAndItsNamespaces) {
                                 HasSubstr("NAMESPACE"), HasSubstr("sessions")));
   const nlohmann::json json = RunJson({"status", "--interval", "100ms"});
   EXPECT_EQ(json["version"], "fake");
+  EXPECT_EQ(json["limits"], nullptr);
   EXPECT_EQ(json["serving"], true);
   EXPECT_EQ(json["namespaces"][1]["name"], "sessions");
   EXPECT_EQ(json["namespaces"][1]["rates"]["puts"], 0.0);

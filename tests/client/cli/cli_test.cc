@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -148,6 +149,66 @@ TEST_F(CliTest, ANamespacesOperationsAreShown) {
   }
 }
 
+TEST_F(CliTest, StatisticsAreShownWhereTheyAreAskedFor) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  EXPECT_EQ(RunJson({"ns", "get", "default"})["statistics"]["entries"], 1);
+  EXPECT_EQ(RunJson({"ns", "list"})["namespaces"][0]["statistics"]["entries"],
+            1);
+  EXPECT_THAT(Run({"ns", "get", "default"}).out,
+              HasSubstr("entries           1, 0 B, in 0 buckets\n"));
+  // Who makes or changes a namespace did not ask for them.
+  EXPECT_EQ(RunJson({"ns", "create", "n"}).count("statistics"), 0u);
+  EXPECT_EQ(RunJson({"ns", "update", "n"}).count("statistics"), 0u);
+  const ProcessResult made = Run({"ns", "create", "m", "--ttl", "5m"});
+  EXPECT_THAT(made.out, HasSubstr("ttl               5m, at most "));
+  EXPECT_THAT(made.out, ::testing::Not(HasSubstr("watermark")));
+}
+
+TEST_F(CliTest, OptionsTakeTheirDefaultsWhereAskedFor) {
+  ASSERT_EQ(Run({"ns", "create", "n", "--max-entries", "5", "--buckets", "3"})
+                .exit_code,
+            0);
+  const json changed =
+      RunJson({"ns", "update", "n", "--default", "max-entries", "--ttl", "5m",
+               "--default", "max-ops", "--default", "dead-letter"});
+  EXPECT_EQ(changed["options"]["max_entries"], 0);
+  EXPECT_EQ(changed["options"]["num_buckets"], 3);
+  EXPECT_EQ(changed["options"]["ttl_ms"], 300'000);
+  EXPECT_THAT(
+      service_.last_namespace_update().update_mask().paths(),
+      ::testing::UnorderedElementsAre("options.max_entries", "options.ttl",
+                                      "options.max_operations_per_second",
+                                      "options.dead_letter_namespace"));
+  for (const char* option : {"shards", "help", "no-sliding", "name"}) {
+    const ProcessResult wrong = Run({"ns", "update", "n", "--default", option});
+    EXPECT_EQ(wrong.exit_code, 2) << option;
+    EXPECT_THAT(wrong.err, HasSubstr("is none of ttl, buckets, ")) << option;
+  }
+}
+
+// Whatever the name of a flag is: there is an option for it.
+TEST_F(CliTest, EveryOptionOfANamespaceHasADefault) {
+  ASSERT_TRUE(client_.CreateNamespace("n").ok());
+  const ProcessResult wrong = Run({"ns", "update", "n", "--default", "all"});
+  const std::string list = wrong.err.substr(wrong.err.find("none of ") + 8);
+  const std::vector<std::string> names =
+      absl::StrSplit(list.substr(0, list.find('\n')), absl::ByString(", "));
+  std::vector<std::string> arguments = {"ns", "update", "n"};
+  for (const std::string& name : names) {
+    arguments.insert(arguments.end(), {"--default", name});
+  }
+  ASSERT_EQ(Run(arguments).exit_code, 0);
+  std::vector<std::string> paths;
+  const auto* fields = v1::NamespaceOptions::descriptor();
+  for (int i = 0; i < fields->field_count(); ++i) {
+    // Which cannot change.
+    if (fields->field(i)->name() == "num_shards") continue;
+    paths.push_back("options." + fields->field(i)->name());
+  }
+  EXPECT_THAT(service_.last_namespace_update().update_mask().paths(),
+              ::testing::UnorderedElementsAreArray(paths));
+}
+
 TEST_F(CliTest, EnvironmentGivesAddressAndNamespace) {
   ASSERT_TRUE(client_.CreateNamespace("n").ok());
   ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
@@ -212,6 +273,7 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
       {"ns", "rotate"},
       {"ns", "groups"},
       {"ns", "group-create"},
+      {"ns", "group-get"},
       {"ns", "group-update"},
       {"ns", "group-delete"}};
   for (std::vector<std::string> arguments : commands) {

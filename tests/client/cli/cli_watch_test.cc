@@ -80,9 +80,8 @@ TEST_F(CliWatchTest, LeadTimeTellsWhatIsGoingToDie) {
   const ProcessResult text =
       Run({"watch", "--lead-time", "30s", "--count", "1", "--keys-only"});
   EXPECT_EQ(text.out, "1970-01-01T00:01:10.000Z\texpiring\t-30s\tkey\n");
-  EXPECT_EQ(service_.watch_requests().at(0).lead_time().seconds(), 30);
-  EXPECT_EQ(service_.watch_requests().at(0).start(),
-            v1::WATCH_START_UNSPECIFIED);
+  EXPECT_EQ(service_.expiring_requests().at(0).lead_time().seconds(), 30);
+  EXPECT_TRUE(service_.expiring_requests().at(0).keys_only());
   const json event = RunJson({"watch", "--lead-time", "30s", "--count", "1"});
   EXPECT_EQ(event["type"], "expiring");
   EXPECT_EQ(event["left_ms"], 30'000);
@@ -130,6 +129,8 @@ TEST_F(CliWatchTest, FlagsThatDoNotGoTogether) {
     EXPECT_NE(result.err, "") << ::testing::PrintToString(arguments);
   }
   EXPECT_TRUE(service_.watch_requests().empty());
+  EXPECT_TRUE(service_.consume_requests().empty());
+  EXPECT_TRUE(service_.expiring_requests().empty());
 }
 
 TEST_F(CliWatchTest, EndsCleanlyOnCtrlC) {

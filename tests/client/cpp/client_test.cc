@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status.h"
@@ -66,6 +67,24 @@ TEST_F(ClientTest, ConditionThatFailsHasItsReason) {
       client_.Put("key", "2", {.if_version = version, .return_previous = true});
   ASSERT_TRUE(right.ok()) << right.status();
   EXPECT_EQ(right->previous->value, "1");
+}
+
+TEST_F(ClientTest, PutAsksForOneConditionAndTheVersionGoesBeforeTheOther) {
+  ASSERT_TRUE(client_.Put("key", "1").ok());
+  EXPECT_EQ(service_.last_put().precondition_case(),
+            v1::PutRequest::PRECONDITION_NOT_SET);
+  const uint64_t version =
+      client_.Put("key", "2", {.condition = PutCondition::kIfPresent})
+          .value()
+          .version;
+  EXPECT_EQ(service_.last_put().condition(), v1::PUT_CONDITION_IF_PRESENT);
+  ASSERT_TRUE(
+      client_
+          .Put("key", "3",
+               {.condition = PutCondition::kIfAbsent, .if_version = version})
+          .ok());
+  EXPECT_FALSE(service_.last_put().has_condition());
+  EXPECT_EQ(service_.last_put().if_version(), version);
 }
 
 TEST_F(ClientTest, RemoveReturnsWhatWasThere) {
@@ -202,6 +221,50 @@ TEST_F(ClientTest, NamespacesAreAdministered) {
   EXPECT_EQ(client_.RotateNamespace("n").value(), 1u);
   EXPECT_TRUE(client_.DeleteNamespace("n").ok());
   EXPECT_TRUE(absl::IsNotFound(client_.DeleteNamespace("n")));
+}
+
+TEST_F(ClientTest, StatisticsAreToldWhereTheyAreAskedFor) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  EXPECT_FALSE(client_.CreateNamespace("n")->has_statistics());
+  EXPECT_FALSE(client_.UpdateNamespace("n", {})->has_statistics());
+  EXPECT_FALSE(client_.GetNamespace("default")->has_statistics());
+  EXPECT_FALSE(client_.ListNamespaces()->at(0).has_statistics());
+  const DescribeOptions with = {.include_statistics = true};
+  EXPECT_EQ(client_.GetNamespace("default", with)->statistics().entries(), 1u);
+  EXPECT_EQ(client_.ListNamespaces(with)->at(0).statistics().entries(), 1u);
+  EXPECT_TRUE(client_.ListNamespaces(with)->at(1).has_statistics());
+}
+
+TEST_F(ClientTest, UpdateNamesWhatTakesItsDefault) {
+  v1::NamespaceOptions options;
+  options.mutable_ttl()->set_seconds(7);
+  options.set_max_entries(3);
+  ASSERT_TRUE(client_.CreateNamespace("n", options).ok());
+  options.Clear();
+  options.set_dead_letter_namespace("");
+  options.set_max_bytes(5);
+  ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
+  EXPECT_EQ(service_.last_namespace_update().namespace_().name(), "n");
+  EXPECT_FALSE(service_.last_namespace_update().has_update_mask());
+  const auto changed =
+      client_.UpdateNamespace("n", options, {"ttl", "max_bytes"});
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  const auto mask = service_.last_namespace_update().update_mask();
+  // What is set is changed, also where it is named; each name is there once.
+  EXPECT_EQ(
+      (std::vector<std::string>(mask.paths().begin(), mask.paths().end())),
+      (std::vector<std::string>{"options.dead_letter_namespace",
+                                "options.max_bytes", "options.ttl"}));
+  EXPECT_FALSE(changed->options().has_ttl());
+  EXPECT_EQ(changed->options().max_bytes(), 5u);
+  EXPECT_EQ(changed->options().max_entries(), 3u);
+}
+
+TEST_F(ClientTest, ServerThatTellsNoLimitsLeavesThemUnset) {
+  const auto server = client_.GetServer();
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(server->version(), "fake");
+  EXPECT_FALSE(server->has_entries());
 }
 
 TEST_F(ClientTest, VirtualClockAdvances) {

@@ -78,7 +78,8 @@ TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
   EXPECT_THAT(attempts, ElementsAre(Pair(1, 2), Pair(2, 1), Pair(4, 1)));
   EXPECT_EQ(worker.counters().handled, 3u);
   // Should the group have to be made again, it leaves nothing out.
-  EXPECT_EQ(service_.watch_requests().at(1).start(), v1::WATCH_START_EARLIEST);
+  EXPECT_EQ(service_.consume_requests().at(1).start(),
+            v1::WATCH_START_EARLIEST);
 }
 
 TEST_F(GroupWorkerSettleTest, WhatIsBeingAcknowledgedIsNotHandledAgain) {
@@ -203,7 +204,7 @@ TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {
   service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,
                         v1::SettleExpiredResponse* response) {
-    if (request.settlements(0).action() == v1::SETTLE_ACTION_PUT_BACK) {
+    if (request.settlements(0).has_put_back()) {
       Refuse(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "full",
                        "MAX_ENTRIES"),
              response->mutable_results(0));
@@ -217,8 +218,7 @@ TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {
                      [](const ExpiredEvent&) { return Settle::PutBack(); });
   const auto settled = AwaitSettled(2);
   EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(settled[1].action(), v1::SETTLE_ACTION_NACK);
-  EXPECT_EQ(settled[1].delay().seconds(), 7);
+  EXPECT_EQ(settled[1].nack().delay().seconds(), 7);
   EXPECT_EQ(worker.counters().nacked, 1u);
   EXPECT_EQ(worker.counters().put_back, 0u);
   ASSERT_EQ(errors().size(), 1u);
@@ -229,8 +229,8 @@ TEST_F(GroupWorkerSettleTest, WhatIsRefusedTwiceIsLeftToTheTimeout) {
   service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,
                         v1::SettleExpiredResponse* response) {
-    Refuse(MakeError(grpc::StatusCode::INVALID_ARGUMENT, "delay: too long",
-                     "INVALID_ARGUMENT"),
+    Refuse(MakeError(grpc::StatusCode::INVALID_ARGUMENT, "nack.delay: too long",
+                     "INVALID_FIELD"),
            response->mutable_results(0));
     Note(request);
     return grpc::Status::OK;

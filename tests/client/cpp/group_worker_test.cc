@@ -39,11 +39,9 @@ TEST_F(GroupWorkerTest, SettlesAsTheHandlerSays) {
   });
   const auto settled = AwaitSettled(3);
   EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(settled[0].action(), v1::SETTLE_ACTION_ACK);
-  EXPECT_EQ(settled[1].action(), v1::SETTLE_ACTION_NACK);
-  EXPECT_EQ(settled[1].delay().seconds(), 5);
-  EXPECT_EQ(settled[2].action(), v1::SETTLE_ACTION_PUT_BACK);
-  EXPECT_EQ(settled[2].ttl().seconds(), 60);
+  EXPECT_TRUE(settled[0].has_ack());
+  EXPECT_EQ(settled[1].nack().delay().seconds(), 5);
+  EXPECT_EQ(settled[2].put_back().ttl().seconds(), 60);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(settled[i].event_id(), i + 1);
     EXPECT_EQ(settled[i].attempt(), 1u);
@@ -53,7 +51,7 @@ TEST_F(GroupWorkerTest, SettlesAsTheHandlerSays) {
   EXPECT_EQ(counters.acked, 1u);
   EXPECT_EQ(counters.nacked, 1u);
   EXPECT_EQ(counters.put_back, 1u);
-  const auto request = service_.watch_requests().at(0);
+  const auto request = service_.consume_requests().at(0);
   EXPECT_EQ(request.group(), "billing");
   EXPECT_EQ(request.max_in_flight(), 7u);
   EXPECT_EQ(request.start(), v1::WATCH_START_EARLIEST);
@@ -83,8 +81,7 @@ TEST_F(GroupWorkerTest, HandlerThatThrowsIsANack) {
   const auto settled = AwaitSettled(2);
   EXPECT_TRUE(worker.Stop().ok());
   for (const v1::Settlement& settlement : settled) {
-    EXPECT_EQ(settlement.action(), v1::SETTLE_ACTION_NACK);
-    EXPECT_EQ(settlement.delay().seconds(), 7);
+    EXPECT_EQ(settlement.nack().delay().seconds(), 7);
   }
   EXPECT_EQ(worker.counters().thrown, 2u);
   EXPECT_EQ(worker.counters().nacked, 2u);
@@ -228,7 +225,7 @@ TEST_F(GroupWorkerTest, WithoutAGroupItTakesPartInNothing) {
   GroupWorker worker(client_, options,
                      [](const ExpiredEvent&) { return Settle::Ack(); });
   EXPECT_TRUE(absl::IsInvalidArgument(worker.Wait()));
-  EXPECT_TRUE(service_.watch_requests().empty());
+  EXPECT_TRUE(service_.consume_requests().empty());
 }
 
 TEST_F(GroupWorkerTest, ItsDestructionStopsIt) {

@@ -6,11 +6,14 @@
 #include "absl/status/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 
 namespace timecache {
 namespace {
+
+using ::testing::UnorderedElementsAre;
 
 class GroupsTest : public ::testing::Test {
  protected:
@@ -26,9 +29,13 @@ TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
   EXPECT_EQ(group->options.ack_timeout, absl::Seconds(30));
   EXPECT_EQ(group->options.max_attempts, 5u);
   EXPECT_EQ(group->options.max_backlog_bytes, 256u << 20);
-  EXPECT_EQ(group->statistics.backlog, 0u);
+  EXPECT_FALSE(group->statistics.has_value());
   EXPECT_EQ(ErrorReason(client_.CreateGroup("billing").status()),
             "GROUP_EXISTS");
+  group = client_.GetGroup("billing");
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->name, "billing");
+  EXPECT_FALSE(group->statistics.has_value());
 
   group = client_.UpdateGroup("billing", {.max_attempts = 7});
   ASSERT_TRUE(group.ok()) << group.status();
@@ -39,11 +46,31 @@ TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
   EXPECT_EQ(ErrorReason(client_.DeleteGroup("billing")), "GROUP_NOT_FOUND");
   EXPECT_EQ(ErrorReason(client_.UpdateGroup("billing", {}).status()),
             "GROUP_NOT_FOUND");
+  EXPECT_EQ(ErrorReason(client_.GetGroup("billing").status()),
+            "GROUP_NOT_FOUND");
+}
+
+TEST_F(GroupsTest, UpdateNamesWhatTakesItsDefault) {
+  ASSERT_TRUE(client_.CreateGroup("billing").ok());
+  ASSERT_TRUE(client_.UpdateGroup("billing", {.max_attempts = 7}).ok());
+  EXPECT_FALSE(service_.last_group_update().has_update_mask());
+  const auto group = client_.UpdateGroup(
+      "billing", {.max_attempts = 8, .max_backlog_bytes = 3 << 20},
+      {"ack_timeout", "max_attempts"});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_THAT(
+      service_.last_group_update().update_mask().paths(),
+      UnorderedElementsAre("options.ack_timeout", "options.max_attempts",
+                           "options.max_backlog_bytes"));
+  // The stand-in's default is none.
+  EXPECT_EQ(group->options.ack_timeout, absl::ZeroDuration());
+  EXPECT_EQ(group->options.max_attempts, 8u);
+  EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
 }
 
 TEST_F(GroupsTest, CreatedWithOptionsFromEarliestInAnotherNamespace) {
   ASSERT_TRUE(client_.CreateNamespace("orders").ok());
-  const auto group =
+  auto group =
       client_.In("orders").CreateGroup("g",
                                        {.ack_timeout = absl::Milliseconds(1500),
                                         .max_attempts = 2,
@@ -54,7 +81,9 @@ TEST_F(GroupsTest, CreatedWithOptionsFromEarliestInAnotherNamespace) {
   EXPECT_EQ(group->options.ack_timeout, absl::Milliseconds(1500));
   EXPECT_EQ(group->options.max_attempts, 2u);
   EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
-  EXPECT_EQ(group->statistics.backlog, 1u);  // The stand-in's sign for it.
+  group = client_.In("orders").GetGroup("g", {.include_statistics = true});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->statistics->backlog, 1u);  // The stand-in's sign for it.
   EXPECT_TRUE(client_.ListGroups()->empty());
 }
 
@@ -83,12 +112,13 @@ TEST_F(GroupsTest, ListTellsAllStatistics) {
   proto.set_unresponsive_members(15);
   proto.set_dead_letters_dropped(16);
   service_.SetGroup(busy);
-  const auto groups = client_.ListGroups();
+  // Of several pages: the fake's have one group each.
+  const auto groups = client_.ListGroups({.include_statistics = true});
   ASSERT_TRUE(groups.ok()) << groups.status();
   ASSERT_EQ(groups->size(), 2u);
   EXPECT_EQ(groups->at(1).name, "idle");
-  EXPECT_FALSE(groups->at(1).statistics.oldest_unsettled.has_value());
-  const GroupStatistics& statistics = groups->at(0).statistics;
+  EXPECT_FALSE(groups->at(1).statistics->oldest_unsettled.has_value());
+  const GroupStatistics& statistics = *groups->at(0).statistics;
   EXPECT_EQ(statistics.oldest_unsettled, absl::FromUnixSeconds(5));
   const std::vector<uint64_t> counts = {statistics.members,
                                         statistics.backlog,
@@ -109,6 +139,14 @@ TEST_F(GroupsTest, ListTellsAllStatistics) {
                                            13, 14, 15, 16}));
 }
 
+TEST_F(GroupsTest, StatisticsAreToldWhereTheyAreAskedFor) {
+  ASSERT_TRUE(client_.CreateGroup("billing").ok());
+  EXPECT_FALSE(client_.ListGroups()->at(0).statistics.has_value());
+  EXPECT_TRUE(client_.ListGroups({.include_statistics = true})
+                  ->at(0)
+                  .statistics.has_value());
+}
+
 TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   const auto results = client_.Settle(
       "billing", {{.event_id = 1, .attempt = 2, .how = Settle::Ack()},
@@ -122,14 +160,12 @@ TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   EXPECT_EQ(request.group(), "billing");
   EXPECT_EQ(request.settlements(0).event_id(), 1u);
   EXPECT_EQ(request.settlements(0).attempt(), 2u);
-  EXPECT_EQ(request.settlements(0).action(), v1::SETTLE_ACTION_ACK);
-  EXPECT_FALSE(request.settlements(0).has_delay());
-  EXPECT_EQ(request.settlements(1).action(), v1::SETTLE_ACTION_NACK);
-  EXPECT_EQ(request.settlements(1).delay().seconds(), 1);
-  EXPECT_EQ(request.settlements(1).delay().nanos(), 500'000'000);
-  EXPECT_EQ(request.settlements(2).action(), v1::SETTLE_ACTION_PUT_BACK);
-  EXPECT_FALSE(request.settlements(2).has_ttl());
-  EXPECT_EQ(request.settlements(3).ttl().seconds(), 60);
+  EXPECT_TRUE(request.settlements(0).has_ack());
+  EXPECT_EQ(request.settlements(1).nack().delay().seconds(), 1);
+  EXPECT_EQ(request.settlements(1).nack().delay().nanos(), 500'000'000);
+  EXPECT_TRUE(request.settlements(2).has_put_back());
+  EXPECT_FALSE(request.settlements(2).put_back().has_ttl());
+  EXPECT_EQ(request.settlements(3).put_back().ttl().seconds(), 60);
 }
 
 TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {

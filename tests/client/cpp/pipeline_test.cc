@@ -103,7 +103,7 @@ TEST_F(PipelineTest, OperationThatFailsFailsAlone) {
   const auto statuses = told_.statuses();
   ASSERT_EQ(statuses.size(), 3u);
   EXPECT_TRUE(statuses[0].ok());
-  EXPECT_EQ(ErrorReason(statuses[1]), "INVALID_TTL");
+  EXPECT_EQ(ErrorReason(statuses[1]), "INVALID_FIELD");
   EXPECT_TRUE(statuses[2].ok());
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -255,19 +256,45 @@ TEST_F(WatcherTest, LeadTimeTellsWhatIsGoingToDie) {
   service_.AddWatch({.messages = {message}, .hang = true});
   WatchOptions options = Quick();
   options.lead_time = absl::Minutes(1);
+  options.key_prefix = "k";
+  options.keys_only = true;
+  options.heartbeat_interval = absl::Seconds(2);
   Watcher watcher(client_, options);
   EXPECT_EQ(watcher.Next()->events.at(0).cause, ExpiryCause::kExpiring);
   EXPECT_TRUE(watcher.Next()->reconnected);
-  for (const auto& request : service_.watch_requests()) {
+  EXPECT_EQ(service_.expiring_requests().size(), 2u);
+  for (const auto& request : service_.expiring_requests()) {
+    EXPECT_THAT(request.namespaces(), ElementsAre("default"));
     EXPECT_EQ(request.lead_time().seconds(), 60);
-    EXPECT_EQ(request.start(), v1::WATCH_START_UNSPECIFIED);
-    EXPECT_THAT(request.resume_tokens(), IsEmpty());
+    EXPECT_EQ(request.key_prefix(), "k");
+    EXPECT_TRUE(request.keys_only());
+    EXPECT_EQ(request.heartbeat_interval().seconds(), 2);
+    EXPECT_EQ(request.max_message_bytes(), 64u << 20);
   }
+  EXPECT_THAT(service_.watch_requests(), IsEmpty());
+}
+
+TEST_F(WatcherTest, PlaceAmongThoseThatAreToldWhatWillDieMayStillBeTaken) {
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "", 0, 10)}, .end = Unavailable()});
+  // By the stream that has broken.
+  service_.AddWatch({.end = MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                      "too many", "MAX_EXPIRING_WATCHERS")});
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "", 0, 20)}, .hang = true});
+  WatchOptions options = Quick();
+  options.lead_time = absl::Minutes(1);
+  Watcher watcher(client_, options);
+  ASSERT_TRUE(watcher.Next().ok());
+  const auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_TRUE(batch->reconnected);
 }
 
 TEST_F(WatcherTest, MemberOfAGroupIsToldWhatToSettle) {
-  service_.AddWatch({.messages = {MakeDelivery("default", "key", 17, 3)},
-                     .end = Unavailable()});
+  auto first = MakeDelivery("default", "key", 17, 3);
+  first.set_lost(5);
+  service_.AddWatch({.messages = {first}, .end = Unavailable()});
   service_.AddWatch(
       {.messages = {MakeDelivery("default", "key", 17, 4)}, .hang = true});
   WatchOptions options = Quick();
@@ -278,13 +305,43 @@ TEST_F(WatcherTest, MemberOfAGroupIsToldWhatToSettle) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->events.at(0).event_id, 17u);
   EXPECT_EQ(batch->events.at(0).attempt, 3u);
+  EXPECT_EQ(batch->lost, 5u);
+  EXPECT_EQ(batch->watermark, At(41));
+  EXPECT_EQ(batch->resume_token, "");
   EXPECT_EQ(watcher.Next()->events.at(0).attempt, 4u);
-  const auto requests = service_.watch_requests();
+  EXPECT_THAT(service_.watch_requests(), IsEmpty());
+  const auto requests = service_.consume_requests();
+  EXPECT_THAT(requests.at(0).namespaces(), ElementsAre("default"));
   EXPECT_EQ(requests.at(0).group(), "billing");
   EXPECT_EQ(requests.at(0).max_in_flight(), 5u);
   EXPECT_EQ(requests.at(0).start(), v1::WATCH_START_UNSPECIFIED);
   // If it has to be made again, nothing that has died meanwhile is left out.
   EXPECT_EQ(requests.at(1).start(), v1::WATCH_START_EARLIEST);
+}
+
+TEST_F(WatcherTest, OptionsThatDoNotGoTogetherEndItBeforeAnyCall) {
+  const std::pair<WatchOptions, std::string> cases[] = {
+      {{.max_in_flight = 1}, "max_in_flight goes with group only"},
+      {{.lead_time = absl::Seconds(1), .group = "g"},
+       "group does not go with lead_time"},
+      {{.resume_tokens = {{"default", "token"}}, .group = "g"},
+       "group does not go with resume_tokens"},
+      {{.fail_on_loss = true, .group = "g"},
+       "group does not go with fail_on_loss"},
+      {{.key_prefix = "k", .group = "g"}, "group does not go with key_prefix"},
+      {{.resume_tokens = {{"default", "token"}}, .lead_time = absl::Seconds(1)},
+       "lead_time does not go with resume_tokens"},
+      {{.fail_on_loss = true, .lead_time = absl::Seconds(1)},
+       "lead_time does not go with fail_on_loss"},
+      {{.start = WatchStart::kEarliest, .lead_time = absl::Seconds(1)},
+       "lead_time does not go with start"}};
+  for (const auto& [options, message] : cases) {
+    Watcher watcher(client_, options);
+    EXPECT_EQ(watcher.Next().status(), absl::InvalidArgumentError(message));
+  }
+  EXPECT_THAT(service_.watch_requests(), IsEmpty());
+  EXPECT_THAT(service_.consume_requests(), IsEmpty());
+  EXPECT_THAT(service_.expiring_requests(), IsEmpty());
 }
 
 TEST_F(WatcherTest, StreamThatTheServerClosesIsReopened) {

@@ -554,7 +554,7 @@ TEST(ExpiringFeedTest, OneCursorMoreThanAllowedIsRefused) {
   ASSERT_TRUE(first.ok());
   const auto second = harness.map().expiring().Subscribe(options, [] {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ReasonOf(second.status()), "MAX_EXPIRING_WATCHERS");
+  EXPECT_EQ(ReasonOf(second.status()), Reason::kMaxExpiringWatchers);
   first->reset();
   EXPECT_TRUE(harness.map().expiring().Subscribe(options, [] {}).ok());
 }

@@ -461,10 +461,10 @@ TEST(ExpiryLogTest, APointOfAnotherLogOrOneAheadIsRefused) {
   EXPECT_TRUE(log.Resume(point, 3, [] {}).ok());
   const absl::Status ahead = log.Resume(point, 2, [] {}).status();
   EXPECT_EQ(ahead.code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(ReasonOf(ahead), "RESUME_POINT_AHEAD");
+  EXPECT_EQ(ReasonOf(ahead), Reason::kResumePointAhead);
   const absl::Status changed = other.Resume(point, 3, [] {}).status();
   EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(ReasonOf(changed), "LOG_CHANGED");
+  EXPECT_EQ(ReasonOf(changed), Reason::kLogChanged);
   EXPECT_EQ(other.GetStatistics().cursors, 0);
 }
 

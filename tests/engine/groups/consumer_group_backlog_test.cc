@@ -72,7 +72,7 @@ TEST(GroupBacklogTest, WhatMembersHoldIsNotDropped) {
   EXPECT_TRUE(harness.Ack(1, 1).ok());
   EXPECT_TRUE(harness.Nack(2, 1).ok());
   EXPECT_THAT(harness.Take(member.get(), 2), ElementsAre("a1#2", "b0#1"));
-  EXPECT_EQ(ReasonOf(harness.Ack(3, 1)), "EVENT_NOT_UNSETTLED");
+  EXPECT_EQ(ReasonOf(harness.Ack(3, 1)), Reason::kEventNotUnsettled);
   EXPECT_EQ(Sum(harness.Statistics()), 8u);
 }
 

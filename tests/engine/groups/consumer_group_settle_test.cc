@@ -85,13 +85,13 @@ TEST(GroupSettleTest, ANackOrPutBackOfAnEarlierAttemptIsStale) {
     for (const absl::Status& status :
          {harness.Nack(1, 1), harness.BeginPutBack(1, 1).status()}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-      EXPECT_EQ(ReasonOf(status), "STALE_ATTEMPT");
+      EXPECT_EQ(ReasonOf(status), Reason::kStaleAttempt);
     }
     if (i > 0) break;
     EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
   }
   EXPECT_TRUE(harness.Nack(1, 2).ok());
-  EXPECT_EQ(ReasonOf(harness.Nack(1, 2)), "STALE_ATTEMPT");
+  EXPECT_EQ(ReasonOf(harness.Nack(1, 2)), Reason::kStaleAttempt);
 }
 
 TEST(GroupSettleTest, NamesTheFieldThatIsOutOfItsRange) {
@@ -121,7 +121,7 @@ TEST(GroupSettleTest, WhatIsNotUnsettledIsNotFound) {
     for (const absl::Status& status : {harness.Ack(id, 1), harness.Nack(id, 1),
                                        harness.BeginPutBack(id, 1).status()}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-      EXPECT_EQ(ReasonOf(status), "EVENT_NOT_UNSETTLED");
+      EXPECT_EQ(ReasonOf(status), Reason::kEventNotUnsettled);
     }
   }
 }
@@ -150,7 +150,8 @@ TEST(GroupSettleTest, WhatIsBeingPutBackIsNotGivenOut) {
   const auto delivery = harness.BeginPutBack(1, 1);
   ASSERT_TRUE(delivery.ok()) << delivery.status();
   EXPECT_EQ(delivery->event().key, "a");
-  EXPECT_EQ(ReasonOf(harness.BeginPutBack(1, 1).status()), "STALE_ATTEMPT");
+  EXPECT_EQ(ReasonOf(harness.BeginPutBack(1, 1).status()),
+            Reason::kStaleAttempt);
   harness.Pass(10 * kSecond);
   EXPECT_THAT(harness.Take(member.get()), IsEmpty());
   harness.group().EndPutBack(1, true, harness.now_us());

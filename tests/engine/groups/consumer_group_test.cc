@@ -332,7 +332,7 @@ TEST(ConsumerGroupTest, ClosingEndsAllMembers) {
   harness.Die({"b"});
   harness.Pass(3600 * kSecond);
   EXPECT_THAT(harness.Advance(), IsEmpty());
-  EXPECT_EQ(ReasonOf(harness.Ack(1, 1)), "EVENT_NOT_UNSETTLED");
+  EXPECT_EQ(ReasonOf(harness.Ack(1, 1)), Reason::kEventNotUnsettled);
   full->Leave();
   EXPECT_EQ(idle->TakeWakes(), 0);
   EXPECT_EQ(harness.Statistics().backlog_bytes, 0);

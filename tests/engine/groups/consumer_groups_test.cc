@@ -1,5 +1,6 @@
 #include "server/engine/groups/consumer_groups.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,7 @@ TEST_F(ConsumerGroupsTest, ANameIsTakenOnce) {
           .Create("workers", GroupOptions(), Start::kNow, now_us())
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(ReasonOf(status), "GROUP_EXISTS");
+  EXPECT_EQ(ReasonOf(status), Reason::kGroupExists);
 }
 
 TEST_F(ConsumerGroupsTest, RefusesNamesAndOptionsThatNoGroupCanHave) {
@@ -102,7 +103,7 @@ TEST_F(ConsumerGroupsTest, MakesNoMoreThanItsLimit) {
   const absl::Status status =
       groups().FindOrCreate("more", Start::kNow, now_us()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ReasonOf(status), "MAX_GROUPS");
+  EXPECT_EQ(ReasonOf(status), Reason::kMaxGroups);
   ASSERT_TRUE(groups().Delete("g0").ok());
   EXPECT_TRUE(groups().FindOrCreate("more", Start::kNow, now_us()).ok());
 }
@@ -144,7 +145,7 @@ TEST_F(ConsumerGroupsTest, NamesTheGroupThatIsNotThere) {
             .status(),
         groups().Settle("workers", {}, now_us(), absl::MakeSpan(results))}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
-    EXPECT_EQ(ReasonOf(status), "GROUP_NOT_FOUND");
+    EXPECT_EQ(ReasonOf(status), Reason::kGroupNotFound);
   }
 }
 
@@ -171,7 +172,7 @@ TEST_F(ConsumerGroupsTest, ClosingTheMapEndsAllMembersAndMakesNoMoreGroups) {
   EXPECT_EQ(*groups().Find("workers"), group);
   EXPECT_EQ(
       ReasonOf(groups().FindOrCreate("other", Start::kNow, now_us()).status()),
-      "NAMESPACE_NOT_FOUND");
+      Reason::kNamespaceNotFound);
 }
 
 TEST_F(ConsumerGroupsTest, StartsNowOrWithTheOldestThatIsRetained) {
@@ -338,12 +339,14 @@ TEST_F(ConsumerGroupsTest, SettlesEachByItselfAndInOrder) {
       groups()
           .Settle("workers", settlements, now_us(), absl::MakeSpan(results))
           .ok());
-  std::vector<std::string> reasons;
+  std::vector<std::optional<Reason>> reasons;
   for (const SettleResult& result : results) {
-    reasons.push_back(ReasonOf(result.status).value_or("OK"));
+    EXPECT_EQ(result.status.ok(), !ReasonOf(result.status).has_value());
+    reasons.push_back(ReasonOf(result.status));
   }
-  EXPECT_THAT(reasons, ElementsAre("OK", "EVENT_NOT_UNSETTLED", "OK",
-                                   "EVENT_NOT_UNSETTLED", "OK", "OK"));
+  EXPECT_THAT(reasons, ElementsAre(std::nullopt, Reason::kEventNotUnsettled,
+                                   std::nullopt, Reason::kEventNotUnsettled,
+                                   std::nullopt, std::nullopt));
 }
 
 // --- Dead letters.
@@ -490,8 +493,11 @@ TEST(DeadLetterOfAFullServerTest, IsDroppedOnlyIfItIsLargerThanTheServer) {
     other->Apply(Operation::Put("k", rest), clock.NowUs());
     const absl::Status status =
         dead->PutDeadLetter(std::string(20, 'k'), "value", clock.NowUs());
-    EXPECT_EQ(ReasonOf(status),
-              max_bytes == 20 ? "DEAD_LETTER_TOO_LARGE" : "SERVER_MAX_BYTES");
+    if (max_bytes == 20) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    } else {
+      EXPECT_EQ(ReasonOf(status), Reason::kServerMaxBytes) << status;
+    }
   }
 }
 

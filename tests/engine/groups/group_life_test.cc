@@ -180,7 +180,8 @@ TEST_F(GroupLifeTest, AGroupMadeByUseGoesWhenItIsUnused) {
   Pass(7 * kDay - 1);
   EXPECT_TRUE(groups().Find("workers").ok());
   Pass(1);
-  EXPECT_EQ(ReasonOf(groups().Find("workers").status()), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(groups().Find("workers").status()),
+            Reason::kGroupNotFound);
   EXPECT_EQ(groups().expired(), 1u);
   EXPECT_EQ(Statistics().groups_expired, 1u);
   EXPECT_EQ(Statistics().backlog_bytes, 0);

@@ -153,7 +153,7 @@ TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
   map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
   EXPECT_EQ(results[0].entry.value, large);
   for (int i : {1, 2, 3}) {
-    EXPECT_EQ(ReasonOf(results[i].status), "MAX_RESPONSE_BYTES") << i;
+    EXPECT_EQ(ReasonOf(results[i].status), Reason::kMaxResponseBytes) << i;
     EXPECT_FALSE(results[i].has_entry);
   }
   EXPECT_TRUE(results[4].status.ok());
@@ -172,7 +172,7 @@ TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
   std::vector<Result> results(ops.size());
   map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
   EXPECT_EQ(results[0].entry.value, large);
-  EXPECT_EQ(ReasonOf(results[1].status), "MAX_RESPONSE_BYTES");
+  EXPECT_EQ(ReasonOf(results[1].status), Reason::kMaxResponseBytes);
 }
 
 TEST(BatchTest, NothingIsAskedNothingIsDone) {

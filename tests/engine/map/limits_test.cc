@@ -26,10 +26,10 @@ MapOptions Limited(int64_t max_entries, int64_t max_bytes, LimitPolicy policy) {
   return options;
 }
 
-void ExpectFull(const Result& result, absl::string_view reason) {
+void ExpectFull(const Result& result, Reason reason) {
   EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted)
       << result.status;
-  EXPECT_EQ(ReasonOf(result.status), std::string(reason));
+  EXPECT_EQ(ReasonOf(result.status), reason);
   EXPECT_EQ(result.version, 0u);
 }
 
@@ -37,7 +37,7 @@ TEST(LimitsTest, AFullMapRefusesFreshKeysAndTakesOverwrites) {
   MapHarness harness(Limited(2, 0, LimitPolicy::kReject));
   harness.Put("a", "1");
   harness.Put("b", "1");
-  ExpectFull(harness.Put("c", "1"), "MAX_ENTRIES");
+  ExpectFull(harness.Put("c", "1"), Reason::kMaxEntries);
   EXPECT_TRUE(harness.Put("a", "a longer one").status.ok());
   EXPECT_EQ(harness.Entries(), 2);
   EXPECT_FALSE(harness.Contains("c"));
@@ -49,8 +49,8 @@ TEST(LimitsTest, AFullMapRefusesBytesButNotFewerOfThem) {
   MapHarness harness(Limited(0, 20, LimitPolicy::kReject));
   EXPECT_TRUE(harness.Put("a", std::string(9, 'v')).status.ok());
   EXPECT_TRUE(harness.Put("b", std::string(9, 'v')).status.ok());
-  ExpectFull(harness.Put("c", ""), "MAX_BYTES");
-  ExpectFull(harness.Put("a", std::string(10, 'v')), "MAX_BYTES");
+  ExpectFull(harness.Put("c", ""), Reason::kMaxBytes);
+  ExpectFull(harness.Put("a", std::string(10, 'v')), Reason::kMaxBytes);
   EXPECT_EQ(harness.Get("a"), std::string(9, 'v'));
   EXPECT_TRUE(harness.Put("a", std::string(8, 'v')).status.ok());
   EXPECT_TRUE(harness.Put("c", "").status.ok());
@@ -90,9 +90,9 @@ TEST(LimitsTest, AConditionIsJudgedBeforeALimit) {
   harness.Put("a", "1");
   Operation op = Operation::Put("b", "1");
   op.condition = Condition::kIfPresent;
-  EXPECT_EQ(ReasonOf(harness.Apply(op).status), "KEY_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(harness.Apply(op).status), Reason::kKeyNotFound);
   op.condition = Condition::kIfAbsent;
-  ExpectFull(harness.Apply(op), "MAX_ENTRIES");
+  ExpectFull(harness.Apply(op), Reason::kMaxEntries);
 }
 
 TEST(LimitsTest, EvictOldestKillsTheWholeBucketThatWouldDieNext) {
@@ -304,14 +304,14 @@ TEST(LimitsTest, AnIfPresentPutMayLoseItsKeyToItsOwnEviction) {
   harness.Put("b", std::string(14, 'v'));
   Operation op = Operation::Put("a", "longer");
   op.condition = Condition::kIfPresent;
-  EXPECT_EQ(ReasonOf(harness.Apply(op).status), "KEY_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(harness.Apply(op).status), Reason::kKeyNotFound);
   EXPECT_THAT(harness.Tell().Texts(), ElementsAre("a=old"));
 }
 
 TEST(LimitsTest, APutLargerThanTheMapIsRefusedAndKillsNothing) {
   MapHarness harness(Limited(0, 100, LimitPolicy::kEvictOldest));
   harness.Put("a", "v");
-  ExpectFull(harness.Put("b", std::string(100, 'v')), "MAX_BYTES");
+  ExpectFull(harness.Put("b", std::string(100, 'v')), Reason::kMaxBytes);
   EXPECT_EQ(harness.Get("a"), "v") << "after an error nothing was changed";
   EXPECT_THAT(harness.Tell().events, IsEmpty());
 }
@@ -324,7 +324,7 @@ TEST(LimitsTest, ALoweredLimitRefusesOrEvictsWithTheNextPut) {
   }
   harness.Update(Limited(4, 0, LimitPolicy::kReject));
   EXPECT_EQ(harness.Entries(), 10);
-  ExpectFull(harness.Put("x", "v"), "MAX_ENTRIES");
+  ExpectFull(harness.Put("x", "v"), Reason::kMaxEntries);
   EXPECT_TRUE(harness.Put("9", "v").status.ok()) << "does not grow";
   harness.Update(Limited(4, 0, LimitPolicy::kEvictOldest));
   EXPECT_TRUE(harness.Put("x", "v").status.ok());
@@ -339,7 +339,7 @@ TEST(LimitsTest, TheServersLimitHoldsForAllMapsTogether) {
   one.Put("a", "v");
   one.Put("b", "v");
   two.Put("a", "v");
-  ExpectFull(two.Put("b", "v"), "SERVER_MAX_ENTRIES");
+  ExpectFull(two.Put("b", "v"), Reason::kServerMaxEntries);
   EXPECT_EQ(two.Entries(), 1);
   one.Pass(10 * kSecond);
   EXPECT_EQ(one.Entries(), 0);

@@ -18,7 +18,7 @@ void ExpectRefused(const MapOptions& options, absl::string_view field,
   const absl::Status status = Validate(options);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_EQ(FieldOf(status), std::string(field));
-  EXPECT_EQ(ReasonOf(status), "INVALID_FIELD");
+  EXPECT_EQ(ReasonOf(status), Reason::kInvalidField);
   const std::string message(status.message());
   EXPECT_NE(message.find(std::string(field)), std::string::npos) << message;
   EXPECT_NE(message.find(std::string(limit)), std::string::npos) << message;

@@ -120,7 +120,7 @@ class StoreRateTest : public ::testing::Test {
 
   void ExpectRefused(const absl::Status& status) {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-    EXPECT_EQ(ReasonOf(status), "MAX_OPERATION_RATE");
+    EXPECT_EQ(ReasonOf(status), Reason::kMaxOperationRate);
     EXPECT_EQ(MetadataOf(status).at("max_operations_per_second"), "4");
     EXPECT_EQ(RetryAfterUsOf(status), kSecond / 4);
   }

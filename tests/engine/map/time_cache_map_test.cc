@@ -3,6 +3,7 @@
 
 #include "server/engine/map/time_cache_map.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,10 +33,9 @@ Operation WithPrevious(Operation op) {
   return op;
 }
 
-void ExpectError(const Result& result, absl::StatusCode code,
-                 absl::string_view reason) {
+void ExpectError(const Result& result, absl::StatusCode code, Reason reason) {
   EXPECT_EQ(result.status.code(), code) << result.status;
-  EXPECT_EQ(ReasonOf(result.status), std::string(reason));
+  EXPECT_EQ(ReasonOf(result.status), reason);
   EXPECT_FALSE(result.status.message().empty());
   EXPECT_EQ(result.version, 0u);
 }
@@ -97,15 +97,15 @@ TEST(TimeCacheMapTest, ConditionsTable) {
     Condition condition;
     bool absent_ok;
     bool present_ok;
-    const char* absent_reason;
-    const char* present_reason;
+    std::optional<Reason> absent_reason;
+    std::optional<Reason> present_reason;
   };
   const Row rows[] = {
-      {Condition::kNone, true, true, "", ""},
-      {Condition::kIfAbsent, true, false, "", "KEY_EXISTS"},
-      {Condition::kIfPresent, false, true, "KEY_NOT_FOUND", ""},
-      {Condition::kIfVersion, false, false, "KEY_NOT_FOUND",
-       "VERSION_MISMATCH"},
+      {Condition::kNone, true, true, {}, {}},
+      {Condition::kIfAbsent, true, false, {}, Reason::kKeyExists},
+      {Condition::kIfPresent, false, true, Reason::kKeyNotFound, {}},
+      {Condition::kIfVersion, false, false, Reason::kKeyNotFound,
+       Reason::kVersionMismatch},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(static_cast<int>(row.condition));
@@ -119,11 +119,11 @@ TEST(TimeCacheMapTest, ConditionsTable) {
     EXPECT_EQ(present.status.ok(), row.present_ok);
     if (!row.absent_ok) {
       ExpectError(absent, absl::StatusCode::kFailedPrecondition,
-                  row.absent_reason);
+                  row.absent_reason.value());
     }
     if (!row.present_ok) {
       ExpectError(present, absl::StatusCode::kFailedPrecondition,
-                  row.present_reason);
+                  row.present_reason.value());
     }
     EXPECT_EQ(harness.Get("absent"), row.absent_ok ? "new" : "(none)");
     EXPECT_EQ(harness.Get("present"), row.present_ok ? "new" : "old");
@@ -138,7 +138,7 @@ TEST(TimeCacheMapTest, PutIfVersionStoresOverThatVersionOnly) {
   EXPECT_TRUE(second.status.ok()) << second.status;
   ExpectError(harness.Apply(When(Operation::Put("key", "3"),
                                  Condition::kIfVersion, first)),
-              absl::StatusCode::kFailedPrecondition, "VERSION_MISMATCH");
+              absl::StatusCode::kFailedPrecondition, Reason::kVersionMismatch);
   EXPECT_EQ(harness.Get("key"), "2");
 }
 
@@ -147,7 +147,7 @@ TEST(TimeCacheMapTest, RemoveIfVersionRemovesThatVersionOnly) {
   const uint64_t version = harness.Put("key", "value").version;
   ExpectError(harness.Apply(When(Operation::Remove("key"),
                                  Condition::kIfVersion, version + 1)),
-              absl::StatusCode::kFailedPrecondition, "VERSION_MISMATCH");
+              absl::StatusCode::kFailedPrecondition, Reason::kVersionMismatch);
   EXPECT_TRUE(harness.Contains("key"));
   EXPECT_TRUE(
       harness
@@ -155,7 +155,7 @@ TEST(TimeCacheMapTest, RemoveIfVersionRemovesThatVersionOnly) {
           .status.ok());
   ExpectError(harness.Apply(When(Operation::Remove("key"),
                                  Condition::kIfVersion, version)),
-              absl::StatusCode::kFailedPrecondition, "KEY_NOT_FOUND");
+              absl::StatusCode::kFailedPrecondition, Reason::kKeyNotFound);
 }
 
 TEST(TimeCacheMapTest, TouchIfVersionRenewsThatVersionOnly) {
@@ -164,7 +164,7 @@ TEST(TimeCacheMapTest, TouchIfVersionRenewsThatVersionOnly) {
   harness.Pass(kSecond);
   ExpectError(harness.Apply(When(Operation::Touch("key"), Condition::kIfVersion,
                                  version + 1)),
-              absl::StatusCode::kFailedPrecondition, "VERSION_MISMATCH");
+              absl::StatusCode::kFailedPrecondition, Reason::kVersionMismatch);
   EXPECT_EQ(harness.Apply(Operation::Get("key")).entry.deadline_us,
             kStartUs + kTtlUs)
       << "nothing is renewed";
@@ -176,7 +176,7 @@ TEST(TimeCacheMapTest, TouchIfVersionRenewsThatVersionOnly) {
             kStartUs + kSecond + kTtlUs);
   ExpectError(harness.Apply(When(Operation::Touch("other"),
                                  Condition::kIfVersion, version)),
-              absl::StatusCode::kFailedPrecondition, "KEY_NOT_FOUND");
+              absl::StatusCode::kFailedPrecondition, Reason::kKeyNotFound);
 }
 
 // In place, in another segment and in another bucket.

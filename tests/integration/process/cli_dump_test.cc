@@ -110,8 +110,8 @@ class CliDumpTest : public ::testing::Test {
   const std::string path_ =
       absl::StrCat(::testing::TempDir(), "/timecachectl_dump.", getpid());
   ServerProcess server_{{"--listen", "127.0.0.1:0", "--virtual-clock"}};
-  std::unique_ptr<testing::v1::VirtualClock::Stub> clock_ =
-      testing::v1::VirtualClock::NewStub(server_.channel());
+  std::unique_ptr<testing::v1::VirtualClockService::Stub> clock_ =
+      testing::v1::VirtualClockService::NewStub(server_.channel());
   absl::Time now_;
   std::mt19937 random_{17};
 };

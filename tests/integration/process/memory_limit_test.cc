@@ -15,7 +15,7 @@
 #include "tests/support/server_process.h"
 #include "tests/support/watch_reader.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::test {
 namespace {
@@ -45,7 +45,7 @@ int Fill(Data* data, const std::string& prefix, int ttl_s) {
     const grpc::Status status =
         Put(data, absl::StrCat(prefix, i), value, ttl_s);
     if (status.ok()) continue;
-    ExpectError(status, StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
+    ExpectError(status, StatusCode::RESOURCE_EXHAUSTED, v1::MAX_MEMORY,
                 "limits.max_memory_bytes of");
     return i;
   }
@@ -81,12 +81,13 @@ TEST_F(MemoryLimitTest, TheProcessLivesAndDeathsMakeRoom) {
   EXPECT_TRUE(Put(data, "stays", "less", 600).ok());
 
   // Deaths come, and then there is room again, more than once.
-  testing::v1::VirtualClock::Stub clock(server_.channel());
+  testing::v1::VirtualClockService::Stub clock(server_.channel());
   testing::v1::AdvanceRequest advance;
   advance.mutable_by()->set_seconds(3);
   for (int more = 0, round = 0; more < 2 * filled; ++round) {
     ASSERT_LT(round, kMaxRounds);
-    Must(Call(&clock, &testing::v1::VirtualClock::Stub::Advance, advance));
+    Must(Call(&clock, &testing::v1::VirtualClockService::Stub::Advance,
+              advance));
     more += Fill(data, absl::StrCat(round, "."), 2);
   }
   uint64_t told = 0;

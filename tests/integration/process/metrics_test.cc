@@ -23,7 +23,7 @@
 #include "tests/support/server_process.h"
 #include "tests/support/watch_reader.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
-#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/groups.grpc.pb.h"
 
 namespace timecache::test {
 namespace {
@@ -73,8 +73,8 @@ class MetricsTest : public ::testing::Test {
     server_ = std::make_unique<ServerProcess>(
         std::vector<std::string>{"--config", config, "--virtual-clock"});
     http_ = server_->started().value("http", "");
-    namespaces_ = v1::NamespaceService::NewStub(server_->channel());
-    clock_ = testing::v1::VirtualClock::NewStub(server_->channel());
+    groups_ = v1::GroupService::NewStub(server_->channel());
+    clock_ = testing::v1::VirtualClockService::NewStub(server_->channel());
     // It says that it serves a little after it does.
     EXPECT_EQ(AwaitReadiness(200).body, "ok\n");
   }
@@ -115,16 +115,16 @@ class MetricsTest : public ::testing::Test {
         absl::StrCat("namespace: '", name, "' key: '", key, "' value: 'v'")));
   }
   int64_t AdvanceBy(int64_t seconds) {
-    return ToUs(Must(CallAllowed(clock_.get(),
-                                 &testing::v1::VirtualClock::Stub::Advance,
-                                 absl::StrCat("by { seconds: ", seconds, " }")))
-                    .now());
+    return ToUs(
+        Must(CallAllowed(clock_.get(),
+                         &testing::v1::VirtualClockService::Stub::Advance,
+                         absl::StrCat("by { seconds: ", seconds, " }")))
+            .now());
   }
 
   // A batch, limits, denials, deaths, a watcher and a consumer group.
   void DoEverything() {
-    Must(CallAllowed(namespaces_.get(),
-                     &v1::NamespaceService::Stub::CreateGroup,
+    Must(CallAllowed(groups_.get(), &v1::GroupService::Stub::CreateGroup,
                      "namespace: 'default' name: 'g'"));
     for (const char* key : {"a", "b", "c"}) Put("default", key);
     Must(CallAllowed(server_->data(), &Data::Execute,
@@ -147,16 +147,17 @@ class MetricsTest : public ::testing::Test {
     // On time: no step is longer than a bucket is wide.
     AdvanceBy(29);
     for (int i = 0; i < 8; ++i) {
-      Must(CallAllowed(clock_.get(), &testing::v1::VirtualClock::Stub::Advance,
+      Must(CallAllowed(clock_.get(),
+                       &testing::v1::VirtualClockService::Stub::Advance,
                        "by { nanos: 200000000 }"));
     }
     grpc::ClientContext context;
     SetDeadline(&context);
     Allow(&context);
-    const auto member = server_->data()->WatchExpired(
-        &context, Proto<v1::WatchExpiredRequest>(
+    const auto member = server_->data()->ConsumeExpired(
+        &context, Proto<v1::ConsumeExpiredRequest>(
                       "namespaces: 'default' group: 'g' max_in_flight: 10"));
-    v1::WatchExpiredResponse message;
+    v1::ConsumeExpiredResponse message;
     std::vector<uint64_t> ids;
     while (ids.size() < 3 && member->Read(&message)) {
       for (const v1::ExpiredEvent& event : message.events()) {
@@ -164,11 +165,10 @@ class MetricsTest : public ::testing::Test {
       }
     }
     ASSERT_EQ(ids.size(), 3u);
-    Must(CallAllowed(
-        server_->data(), &Data::SettleExpired,
-        absl::StrCat("namespace: 'default' group: 'g' "
-                     "settlements { event_id: ",
-                     ids[0], " attempt: 1 action: SETTLE_ACTION_ACK }")));
+    Must(CallAllowed(server_->data(), &Data::SettleExpired,
+                     absl::StrCat("namespace: 'default' group: 'g' "
+                                  "settlements { event_id: ",
+                                  ids[0], " attempt: 1 ack {} }")));
     scrape_ = ScrapeFrom(http_);
     context.TryCancel();
     while (member->Read(&message)) {
@@ -179,8 +179,8 @@ class MetricsTest : public ::testing::Test {
   TemporaryDirectory directory_;
   std::unique_ptr<ServerProcess> server_;
   std::string http_;
-  std::unique_ptr<v1::NamespaceService::Stub> namespaces_;
-  std::unique_ptr<testing::v1::VirtualClock::Stub> clock_;
+  std::unique_ptr<v1::GroupService::Stub> groups_;
+  std::unique_ptr<testing::v1::VirtualClockService::Stub> clock_;
   // While everything is as DoEverything leaves it, a member included.
   Scrape scrape_;
 };

@@ -23,7 +23,7 @@
 #include "tests/support/process.h"
 #include "tests/support/rpc.h"
 #include "tests/support/server_process.h"
-#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache::test {
 namespace {

@@ -23,7 +23,8 @@
 #include "tests/support/rpc.h"
 #include "tests/support/server_process.h"
 #include "tests/support/watch_reader.h"
-#include "timecache/v1/namespace.grpc.pb.h"
+#include "timecache/v1/groups.grpc.pb.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache::test {
 namespace {
@@ -184,8 +185,8 @@ TEST_F(ProcessTest, WhatNobodySettlesTimesOutAndBecomesADeadLetter) {
                    "namespaces:\n  - name: quick\n    options:\n"
                    "      ttl: 20ms\n      num_buckets: 3\n"
                    "      dead_letter_namespace: dead\n  - name: dead\n")});
-  const auto namespaces = v1::NamespaceService::NewStub(server.channel());
-  Must(Call(namespaces.get(), &v1::NamespaceService::Stub::CreateGroup,
+  const auto groups = v1::GroupService::NewStub(server.channel());
+  Must(Call(groups.get(), &v1::GroupService::Stub::CreateGroup,
             Proto<v1::CreateGroupRequest>(
                 "namespace: 'quick' name: 'g' options { max_attempts: 2 "
                 "ack_timeout { nanos: 20000000 } }")));
@@ -196,8 +197,8 @@ TEST_F(ProcessTest, WhatNobodySettlesTimesOutAndBecomesADeadLetter) {
   ASSERT_TRUE(letters.Next());
   WatchReader member(
       server.data(),
-      Proto<v1::WatchExpiredRequest>("namespaces: 'quick' group: 'g' "
-                                     "heartbeat_interval { seconds: 3600 }"));
+      Proto<v1::ConsumeExpiredRequest>("namespaces: 'quick' group: 'g' "
+                                       "heartbeat_interval { seconds: 3600 }"));
   Must(Call(server.data(), &v1::TimeCacheService::Stub::Put,
             Proto<v1::PutRequest>("namespace: 'quick' key: 'a' value: '1'")));
   v1::ExpiredEvent event;
@@ -335,7 +336,7 @@ TEST_F(ProcessTest, ASecondSignalDoesNotWaitForTheGracePeriod) {
 TEST_F(ProcessTest, TheVirtualClockIsServedOnlyWhenAskedFor) {
   ServerProcess real;
   ServerProcess standing({"--virtual-clock", "--listen", "127.0.0.1:0"});
-  const std::string now = "/timecache.testing.v1.VirtualClock/Now";
+  const std::string now = "/timecache.testing.v1.VirtualClockService/Now";
   EXPECT_EQ(CallRaw(real.channel(), now, ""), "");
   // NowResponse{now{}}: 1970-01-01T00:00:00Z.
   EXPECT_EQ(CallRaw(standing.channel(), now, ""), std::string("\x0a\x00", 2));

@@ -32,8 +32,8 @@ class RecipesTest : public ::testing::Test {
   void Pass(int64_t seconds) {
     testing::v1::AdvanceRequest request;
     request.mutable_by()->set_seconds(seconds);
-    Must(
-        Call(clock_.get(), &testing::v1::VirtualClock::Stub::Advance, request));
+    Must(Call(clock_.get(), &testing::v1::VirtualClockService::Stub::Advance,
+              request));
   }
 
   json Acquire(const std::string& worker, int code = 0) {
@@ -47,8 +47,8 @@ class RecipesTest : public ::testing::Test {
   }
 
   ServerProcess server_{{"--virtual-clock", "--listen", "127.0.0.1:0"}};
-  std::unique_ptr<testing::v1::VirtualClock::Stub> clock_ =
-      testing::v1::VirtualClock::NewStub(server_.channel());
+  std::unique_ptr<testing::v1::VirtualClockService::Stub> clock_ =
+      testing::v1::VirtualClockService::NewStub(server_.channel());
 };
 
 TEST_F(RecipesTest, ALockIsRenewedByItsHolderAndReleased) {

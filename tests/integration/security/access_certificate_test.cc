@@ -51,14 +51,14 @@ class AccessCertificateTest : public TlsTest {
     const ErrorParts parts = PartsOf(status);
     return parts.code == grpc::StatusCode::PERMISSION_DENIED
                ? parts.metadata.at("principal")
-               : parts.reason;
+               : v1::ErrorReason_Name(parts.reason);
   }
 
   std::shared_ptr<AccessFile> access_;
 };
 
 TEST_F(AccessCertificateTest, EveryKindOfNameIsKnown) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED, "", access_.get());
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED, "", access_.get());
   EXPECT_EQ(WhoIs("URI:spiffe://shop/basket"), "basket");
   EXPECT_EQ(WhoIs("email:audit@shop.example"), "audit");
   EXPECT_EQ(WhoIs("IP:10.0.0.7"), "host");
@@ -68,7 +68,7 @@ TEST_F(AccessCertificateTest, EveryKindOfNameIsKnown) {
 }
 
 TEST_F(AccessCertificateTest, ANameOfAnotherTypeIsAnotherName) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED, "", access_.get());
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED, "", access_.get());
   for (const char* san :
        {"DNS:10.0.0.7", "URI:10.0.0.7", "email:10.0.0.7", "URI:basket.shop",
         "email:basket.shop", "DNS:audit@shop.example",
@@ -78,7 +78,7 @@ TEST_F(AccessCertificateTest, ANameOfAnotherTypeIsAnotherName) {
 }
 
 TEST_F(AccessCertificateTest, TheTokenDecides) {
-  Serve(v1::CLIENT_CERTIFICATE_OPTIONAL, "", access_.get());
+  Serve(config::v1::CLIENT_CERTIFICATE_OPTIONAL, "", access_.get());
   EXPECT_EQ(WhoIs("DNS:basket.shop", "token"), "token");
   EXPECT_EQ(WhoIs("DNS:basket.shop", "wrong"), "UNKNOWN_TOKEN");
   EXPECT_EQ(WhoIs("", "token"), "token");

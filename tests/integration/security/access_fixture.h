@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -99,22 +100,27 @@ class AccessTest : public ::testing::Test {
   }
 
   v1::TimeCacheService::Stub* data() { return server_->data(); }
-  v1::NamespaceService::Stub* namespaces() { return server_->namespaces(); }
 
-  // Calls of TimeCacheService and NamespaceService.
-  template <typename Request, typename Response>
+  // A call of any service of timecache.v1.
+  template <typename Stub, typename Request, typename Response>
   Reply<Response> As(const std::string& name,
-                     grpc::Status (v1::TimeCacheService::Stub::*method)(
-                         grpc::ClientContext*, const Request&, Response*),
+                     grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                  const Request&, Response*),
                      const std::string& request) {
-    return CallAs(name, data(), method, Proto<Request>(request));
+    return CallAs(name, StubOf<Stub>(), method, Proto<Request>(request));
   }
-  template <typename Request, typename Response>
-  Reply<Response> As(const std::string& name,
-                     grpc::Status (v1::NamespaceService::Stub::*method)(
-                         grpc::ClientContext*, const Request&, Response*),
-                     const std::string& request) {
-    return CallAs(name, namespaces(), method, Proto<Request>(request));
+
+  template <typename Stub>
+  Stub* StubOf() {
+    if constexpr (std::is_same_v<Stub, v1::TimeCacheService::Stub>) {
+      return server_->data();
+    } else if constexpr (std::is_same_v<Stub, v1::NamespaceService::Stub>) {
+      return server_->namespaces();
+    } else if constexpr (std::is_same_v<Stub, v1::GroupService::Stub>) {
+      return server_->groups();
+    } else {
+      return server_->about();
+    }
   }
 
   const TemporaryDirectory directory_;
@@ -126,14 +132,13 @@ class AccessTest : public ::testing::Test {
 
 inline void ExpectDenied(const grpc::Status& status, const std::string& verb,
                          const std::string& name = "default") {
-  ExpectError(status, grpc::StatusCode::PERMISSION_DENIED, "ACCESS_DENIED",
+  ExpectError(status, grpc::StatusCode::PERMISSION_DENIED, v1::ACCESS_DENIED,
               name);
   EXPECT_EQ(PartsOf(status).metadata["verb"], verb);
   EXPECT_EQ(PartsOf(status).metadata["namespace"], name);
 }
 
-inline void ExpectUnknown(const grpc::Status& status,
-                          const std::string& reason) {
+inline void ExpectUnknown(const grpc::Status& status, v1::ErrorReason reason) {
   ExpectError(status, grpc::StatusCode::UNAUTHENTICATED, reason);
 }
 

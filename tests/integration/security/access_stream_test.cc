@@ -13,31 +13,60 @@ using grpc::reflection::v1::ServerReflectionRequest;
 using grpc::reflection::v1::ServerReflectionResponse;
 using ::testing::ElementsAre;
 
-// A watch of `who`.
-class Watch {
+// A stream of what expires.
+template <typename Response>
+class Stream {
  public:
-  Watch(const std::string& who, v1::TimeCacheService::Stub* stub,
-        const std::string& request = "namespaces: 'default'") {
-    SignAs(who, &context_);
-    reader_ =
-        stub->WatchExpired(&context_, Proto<v1::WatchExpiredRequest>(request));
-  }
-
   // Waits for the first message, with which the watch stands.
   void AwaitStart() {
-    v1::WatchExpiredResponse message;
+    Response message;
     EXPECT_TRUE(reader_->Read(&message));
   }
   grpc::Status Drain() {
-    v1::WatchExpiredResponse message;
+    Response message;
     while (reader_->Read(&message)) {
     }
     return reader_->Finish();
   }
 
- private:
+ protected:
+  explicit Stream(const std::string& who) { SignAs(who, &context_); }
+
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<v1::WatchExpiredResponse>> reader_;
+  std::unique_ptr<grpc::ClientReader<Response>> reader_;
+};
+
+// WatchExpired, as `who`.
+class Watch : public Stream<v1::WatchExpiredResponse> {
+ public:
+  Watch(const std::string& who, v1::TimeCacheService::Stub* stub,
+        const std::string& request = "namespaces: 'default'")
+      : Stream(who) {
+    reader_ =
+        stub->WatchExpired(&context_, Proto<v1::WatchExpiredRequest>(request));
+  }
+};
+
+// ConsumeExpired, as `who`, in the group "g".
+class Member : public Stream<v1::ConsumeExpiredResponse> {
+ public:
+  Member(const std::string& who, v1::TimeCacheService::Stub* stub)
+      : Stream(who) {
+    reader_ = stub->ConsumeExpired(
+        &context_,
+        Proto<v1::ConsumeExpiredRequest>("namespaces: 'default' group: 'g'"));
+  }
+};
+
+// WatchExpiring, as `who`.
+class Expiring : public Stream<v1::WatchExpiringResponse> {
+ public:
+  Expiring(const std::string& who, v1::TimeCacheService::Stub* stub)
+      : Stream(who) {
+    reader_ = stub->WatchExpiring(
+        &context_, Proto<v1::WatchExpiringRequest>(
+                       "namespaces: 'default' lead_time { seconds: 5 }"));
+  }
 };
 
 class Pipeline {
@@ -120,7 +149,7 @@ constexpr int kDenied = grpc::StatusCode::PERMISSION_DENIED;
 
 TEST_F(AccessStreamTest, AWatchNeedsAllItsNamespaces) {
   ASSERT_TRUE(server_->registry().Create("other", MapOptions()).ok());
-  ExpectUnknown(Watch("", data()).Drain(), "NO_CREDENTIALS");
+  ExpectUnknown(Watch("", data()).Drain(), v1::NO_CREDENTIALS);
   ExpectDenied(Watch("reader", data()).Drain(), "watch");
   ExpectDenied(
       Watch("watcher", data(), "namespaces: 'default' namespaces: 'other'")
@@ -129,10 +158,19 @@ TEST_F(AccessStreamTest, AWatchNeedsAllItsNamespaces) {
   Watch("watcher", data()).AwaitStart();
 }
 
+TEST_F(AccessStreamTest, WhatIsGoingToDieIsForThoseWhoWatch) {
+  ExpectUnknown(Expiring("", data()).Drain(), v1::NO_CREDENTIALS);
+  ExpectDenied(Expiring("reader", data()).Drain(), "watch");
+  Expiring watcher("watcher", data());
+  watcher.AwaitStart();
+  SetRules("watcher");
+  ExpectUnknown(watcher.Drain(), v1::UNKNOWN_TOKEN);
+}
+
 TEST_F(AccessStreamTest, AMemberOfAGroupSettles) {
-  const std::string request = "namespaces: 'default' group: 'g'";
-  ExpectDenied(Watch("watcher", data(), request).Drain(), "settle");
-  Watch("worker", data(), request).AwaitStart();
+  ExpectUnknown(Member("", data()).Drain(), v1::NO_CREDENTIALS);
+  ExpectDenied(Member("watcher", data()).Drain(), "settle");
+  Member("worker", data()).AwaitStart();
 }
 
 TEST_F(AccessStreamTest, AnIdleWatchEndsWithItsRight) {
@@ -144,7 +182,7 @@ TEST_F(AccessStreamTest, AnIdleWatchEndsWithItsRight) {
   admin.AwaitStart();
   // Nobody has the token any more.
   SetRules("watcher");
-  ExpectUnknown(watcher.Drain(), "UNKNOWN_TOKEN");
+  ExpectUnknown(watcher.Drain(), v1::UNKNOWN_TOKEN);
   // Another's right is its own, and a change of rules tells its watermark.
   admin.AwaitStart();
 }
@@ -174,15 +212,15 @@ TEST_F(AccessStreamTest, APipelineGoesOnWithWhatItsCallerMayDo) {
 }
 
 TEST_F(AccessStreamTest, APipelineOfOneWhoIsNotKnownIsNotRead) {
-  ExpectUnknown(Pipeline("", data()).Drain(), "NO_CREDENTIALS");
-  ExpectUnknown(Pipeline("unheard-of", data()).Drain(), "UNKNOWN_TOKEN");
+  ExpectUnknown(Pipeline("", data()).Drain(), v1::NO_CREDENTIALS);
+  ExpectUnknown(Pipeline("unheard-of", data()).Drain(), v1::UNKNOWN_TOKEN);
 }
 
 TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsPrincipal) {
   Pipeline pipeline("reader", data());
   EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
   SetRules("reader");
-  ExpectUnknown(pipeline.Drain(), "UNKNOWN_TOKEN");
+  ExpectUnknown(pipeline.Drain(), v1::UNKNOWN_TOKEN);
 }
 
 TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsLastRight) {
@@ -207,7 +245,7 @@ TEST_F(AccessStreamTest, AScanEndsWithItsRight) {
   SetRules("reader");
   int entries = page.entries_size();
   while (reader->Read(&page)) entries += page.entries_size();
-  ExpectUnknown(reader->Finish(), "UNKNOWN_TOKEN");
+  ExpectUnknown(reader->Finish(), v1::UNKNOWN_TOKEN);
   EXPECT_LT(entries, 3'000);
 }
 
@@ -225,10 +263,10 @@ TEST_F(AccessStreamTest, ReflectionIsForAdministratorsOfTheServer) {
   SetRules("", Rule("reader", "admin") + Rule("watcher", "admin", "de*"));
   for (const char* who : {"reader", "watcher", "nobody"}) {
     const grpc::Status status = Reflection(who, server_->channel()).Drain();
-    ExpectError(status, grpc::StatusCode::PERMISSION_DENIED, "ACCESS_DENIED",
+    ExpectError(status, grpc::StatusCode::PERMISSION_DENIED, v1::ACCESS_DENIED,
                 "whole server");
   }
-  ExpectUnknown(Reflection("", server_->channel()).Drain(), "NO_CREDENTIALS");
+  ExpectUnknown(Reflection("", server_->channel()).Drain(), v1::NO_CREDENTIALS);
 }
 
 TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
@@ -241,19 +279,25 @@ TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
   EXPECT_THAT(
       services,
       ElementsAre("grpc.health.v1.Health", "timecache.v1.TimeCacheService",
-                  "timecache.v1.NamespaceService",
-                  "timecache.testing.v1.VirtualClock",
+                  "timecache.v1.NamespaceService", "timecache.v1.GroupService",
+                  "timecache.v1.ServerService",
+                  "timecache.testing.v1.VirtualClockService",
                   "grpc.reflection.v1.ServerReflection",
                   "grpc.reflection.v1alpha.ServerReflection"));
-  // Its own file, and three that it imports.
+  // Its own file, and four that it imports.
   const auto described = reflection.Ask(
       "file_containing_symbol: 'timecache.v1.TimeCacheService.Put'");
   EXPECT_GE(described.file_descriptor_response().file_descriptor_proto_size(),
-            4);
-  EXPECT_GT(reflection.Ask("file_by_filename: 'timecache/v1/namespace.proto'")
-                .file_descriptor_response()
-                .file_descriptor_proto_size(),
-            0);
+            5);
+  for (const char* name : {"watch", "namespaces", "groups", "server"}) {
+    EXPECT_GT(reflection
+                  .Ask(absl::StrCat("file_by_filename: 'timecache/v1/", name,
+                                    ".proto'"))
+                  .file_descriptor_response()
+                  .file_descriptor_proto_size(),
+              0)
+        << name;
+  }
   // gRPC's own, and what errors carry.
   for (const char* request :
        {"file_containing_symbol: 'grpc.health.v1.Health'",
@@ -265,8 +309,8 @@ TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
   }
   // Compiled in, but no part of what is served.
   for (const char* request :
-       {"file_containing_symbol: 'timecache.v1.AccessRules'",
-        "file_by_filename: 'timecache/v1/config.proto'",
+       {"file_containing_symbol: 'timecache.config.v1.AccessRules'",
+        "file_by_filename: 'timecache/config/v1/config.proto'",
         "file_containing_symbol: 'no.such.Thing'",
         "all_extension_numbers_of_type: 'timecache.v1.Entry'",
         "file_containing_extension { containing_type: 'x' }"}) {
@@ -285,7 +329,7 @@ TEST_F(AccessStreamTest, ReflectionTakesNoLongRequests) {
   request.set_file_by_filename(std::string(5000, 'a'));
   reflection.Send(request);
   ExpectError(reflection.Drain(), grpc::StatusCode::INVALID_ARGUMENT,
-              "REQUEST_TOO_LARGE", "4096");
+              v1::REQUEST_TOO_LARGE, "4096");
 }
 
 TEST_F(AccessStreamTest, IdleReflectionEndsWithItsRight) {
@@ -296,14 +340,14 @@ TEST_F(AccessStreamTest, IdleReflectionEndsWithItsRight) {
                                       Rule("admin", "admin", "default"));
   watch_.Check();
   ExpectError(reflection.Drain(), grpc::StatusCode::PERMISSION_DENIED,
-              "ACCESS_DENIED");
+              v1::ACCESS_DENIED);
 }
 
 TEST_F(AccessStreamTest, IdleStreamsDoNotHoldUpADrain) {
   Reflection reflection("admin", server_->channel());
   reflection.Ask("list_services: ''");
   server_->server().Drain(60 * kMicrosPerSecond);
-  ExpectError(reflection.Drain(), grpc::StatusCode::UNAVAILABLE, "DRAINING");
+  ExpectError(reflection.Drain(), grpc::StatusCode::UNAVAILABLE, v1::DRAINING);
 }
 
 TEST(ReflectionTest, IsNotServedWhereItIsOff) {

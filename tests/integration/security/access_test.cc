@@ -16,7 +16,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Data = v1::TimeCacheService::Stub;
-using Admin = v1::NamespaceService::Stub;
+using Groups = v1::GroupService::Stub;
+using Info = v1::ServerService::Stub;
+using Names = v1::NamespaceService::Stub;
 
 TEST_F(AccessTest, WhoIsNotKnownIsToldWhy) {
   const auto size = [this](const std::vector<std::string>& authorizations) {
@@ -29,11 +31,11 @@ TEST_F(AccessTest, WhoIsNotKnownIsToldWhy) {
     return data()->Size(
         &context, Proto<v1::SizeRequest>("namespace: 'default'"), &response);
   };
-  ExpectUnknown(size({}), "NO_CREDENTIALS");
-  ExpectUnknown(size({"Bearer wrong"}), "UNKNOWN_TOKEN");
-  ExpectUnknown(size({"Basic YTpi"}), "MALFORMED_CREDENTIALS");
+  ExpectUnknown(size({}), v1::NO_CREDENTIALS);
+  ExpectUnknown(size({"Bearer wrong"}), v1::UNKNOWN_TOKEN);
+  ExpectUnknown(size({"Basic YTpi"}), v1::MALFORMED_CREDENTIALS);
   ExpectUnknown(size({"Bearer token-of-admin", "Bearer token-of-admin"}),
-                "MALFORMED_CREDENTIALS");
+                v1::MALFORMED_CREDENTIALS);
   EXPECT_TRUE(size({"Bearer token-of-admin"}).ok());
 }
 
@@ -85,7 +87,7 @@ TEST_F(AccessTest, LongAndStrangeNamesAreDeniedAsAnyOther) {
     request.set_namespace_(name);
     const auto reply = CallAs("reader", data(), &Data::Size, request);
     ExpectError(reply.status, grpc::StatusCode::PERMISSION_DENIED,
-                "ACCESS_DENIED");
+                v1::ACCESS_DENIED);
     EXPECT_LT(reply.status.error_message().size(), 300u);
   }
 }
@@ -113,7 +115,7 @@ TEST_F(AccessTest, ABatchGoesOnWithoutWhatItsCallerMayNotDo) {
   ExpectError(grpc::Status(grpc::StatusCode::PERMISSION_DENIED,
                            written.results(0).error().message(),
                            written.results(0).error().SerializeAsString()),
-              grpc::StatusCode::PERMISSION_DENIED, "ACCESS_DENIED", "read");
+              grpc::StatusCode::PERMISSION_DENIED, v1::ACCESS_DENIED, "read");
   EXPECT_THAT(codes(Must(As("admin", &Data::Execute, batch))),
               ElementsAre(0, 0, 0, 0, 0));
   // Without any right there, nothing is tried.
@@ -140,23 +142,33 @@ TEST_F(AccessTest, DeniedAndMalformedOperationsKeepTheirPlaces) {
 }
 
 TEST_F(AccessTest, AMalformedBatchOfOneWhoIsNotKnownSaysOnlyThat) {
-  ExpectUnknown(As("", &Data::Execute, "").status, "NO_CREDENTIALS");
+  ExpectUnknown(As("", &Data::Execute, "").status, v1::NO_CREDENTIALS);
   ExpectInvalid(As("nobody", &Data::Execute, "").status, "operations", "4096");
 }
 
 TEST_F(AccessTest, AdministrationIsForAdministrators) {
-  ExpectDenied(As("reader", &Admin::CreateNamespace, "name: 'new'").status,
+  ExpectDenied(As("reader", &Names::CreateNamespace, "name: 'new'").status,
                "admin", "new");
-  ExpectDenied(As("reader", &Admin::DeleteNamespace, "name: 'default'").status,
+  ExpectDenied(As("reader", &Names::DeleteNamespace, "name: 'default'").status,
                "admin");
-  Must(As("reader", &Admin::GetNamespace, "name: 'default'"));
-  ExpectDenied(As("writer", &Admin::GetNamespace, "name: 'default'").status,
+  ExpectDenied(As("reader", &Names::UpdateNamespace,
+                  "namespace { name: 'default' options { sliding: true } }")
+                   .status,
+               "admin");
+  Must(As("reader", &Names::GetNamespace, "name: 'default'"));
+  ExpectDenied(As("writer", &Names::GetNamespace, "name: 'default'").status,
                "read");
   const std::string group = "namespace: 'default' name: 'g'";
-  ExpectDenied(As("worker", &Admin::CreateGroup, group).status, "admin");
-  Must(As("admin", &Admin::CreateGroup, group));
-  Must(As("watcher", &Admin::ListGroups, "namespace: 'default'"));
-  ExpectDenied(As("reader", &Admin::ListGroups, "namespace: 'default'").status,
+  ExpectDenied(As("worker", &Groups::CreateGroup, group).status, "admin");
+  Must(As("admin", &Groups::CreateGroup, group));
+  ExpectDenied(
+      As("worker", &Groups::UpdateGroup, absl::StrCat("group { ", group, " }"))
+          .status,
+      "admin");
+  Must(As("watcher", &Groups::GetGroup, group));
+  ExpectDenied(As("reader", &Groups::GetGroup, group).status, "watch");
+  Must(As("watcher", &Groups::ListGroups, "namespace: 'default'"));
+  ExpectDenied(As("reader", &Groups::ListGroups, "namespace: 'default'").status,
                "watch");
   ExpectDenied(
       As("watcher", &Data::SettleExpired, "namespace: 'default' group: 'g'")
@@ -165,43 +177,86 @@ TEST_F(AccessTest, AdministrationIsForAdministrators) {
 }
 
 TEST_F(AccessTest, ListsShowWhatTheCallerHasAnyRightIn) {
-  Must(As("admin", &Admin::CreateNamespace, "name: 'other'"));
+  Must(As("admin", &Names::CreateNamespace, "name: 'other'"));
   const auto names = [this](const std::string& who) {
     std::vector<std::string> all;
-    const auto listed = Must(As(who, &Admin::ListNamespaces, ""));
+    const auto listed = Must(As(who, &Names::ListNamespaces, ""));
     for (const auto& each : listed.namespaces()) all.push_back(each.name());
     return all;
   };
   EXPECT_THAT(names("admin"), ElementsAre("default", "other"));
   EXPECT_THAT(names("watcher"), ElementsAre("default"));
   // A page says nothing of what its reader may not see, behind it either.
-  const auto page = Must(As("watcher", &Admin::ListNamespaces, "page_size: 1"));
+  const auto page = Must(As("watcher", &Names::ListNamespaces, "page_size: 1"));
   EXPECT_THAT(page.namespaces(), ::testing::SizeIs(1));
   EXPECT_EQ(page.next_page_token(), "");
   EXPECT_THAT(names("nobody"), IsEmpty());
-  ExpectUnknown(As("", &Admin::ListNamespaces, "").status, "NO_CREDENTIALS");
-  Must(As("watcher", &Admin::GetServer, ""));
-  EXPECT_EQ(As("nobody", &Admin::GetServer, "").status.error_code(),
+  ExpectUnknown(As("", &Names::ListNamespaces, "").status, v1::NO_CREDENTIALS);
+}
+
+// What all namespaces hold is for who may read all of them.
+TEST_F(AccessTest, TheServersLimitsAreForWhoMayReadEverything) {
+  SetRules("", Rule("watcher", "watch", "*") + Rule("worker", "read", "de*"));
+  const v1::GetServerResponse all = Must(As("admin", &Info::GetServer, ""));
+  EXPECT_EQ(all.namespaces().used(), 1u);
+  EXPECT_TRUE(all.has_entries());
+  EXPECT_TRUE(all.has_bytes());
+  EXPECT_TRUE(all.has_watchers());
+  EXPECT_TRUE(all.has_memory_bytes());
+  EXPECT_TRUE(all.has_connections());
+  EXPECT_TRUE(all.has_memory_shares());
+  for (const char* who : {"reader", "writer", "watcher", "worker"}) {
+    SCOPED_TRACE(who);
+    const v1::GetServerResponse some = Must(As(who, &Info::GetServer, ""));
+    v1::GetServerResponse expected;
+    expected.set_version(all.version());
+    *expected.mutable_start_time() = all.start_time();
+    // The clock stands still.
+    *expected.mutable_now() = all.now();
+    EXPECT_EQ(some.SerializeAsString(), expected.SerializeAsString())
+        << some.ShortDebugString();
+  }
+  EXPECT_EQ(As("nobody", &Info::GetServer, "").status.error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
+  SetRules("", Rule("worker", "read", "*"));
+  EXPECT_TRUE(Must(As("worker", &Info::GetServer, "")).has_entries());
 }
 
 // What cannot be put by hand cannot be had put by a namespace.
 TEST_F(AccessTest, DeadLettersNeedTheRightToWriteThem) {
   SetRules("", Rule("worker", "admin", "mine-*"));
-  ExpectDenied(As("worker", &Admin::CreateNamespace,
+  ExpectDenied(As("worker", &Names::CreateNamespace,
                   "name: 'mine-1' options { dead_letter_namespace: 'default' }")
                    .status,
                "write");
-  Must(As("worker", &Admin::CreateNamespace, "name: 'mine-1'"));
-  ExpectDenied(As("worker", &Admin::UpdateNamespace,
-                  "name: 'mine-1' options { dead_letter_namespace: 'default' }")
+  Must(As("worker", &Names::CreateNamespace, "name: 'mine-1'"));
+  ExpectDenied(As("worker", &Names::UpdateNamespace,
+                  "namespace { name: 'mine-1' "
+                  "options { dead_letter_namespace: 'default' } }")
                    .status,
                "write");
-  Must(As("worker", &Admin::UpdateNamespace,
-          "name: 'mine-1' options { dead_letter_namespace: '' }"));
+  // Nor by a mask.
+  ExpectDenied(As("worker", &Names::UpdateNamespace,
+                  "namespace { name: 'mine-1' "
+                  "options { dead_letter_namespace: 'default' } } "
+                  "update_mask { paths: '*' }")
+                   .status,
+               "write");
+  // What it does not name is not asked for either.
+  Must(As("worker", &Names::UpdateNamespace,
+          "namespace { name: 'mine-1' "
+          "options { dead_letter_namespace: 'default' } } "
+          "update_mask { paths: 'options.ttl' }"));
+  EXPECT_EQ(
+      server_->registry().Find("mine-1").value()->options().dead_letter_map,
+      "");
+  Must(As("worker", &Names::UpdateNamespace,
+          "namespace { name: 'mine-1' "
+          "options { dead_letter_namespace: '' } }"));
   SetRules("", Rule("worker", "admin", "mine-*") + Rule("worker", "write"));
-  Must(As("worker", &Admin::UpdateNamespace,
-          "name: 'mine-1' options { dead_letter_namespace: 'default' }"));
+  Must(As("worker", &Names::UpdateNamespace,
+          "namespace { name: 'mine-1' "
+          "options { dead_letter_namespace: 'default' } }"));
 }
 
 // And of who made the group, at each letter: what was allowed when the
@@ -211,10 +266,10 @@ TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
   const std::string mine =
       Rule("worker", "write, watch, settle, admin", "mine-*");
   SetRules("", mine + Rule("worker", "write"));
-  Must(As("worker", &Admin::CreateNamespace,
+  Must(As("worker", &Names::CreateNamespace,
           "name: 'mine-1' options { dead_letter_namespace: 'default' }"));
   const v1::Group made =
-      Must(As("worker", &Admin::CreateGroup,
+      Must(As("worker", &Groups::CreateGroup,
               "namespace: 'mine-1' name: 'g' options { max_attempts: 1 "
               "ack_timeout { seconds: 1 } }"))
           .group();
@@ -225,14 +280,15 @@ TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
     timecache::testing::v1::AdvanceRequest request;
     SetTime(server_->now_us() + 2 * kMicrosPerSecond, request.mutable_to());
     Must(CallAs("admin", server_->clock(),
-                &timecache::testing::v1::VirtualClock::Stub::Advance, request));
+                &timecache::testing::v1::VirtualClockService::Stub::Advance,
+                request));
   };
   grpc::ClientContext context;
   SignAs("worker", &context);
-  const auto member = data()->WatchExpired(
+  const auto member = data()->ConsumeExpired(
       &context,
-      Proto<v1::WatchExpiredRequest>("namespaces: 'mine-1' group: 'g'"));
-  v1::WatchExpiredResponse message;
+      Proto<v1::ConsumeExpiredRequest>("namespaces: 'mine-1' group: 'g'"));
+  v1::ConsumeExpiredResponse message;
   ASSERT_TRUE(member->Read(&message));
   pass_two_seconds();
   while (message.events().empty()) ASSERT_TRUE(member->Read(&message));
@@ -240,7 +296,8 @@ TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
   pass_two_seconds();
 
   const auto group = [&] {
-    return Must(As("admin", &Admin::ListGroups, "namespace: 'mine-1'"))
+    return Must(As("admin", &Groups::ListGroups,
+                   "namespace: 'mine-1' include_statistics: true"))
         .groups(0)
         .statistics();
   };
@@ -294,7 +351,26 @@ TEST_F(AccessTest, AWrongFileChangesNothing) {
   Must(As("reader", &Data::Size, "namespace: 'default'"));
   SetRules("reader");
   ExpectUnknown(As("reader", &Data::Size, "namespace: 'default'").status,
-                "UNKNOWN_TOKEN");
+                v1::UNKNOWN_TOKEN);
+}
+
+// Makes it about the namespace "default".
+void NameDefault(google::protobuf::Message* message) {
+  const auto* type = message->GetDescriptor();
+  const auto* reflection = message->GetReflection();
+  if (const auto* field = type->FindFieldByName("namespaces")) {
+    reflection->AddString(message, field, "default");
+  }
+  for (const char* name : {"namespace", "group", "name"}) {
+    const auto* field = type->FindFieldByName(name);
+    if (field == nullptr) continue;
+    if (field->message_type() != nullptr) {
+      NameDefault(reflection->MutableMessage(message, field));
+    } else {
+      reflection->SetString(message, field, "default");
+    }
+    break;
+  }
 }
 
 // A request of this type that is about the namespace "default".
@@ -302,18 +378,16 @@ std::string RequestAboutDefault(const google::protobuf::Descriptor* type) {
   google::protobuf::DynamicMessageFactory factory;
   const std::unique_ptr<google::protobuf::Message> message(
       factory.GetPrototype(type)->New());
+  NameDefault(message.get());
   const auto* reflection = message->GetReflection();
-  if (const auto* field = type->FindFieldByName("namespaces")) {
-    reflection->AddString(message.get(), field, "default");
-  }
-  for (const char* name : {"namespace", "name"}) {
-    const auto* field = type->FindFieldByName(name);
-    if (field == nullptr) continue;
-    reflection->SetString(message.get(), field, "default");
-    break;
-  }
   if (const auto* field = type->FindFieldByName("operations")) {
     reflection->AddMessage(message.get(), field);
+  }
+  // Without one the request is no good, whoever sends it.
+  if (const auto* field = type->FindFieldByName("lead_time")) {
+    auto* const lead_time = reflection->MutableMessage(message.get(), field);
+    lead_time->GetReflection()->SetInt64(
+        lead_time, field->message_type()->FindFieldByName("seconds"), 5);
   }
   return message->SerializeAsString();
 }

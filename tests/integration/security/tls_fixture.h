@@ -30,15 +30,15 @@ class TlsTest : public ::testing::Test {
   }
 
   // Only Check looks at the files.
-  void Serve(v1::ClientCertificate client_certificate,
+  void Serve(config::v1::ClientCertificate client_certificate,
              const std::string& health_address = "", Access* access = nullptr) {
-    v1::Listener config;
+    config::v1::Listener config;
     config.set_address("127.0.0.1:0");
-    v1::TlsConfig& tls = *config.mutable_tls();
+    config::v1::TlsConfig& tls = *config.mutable_tls();
     tls.set_certificate_file(directory_.Path("server.crt"));
     tls.set_key_file(directory_.Path("server.key"));
     tls.set_client_certificate(client_certificate);
-    if (client_certificate != v1::CLIENT_CERTIFICATE_NONE)
+    if (client_certificate != config::v1::CLIENT_CERTIFICATE_NONE)
       tls.set_client_ca_file(directory_.Path("clients.crt"));
     tls.mutable_reload_interval()->set_seconds(3600);
     auto listener = TlsListener::Create(config, &watch_);

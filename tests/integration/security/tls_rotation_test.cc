@@ -34,7 +34,7 @@ class TlsRotationTest : public TlsTest {
 
 TEST_F(TlsRotationTest, NewConnectionsSeeTheNewCertificate) {
   directory_.Write("server", server_authority_.Issue(Named("one")));
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   EXPECT_EQ(Seen(), "one");
   directory_.Write("server", server_authority_.Issue(Named("two")));
   EXPECT_EQ(Seen(), "one");
@@ -48,7 +48,7 @@ TEST_F(TlsRotationTest, NothingFailsUnderLoad) {
   const CertificateAuthority next_authority("servers, next");
   directory_.Write("servers.crt", server_authority_.certificate() +
                                       next_authority.certificate());
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED);
   const ChannelOptions client =
       Showing("client", IssueClient(client_authority_));
   const auto open = Connected(ChannelTo(address_, client));
@@ -96,7 +96,7 @@ TEST_F(TlsRotationTest, NothingFailsUnderLoad) {
 }
 
 TEST_F(TlsRotationTest, ClientsOfTheOldRootsAreRefusedOnNewConnections) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED);
   const ChannelOptions old_client =
       Showing("old", IssueClient(client_authority_));
   const auto open = Connected(ChannelTo(address_, old_client));
@@ -121,7 +121,7 @@ TEST_F(TlsRotationTest, ClientsOfTheOldRootsAreRefusedOnNewConnections) {
 
 // The client looks at its files every kFileCheckIntervalSeconds.
 TEST_F(TlsRotationTest, ClientsFilesAreFollowedAsWell) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED);
   const auto channel =
       ChannelTo(address_, Showing("client", IssueClient(server_authority_)));
   EXPECT_FALSE(SizeOver(channel).ok());
@@ -131,7 +131,7 @@ TEST_F(TlsRotationTest, ClientsFilesAreFollowedAsWell) {
 
 TEST_F(TlsRotationTest, WhatMakesNoSenseLeavesTheOldInForce) {
   directory_.Write("server", server_authority_.Issue(Named("one")));
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   const Certificate two = server_authority_.Issue(Named("two"));
   // Half a file, a key that does not fit, none at all.
   directory_.Write("server.crt",
@@ -161,7 +161,7 @@ TEST_F(TlsRotationTest, FollowsTheSymlinkSwapOfAKubernetesVolume) {
     fs::remove(directory_.Path(file));
     fs::create_symlink(fs::path("..data") / file, directory_.Path(file));
   }
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   EXPECT_EQ(Seen(), "one");
   fs::create_symlink("two", directory_.Path("..data_tmp"));
   fs::rename(directory_.Path("..data_tmp"), directory_.Path("..data"));

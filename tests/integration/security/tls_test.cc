@@ -16,12 +16,12 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST_F(TlsTest, ServesWhoTrustsItsRoot) {
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   EXPECT_TRUE(CallWith(Trusting()).ok());
 }
 
 TEST_F(TlsTest, ClientWithAnotherRootRefusesTheServer) {
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   ChannelOptions options;
   options.ca_file = directory_.Path("clients.crt");
   EXPECT_THAT(WhyNot(options), HasSubstr("certificate verify failed"));
@@ -30,7 +30,7 @@ TEST_F(TlsTest, ClientWithAnotherRootRefusesTheServer) {
 TEST_F(TlsTest, ClientAsksForTheNameThatItKnows) {
   directory_.Write("server", server_authority_.Issue(
                                  CertificateOptions::Client("cache.example")));
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   // The address's host is 127.0.0.1.
   EXPECT_THAT(WhyNot(Trusting()), HasSubstr("Hostname Verification"));
   ChannelOptions options = Trusting();
@@ -39,7 +39,7 @@ TEST_F(TlsTest, ClientAsksForTheNameThatItKnows) {
 }
 
 TEST_F(TlsTest, RequiredCertificateIsOneOfTheClientRoots) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED);
   EXPECT_TRUE(CallWith(Showing("client", IssueClient(client_authority_))).ok());
   WhyNot(Trusting());
   WhyNot(Showing("stranger", IssueClient(server_authority_)));
@@ -49,7 +49,7 @@ TEST_F(TlsTest, RequiredCertificateIsOneOfTheClientRoots) {
 }
 
 TEST_F(TlsTest, OptionalCertificateIsCheckedIfThereIsOne) {
-  Serve(v1::CLIENT_CERTIFICATE_OPTIONAL);
+  Serve(config::v1::CLIENT_CERTIFICATE_OPTIONAL);
   EXPECT_TRUE(CallWith(Trusting()).ok());
   EXPECT_TRUE(CallWith(Showing("client", IssueClient(client_authority_))).ok());
   WhyNot(Showing("stranger", IssueClient(server_authority_)));
@@ -57,7 +57,7 @@ TEST_F(TlsTest, OptionalCertificateIsCheckedIfThereIsOne) {
 
 // A resumed session would bring the certificate that was checked when it began.
 TEST_F(TlsTest, NoSessionIsResumed) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED);
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED);
   const ChannelOptions client =
       Showing("client", IssueClient(client_authority_));
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -68,7 +68,7 @@ TEST_F(TlsTest, NoSessionIsResumed) {
 }
 
 TEST_F(TlsTest, PlainTextAndTlsDoNotUnderstandEachOther) {
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   WhyNot(ChannelOptions());
   EXPECT_THAT(WhyNot(server_->server().addresses().at(0), Trusting()),
               HasSubstr("wrong version number"));
@@ -77,7 +77,7 @@ TEST_F(TlsTest, PlainTextAndTlsDoNotUnderstandEachOther) {
 }
 
 TEST_F(TlsTest, NothingOlderThanTls12IsSpoken) {
-  Serve(v1::CLIENT_CERTIFICATE_NONE);
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   EXPECT_EQ(ShakeHands(address_, TLS1_VERSION), std::nullopt);
   EXPECT_EQ(ShakeHands(address_, TLS1_1_VERSION), std::nullopt);
   EXPECT_EQ(ShakeHands(address_, TLS1_2_VERSION), "timecached");
@@ -85,7 +85,7 @@ TEST_F(TlsTest, NothingOlderThanTls12IsSpoken) {
 }
 
 TEST_F(TlsTest, HealthPortAnswersProbesWithoutACertificate) {
-  Serve(v1::CLIENT_CERTIFICATE_REQUIRED, "127.0.0.1:0");
+  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED, "127.0.0.1:0");
   const std::string address = server_->server().health_address();
   const auto channel = Connected(ChannelTo(address, ChannelOptions()));
   EXPECT_EQ(HealthOf(channel), 1);
@@ -109,7 +109,7 @@ TEST_F(TlsTest, HealthPortAnswersProbesWithoutACertificate) {
 }
 
 TEST_F(TlsTest, WatchOnTheHealthPortSeesTheDrain) {
-  Serve(v1::CLIENT_CERTIFICATE_NONE, "127.0.0.1:0");
+  Serve(config::v1::CLIENT_CERTIFICATE_NONE, "127.0.0.1:0");
   const auto channel = Connected(
       ChannelTo(server_->server().health_address(), ChannelOptions()));
   RawStream health(channel, "/grpc.health.v1.Health/Watch", "");

@@ -1,5 +1,7 @@
 // Bad input to the data's RPCs: code, reason, field and limit of each.
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -71,15 +73,15 @@ TEST_F(DataErrorsTest, AMissingNamespaceIsNotFoundForEveryRpc) {
   const std::string fields = "namespace: 'absent'";
   for (const Rpc& rpc : KeyRpcs()) {
     ExpectError(rpc(fields + " key: 'k'"), StatusCode::NOT_FOUND,
-                "NAMESPACE_NOT_FOUND", "absent");
+                v1::NAMESPACE_NOT_FOUND, "absent");
   }
   ExpectError(Do(&Data::Size, fields), StatusCode::NOT_FOUND,
-              "NAMESPACE_NOT_FOUND", "absent");
+              v1::NAMESPACE_NOT_FOUND, "absent");
   ExpectError(Stream(&Data::Scan, fields), StatusCode::NOT_FOUND,
-              "NAMESPACE_NOT_FOUND", "absent");
+              v1::NAMESPACE_NOT_FOUND, "absent");
   ExpectError(
       Stream(&Data::WatchExpired, "namespaces: 'default' namespaces: 'absent'"),
-      StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND", "absent");
+      StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND, "absent");
 }
 
 TEST_F(DataErrorsTest, KeysOutOfRangeAreRefusedByEveryRpc) {
@@ -133,9 +135,6 @@ TEST_F(DataErrorsTest, TtlsOutOfRangeAreNeverClamped) {
 
 TEST_F(DataErrorsTest, ConditionsThatMakeNoSenseAreRefused) {
   const std::string fields = "namespace: 'default' key: 'k' ";
-  ExpectInvalid(Do(&Data::Put,
-                   fields + "condition: PUT_CONDITION_IF_ABSENT if_version: 1"),
-                "if_version", "condition");
   ExpectInvalid(Do(&Data::Put, fields + "if_version: 0"), "if_version",
                 "IF_ABSENT");
   ExpectInvalid(Do(&Data::Remove, fields + "if_version: 0"), "if_version",
@@ -146,28 +145,52 @@ TEST_F(DataErrorsTest, ConditionsThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(DataErrorsTest, WatchesOutOfRangeAreRefused) {
-  ExpectInvalid(Stream(&Data::WatchExpired, ""), "namespaces", "1 to 64");
-  ExpectInvalid(Stream(&Data::WatchExpired,
-                       "namespaces: 'default' namespaces: 'default'"),
-                "namespaces", "once");
+  const std::function<grpc::Status(const std::string&)> all[] = {
+      [this](const std::string& r) { return Stream(&Data::WatchExpired, r); },
+      [this](const std::string& r) {
+        return Stream(&Data::ConsumeExpired, "group: 'g' " + r);
+      },
+      [this](const std::string& r) {
+        return Stream(&Data::WatchExpiring, "lead_time { seconds: 5 } " + r);
+      }};
   std::string many;
   for (int i = 0; i < 65; ++i)
     absl::StrAppend(&many, "namespaces: 'n", i, "' ");
-  ExpectInvalid(Stream(&Data::WatchExpired, many), "namespaces", "not 65");
+  for (size_t i = 0; i < std::size(all); ++i) {
+    SCOPED_TRACE(i);
+    const auto& watch = all[i];
+    ExpectInvalid(watch(""), "namespaces", "1 to 64");
+    ExpectInvalid(watch("namespaces: 'default' namespaces: 'default'"),
+                  "namespaces", "once");
+    ExpectInvalid(watch(many), "namespaces", "not 65");
+    for (const char* interval :
+         {"", "nanos: 9999000", "seconds: -1", "seconds: 3601"}) {
+      ExpectInvalid(
+          watch(absl::StrCat("namespaces: 'default' heartbeat_interval { ",
+                             interval, " }")),
+          "heartbeat_interval", "10ms and 1h");
+    }
+    ExpectInvalid(watch("namespaces: 'default' heartbeat_interval { seconds: 1 "
+                        "nanos: -1 }"),
+                  "heartbeat_interval", "google.protobuf.Duration");
+  }
   ExpectInvalid(Stream(&Data::WatchExpired, "namespaces: 'default' start: 9"),
                 "start", "9");
-  for (const char* interval :
-       {"", "nanos: 9999000", "seconds: -1", "seconds: 3601"}) {
-    ExpectInvalid(
-        Stream(&Data::WatchExpired,
-               absl::StrCat("namespaces: 'default' heartbeat_interval { ",
-                            interval, " }")),
-        "heartbeat_interval", "10ms and 1h");
+  EXPECT_EQ(server_.Describe().statistics().watchers(), 0u);
+}
+
+TEST_F(DataErrorsTest, WhatMakesAWatchAnotherOneIsRequired) {
+  ExpectInvalid(Stream(&Data::ConsumeExpired, "namespaces: 'default'"), "group",
+                "63");
+  ExpectInvalid(Stream(&Data::WatchExpiring, "namespaces: 'default'"),
+                "lead_time", "must be set");
+  for (const char* lead_time :
+       {"", "nanos: 999000", "seconds: -1", "seconds: 315360001"}) {
+    ExpectInvalid(Stream(&Data::WatchExpiring,
+                         absl::StrCat("namespaces: 'default' lead_time { ",
+                                      lead_time, " }")),
+                  "lead_time", "between 1ms and 10 years");
   }
-  ExpectInvalid(Stream(&Data::WatchExpired,
-                       "namespaces: 'default' heartbeat_interval { seconds: 1 "
-                       "nanos: -1 }"),
-                "heartbeat_interval", "google.protobuf.Duration");
   EXPECT_EQ(server_.Describe().statistics().watchers(), 0u);
 }
 

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/raw_call.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 
@@ -180,23 +181,23 @@ TEST_F(DataTest, ConditionsThatDoNotHoldChangeNothing) {
   ExpectError(
       Do(&Data::Put, "key: 'a' value: 'x' condition: PUT_CONDITION_IF_ABSENT")
           .status,
-      StatusCode::FAILED_PRECONDITION, "KEY_EXISTS");
+      StatusCode::FAILED_PRECONDITION, v1::KEY_EXISTS);
   ExpectError(
       Do(&Data::Put, "key: 'b' condition: PUT_CONDITION_IF_PRESENT").status,
-      StatusCode::FAILED_PRECONDITION, "KEY_NOT_FOUND");
+      StatusCode::FAILED_PRECONDITION, v1::KEY_NOT_FOUND);
   ExpectError(Do(&Data::Put, "key: 'a' value: 'x' if_version: 1").status,
-              StatusCode::FAILED_PRECONDITION, "VERSION_MISMATCH");
+              StatusCode::FAILED_PRECONDITION, v1::VERSION_MISMATCH);
   ExpectError(Do(&Data::Put, "key: 'b' if_version: 1").status,
-              StatusCode::FAILED_PRECONDITION, "KEY_NOT_FOUND");
+              StatusCode::FAILED_PRECONDITION, v1::KEY_NOT_FOUND);
   ExpectError(Do(&Data::Remove, "key: 'a' if_version: 1").status,
-              StatusCode::FAILED_PRECONDITION, "VERSION_MISMATCH");
+              StatusCode::FAILED_PRECONDITION, v1::VERSION_MISMATCH);
   ExpectError(Do(&Data::Remove, "key: 'b' if_version: 1").status,
-              StatusCode::FAILED_PRECONDITION, "KEY_NOT_FOUND");
+              StatusCode::FAILED_PRECONDITION, v1::KEY_NOT_FOUND);
   server_.AdvanceBy(1);
   ExpectError(Do(&Data::Touch, "key: 'a' if_version: 1").status,
-              StatusCode::FAILED_PRECONDITION, "VERSION_MISMATCH");
+              StatusCode::FAILED_PRECONDITION, v1::VERSION_MISMATCH);
   ExpectError(Do(&Data::Touch, "key: 'b' if_version: 1").status,
-              StatusCode::FAILED_PRECONDITION, "KEY_NOT_FOUND");
+              StatusCode::FAILED_PRECONDITION, v1::KEY_NOT_FOUND);
   EXPECT_EQ(server_.Get("a").entry().value(), "one");
   EXPECT_EQ(server_.Get("a").entry().version(), version);
   EXPECT_EQ(ToUs(server_.Get("a").entry().put_time()), kStartUs);
@@ -219,6 +220,34 @@ TEST_F(DataTest, ConditionsThatHoldStore) {
           .removed());
 }
 
+// As protobuf has it: of a oneof's fields the last one on the wire counts.
+TEST_F(DataTest, OfTwoConditionsTheLastOneCounts) {
+  const uint64_t version = Put("key: 'a' value: 'old'").version();
+  const auto wire = [](const std::string& text) {
+    return Proto<v1::PutRequest>(text).SerializeAsString();
+  };
+  const std::string put = wire("namespace: 'default' key: 'a' value: 'new'");
+  const std::string if_absent = wire("condition: PUT_CONDITION_IF_ABSENT");
+  const std::string unset = wire("condition: PUT_CONDITION_UNSPECIFIED");
+  const std::string if_version = wire("if_version: " + std::to_string(version));
+  const std::string if_other = wire("if_version: 1");
+  const auto send = [&](const std::string& conditions) {
+    return RawCall(server_.channel(), "/timecache.v1.TimeCacheService/Put",
+                   put + conditions, "");
+  };
+  ExpectError(send(if_version + if_absent), StatusCode::FAILED_PRECONDITION,
+              v1::KEY_EXISTS);
+  ExpectError(send(if_absent + if_other), StatusCode::FAILED_PRECONDITION,
+              v1::VERSION_MISMATCH);
+  ExpectError(send(unset + if_other), StatusCode::FAILED_PRECONDITION,
+              v1::VERSION_MISMATCH);
+  EXPECT_EQ(server_.Get("a").entry().value(), "old");
+  EXPECT_TRUE(send(if_absent + if_version).ok());
+  EXPECT_EQ(server_.Get("a").entry().value(), "new");
+  EXPECT_TRUE(send(if_other + unset).ok());
+  EXPECT_TRUE(send(if_absent + unset).ok());
+}
+
 TEST_F(DataTest, AtALimitPutsAreRefusedWithItsName) {
   server_.Create("few", "max_entries: 2");
   server_.Create("small", "max_bytes: 10");
@@ -229,10 +258,10 @@ TEST_F(DataTest, AtALimitPutsAreRefusedWithItsName) {
         .status;
   };
   ExpectError(put("namespace: 'few' key: 'c'"), StatusCode::RESOURCE_EXHAUSTED,
-              "MAX_ENTRIES", "max_entries of 2");
+              v1::MAX_ENTRIES, "max_entries of 2");
   EXPECT_TRUE(put("namespace: 'few' key: 'a' value: 'more'").ok());
   ExpectError(put("namespace: 'small' key: 'c' value: '0123456789'"),
-              StatusCode::RESOURCE_EXHAUSTED, "MAX_BYTES", "max_bytes of 10");
+              StatusCode::RESOURCE_EXHAUSTED, v1::MAX_BYTES, "max_bytes of 10");
 }
 
 TEST(DataServerLimits, AreSharedByAllNamespaces) {
@@ -248,11 +277,11 @@ TEST(DataServerLimits, AreSharedByAllNamespaces) {
         .status;
   };
   ExpectError(put("namespace: 'default' key: 'b'"),
-              StatusCode::RESOURCE_EXHAUSTED, "SERVER_MAX_ENTRIES",
+              StatusCode::RESOURCE_EXHAUSTED, v1::SERVER_MAX_ENTRIES,
               "limits.max_entries");
   ExpectError(put("namespace: 'default' key: 'a' value: '" +
                   std::string(99, 'x') + "'"),
-              StatusCode::RESOURCE_EXHAUSTED, "SERVER_MAX_BYTES",
+              StatusCode::RESOURCE_EXHAUSTED, v1::SERVER_MAX_BYTES,
               "limits.max_bytes");
 }
 

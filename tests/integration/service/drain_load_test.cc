@@ -52,7 +52,7 @@ class Caller {
   void Check() {
     EXPECT_EQ(end_.error_code(), StatusCode::UNAVAILABLE)
         << end_.error_message();
-    EXPECT_EQ(PartsOf(end_).reason, "DRAINING");
+    EXPECT_EQ(PartsOf(end_).reason, v1::DRAINING);
     for (int i = 0; i < done_; ++i) {
       EXPECT_TRUE(Holds(server_, Key(i))) << Key(i) << " was answered";
     }
@@ -104,7 +104,7 @@ class PipelineCaller {
   void Check() {
     EXPECT_EQ(end_.error_code(), StatusCode::UNAVAILABLE)
         << end_.error_message();
-    EXPECT_EQ(PartsOf(end_).reason, "DRAINING");
+    EXPECT_EQ(PartsOf(end_).reason, v1::DRAINING);
     for (int i = 0; i < answered_ * kBatch; ++i) {
       EXPECT_TRUE(Holds(server_, Key(i))) << Key(i) << " was answered";
     }
@@ -222,8 +222,7 @@ TEST_F(DrainLoadTest, LosesNothingThatItAccepted) {
 
 TEST_F(DrainLoadTest, TellsThatItDrainsWhileItStillServes) {
   const auto describe = [this] {
-    return Must(Call(server_.namespaces(),
-                     &v1::NamespaceService::Stub::GetServer,
+    return Must(Call(server_.about(), &v1::ServerService::Stub::GetServer,
                      v1::GetServerRequest()));
   };
   EXPECT_FALSE(describe().draining());

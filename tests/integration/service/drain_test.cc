@@ -53,7 +53,9 @@ TEST(Reflection, ListsTheServices) {
                 "\x3a\x01*");
     EXPECT_THAT(answer, HasSubstr("timecache.v1.TimeCacheService"));
     EXPECT_THAT(answer, HasSubstr("timecache.v1.NamespaceService"));
-    EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClock"));
+    EXPECT_THAT(answer, HasSubstr("timecache.v1.GroupService"));
+    EXPECT_THAT(answer, HasSubstr("timecache.v1.ServerService"));
+    EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClockService"));
     EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
     EXPECT_THAT(answer, HasSubstr("grpc.reflection.v1.ServerReflection"));
   }
@@ -199,7 +201,7 @@ TEST(Start, APortThatIsTakenIsNamed) {
   Registry registry(&clock, &reaper, {}, WireFormat());
   ServerOptions options;
   options.addresses = {"127.0.0.1:0", address};
-  options.observer = [](const NamespaceService::Change&) {};
+  options.observer = [](const AdminChange&) {};
   Server second(&registry, &reaper, &clock, options);
   const absl::Status status = second.Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);

@@ -96,7 +96,7 @@ TEST_F(ExecuteTest, OneBadOperationFailsAloneWithItsDetails) {
   const auto& results = response.results();
   EXPECT_TRUE(results[0].has_put());
   ExpectError(StatusOf(results[1]), StatusCode::FAILED_PRECONDITION,
-              "KEY_EXISTS");
+              v1::KEY_EXISTS);
   ExpectInvalid(StatusOf(results[2]), "key", "must not be empty");
   ExpectInvalid(StatusOf(results[3]), "request", "must be set to one of");
   ExpectInvalid(StatusOf(results[4]), "ttl", "between 1ms and");
@@ -110,7 +110,7 @@ TEST_F(ExecuteTest, ARequestThatCannotBeTriedFailsAsAWhole) {
   ExpectError(Execute(Proto<v1::ExecuteRequest>(
                           "namespace: 'none' operations { get { key: 'a' } }"))
                   .status,
-              StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND");
+              StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND);
   v1::ExecuteRequest many = Request("");
   for (int i = 0; i < 4097; ++i) {
     many.add_operations()->mutable_put()->set_key(absl::StrCat("k", i));
@@ -150,7 +150,7 @@ TEST_F(ExecuteTest, AnAnswerHasABoundAndWhatDoesNotFitChangesNothing) {
         }
       } else {
         ExpectError(StatusOf(result), StatusCode::RESOURCE_EXHAUSTED,
-                    "MAX_RESPONSE_BYTES", "next request");
+                    v1::MAX_RESPONSE_BYTES, "next request");
       }
     }
     EXPECT_EQ(now, expected);
@@ -296,8 +296,8 @@ TEST_F(PipelineTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
   EXPECT_TRUE(idle.Send("operations { get { key: 'a' } }"));
   EXPECT_EQ(idle.Receive().results_size(), 1);
   EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
-  ExpectError(pipeline.Finish(), StatusCode::UNAVAILABLE, "DRAINING");
-  ExpectError(idle.Finish(), StatusCode::UNAVAILABLE, "DRAINING");
+  ExpectError(pipeline.Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
+  ExpectError(idle.Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
 }
 
 // Is told of refusals, as text, on the calls' threads.
@@ -308,9 +308,9 @@ class RefusalObserver final : public CallObserver {
   void OnDenied(const CallDenial& /*denial*/) override {}
   void OnRefused(const CallRefusal& refusal) override {
     absl::MutexLock lock(&mu_);
-    seen_.push_back(
-        absl::StrCat(refusal.method.name, " ", *ReasonOf(refusal.status), " ",
-                     refusal.details.Namespace(), " ", refusal.operations));
+    seen_.push_back(absl::StrCat(
+        refusal.method.name, " ", ReasonNameOf(refusal.status), " ",
+        refusal.details.Namespace(), " ", refusal.operations));
   }
   void OnReceived(const Method& /*method*/) override {}
   void OnSent(const Method& /*method*/) override {}

@@ -88,8 +88,8 @@ TEST_F(LargeValueTest, WatchPassesItAndAnotherOneThatTakesMoreGetsIt) {
   ExpectThree(tolerant.ReadUpTo(server_.now_us(), "large"), false);
 }
 
-TEST_F(LargeValueTest, WatchWithLeadTimePassesIt) {
-  v1::WatchExpiredRequest request;
+TEST_F(LargeValueTest, WatchOfWhatIsGoingToDiePassesIt) {
+  v1::WatchExpiringRequest request;
   request.add_namespaces("large");
   request.mutable_lead_time()->set_seconds(10);
   WatchReader reader(server_.data(), request);
@@ -115,7 +115,7 @@ TEST_F(LargeValueTest, MemberOfAGroupPassesItAndAnotherOneGetsIt) {
   ExpectThree(events, true);
   // With the stream's end it is given out again.
   member.reset();
-  v1::WatchExpiredRequest request;
+  v1::ConsumeExpiredRequest request;
   request.add_namespaces("large");
   request.set_group("g");
   request.set_max_message_bytes(2 * kLargeBytes);
@@ -133,9 +133,16 @@ TEST_F(LargeValueTest, LimitThatNoClientHasIsRefused) {
   for (const char* bytes : {"0", "4194303", "2147483648"}) {
     SCOPED_TRACE(bytes);
     const std::string limit = std::string("max_message_bytes: ") + bytes;
-    WatchReader reader(server_.data(), Proto<v1::WatchExpiredRequest>(
-                                           "namespaces: 'large' " + limit));
+    const std::string watch = "namespaces: 'large' " + limit;
+    WatchReader reader(server_.data(), Proto<v1::WatchExpiredRequest>(watch));
     ExpectInvalid(reader.Drain(), "max_message_bytes", "4 MiB");
+    WatchReader member(server_.data(),
+                       Proto<v1::ConsumeExpiredRequest>(watch + " group: 'g'"));
+    ExpectInvalid(member.Drain(), "max_message_bytes", "4 MiB");
+    WatchReader expiring(
+        server_.data(),
+        Proto<v1::WatchExpiringRequest>(watch + " lead_time { seconds: 10 }"));
+    ExpectInvalid(expiring.Drain(), "max_message_bytes", "4 MiB");
     grpc::ClientContext context;
     SetDeadline(&context);
     auto scan = server_.data()->Scan(

@@ -35,9 +35,23 @@ class NamespaceTest : public ::testing::Test {
     return Do(&Names::CreateNamespace,
               absl::StrCat("name: 'new' options { ", options, " }"));
   }
-  Reply<v1::UpdateNamespaceResponse> Update(const std::string& options) {
-    return Do(&Names::UpdateNamespace,
-              absl::StrCat("name: 'default' options { ", options, " }"));
+  Reply<v1::UpdateNamespaceResponse> Update(
+      const std::string& options, const std::vector<std::string>& mask = {},
+      const std::string& name = "default") {
+    auto request = Proto<v1::UpdateNamespaceRequest>(absl::StrCat(
+        "namespace { name: '", name, "' options { ", options, " } }"));
+    for (const std::string& path : mask) {
+      request.mutable_update_mask()->add_paths(path);
+    }
+    return Call(server_.namespaces(), &Names::UpdateNamespace, request);
+  }
+  // The options after an update that must succeed.
+  v1::NamespaceOptions Updated(const std::string& options,
+                               const std::vector<std::string>& mask) {
+    const v1::Namespace now = Must(Update(options, mask)).namespace_();
+    EXPECT_EQ(now.options().SerializeAsString(),
+              server_.Describe().options().SerializeAsString());
+    return now.options();
   }
   std::vector<std::string> List() {
     std::vector<std::string> names;
@@ -65,7 +79,8 @@ TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
                 "unused_group_ttl { seconds: 604800 }")
                 .SerializeAsString());
   EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
-  EXPECT_EQ(made.statistics().entries(), 0u);
+  EXPECT_FALSE(made.has_statistics());
+  EXPECT_EQ(server_.Describe("new").statistics().entries(), 0u);
   EXPECT_THAT(List(), ElementsAre("default", "new"));
   EXPECT_THAT(server_.observed().back(), HasSubstr("namespace_created new"));
 }
@@ -128,14 +143,18 @@ TEST_F(NamespaceTest, EveryOptionOutOfItsRangeIsRefusedByName) {
     const std::string field = absl::StrCat("options.", c.field);
     ExpectInvalid(Create(c.option).status, field, c.limit);
     ExpectError(Do(&Names::GetNamespace, "name: 'new'").status,
-                StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND");
+                StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND);
   }
   const std::string before = server_.Describe().options().SerializeAsString();
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.option);
     const grpc::Status status = Update(c.option).status;
     EXPECT_EQ(PartsOf(status).code, StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(PartsOf(status).field, absl::StrCat("options.", c.field));
+    EXPECT_EQ(PartsOf(status).field,
+              absl::StrCat("namespace.options.", c.field));
+    // Nor does a mask make it right.
+    EXPECT_EQ(PartsOf(Update(c.option, {"options"}).status).code,
+              StatusCode::INVALID_ARGUMENT);
   }
   EXPECT_EQ(server_.Describe().options().SerializeAsString(), before);
 }
@@ -146,24 +165,27 @@ TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
     const char* limit = *name == '\0' ? "must be set" : "1 to 63 characters";
     ExpectInvalid(Do(&Names::CreateNamespace, request).status, "name", limit);
     ExpectInvalid(Do(&Names::GetNamespace, request).status, "name", limit);
-    ExpectInvalid(Do(&Names::UpdateNamespace, request).status, "name", limit);
+    ExpectInvalid(Update("", {}, name).status, "namespace.name", limit);
     ExpectInvalid(Do(&Names::DeleteNamespace, request).status, "name", limit);
     ExpectInvalid(Do(&Names::RotateNamespace, request).status, "name", limit);
   }
+  ExpectInvalid(Do(&Names::UpdateNamespace, "").status, "namespace.name",
+                "must be set");
   const std::string absent = "name: 'absent'";
   for (const grpc::Status& status :
        {Do(&Names::GetNamespace, absent).status,
-        Do(&Names::UpdateNamespace, absent).status,
+        Update("", {}, "absent").status,
         Do(&Names::DeleteNamespace, absent).status,
         Do(&Names::RotateNamespace, absent).status}) {
-    ExpectError(status, StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND", "absent");
+    ExpectError(status, StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND,
+                "absent");
   }
 }
 
 TEST_F(NamespaceTest, ANamespaceIsMadeOnce) {
   EXPECT_TRUE(Create("").status.ok());
-  ExpectError(Create("").status, StatusCode::ALREADY_EXISTS, "NAMESPACE_EXISTS",
-              "new");
+  ExpectError(Create("").status, StatusCode::ALREADY_EXISTS,
+              v1::NAMESPACE_EXISTS, "new");
 }
 
 class FewNamespacesTest : public NamespaceTest {
@@ -179,7 +201,7 @@ class FewNamespacesTest : public NamespaceTest {
 TEST_F(FewNamespacesTest, OneTooManyIsRefusedUntilAnotherGoes) {
   server_.Create("second");
   ExpectError(Create("").status, StatusCode::RESOURCE_EXHAUSTED,
-              "MAX_NAMESPACES", "max_namespaces of 2");
+              v1::MAX_NAMESPACES, "max_namespaces of 2");
   Must(Do(&Names::DeleteNamespace, "name: 'second'"));
   EXPECT_TRUE(Create("").status.ok());
   EXPECT_THAT(List(), ElementsAre("default", "new"));
@@ -203,9 +225,108 @@ TEST_F(NamespaceTest, UpdateChangesWhatIsSetAndKeepsTheRest) {
 }
 
 TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
-  ExpectInvalid(Update("num_shards: 32").status, "options.num_shards",
-                "fixed at creation, to 16");
+  const auto expect_fixed = [](const grpc::Status& status,
+                               const std::string& number) {
+    ExpectInvalid(status, "namespace.options.num_shards",
+                  "fixed at creation, to " + number);
+  };
+  expect_fixed(Update("num_shards: 32").status, "16");
   EXPECT_TRUE(Update("num_shards: 16").status.ok());
+  server_.Create("one", "num_shards: 1");
+  // A mask of all leaves it out, unless it is set.
+  for (const char* all : {"options", "*"}) {
+    SCOPED_TRACE(all);
+    EXPECT_TRUE(Update("", {all}, "one").status.ok());
+    EXPECT_TRUE(Update("num_shards: 1", {all}, "one").status.ok());
+    expect_fixed(Update("num_shards: 2", {all}, "one").status, "1");
+  }
+  EXPECT_EQ(server_.Describe("one").options().num_shards(), 1u);
+  // Its default is another.
+  expect_fixed(Update("", {"options.num_shards"}, "one").status, "1");
+  EXPECT_TRUE(Update("", {"options.num_shards"}).status.ok());
+  EXPECT_TRUE(
+      Update("num_shards: 1", {"options.num_shards"}, "one").status.ok());
+}
+
+TEST_F(NamespaceTest, AMaskChangesWhatItNamesAndNothingElse) {
+  Must(
+      Update("sliding: true max_entries: 7 max_bytes: 1000 "
+             "limit_policy: LIMIT_POLICY_EVICT_OLDEST"));
+  v1::NamespaceOptions before = server_.Describe().options();
+  v1::NamespaceOptions after =
+      Updated("max_entries: 9 max_bytes: 1", {"options.max_entries"});
+  before.set_max_entries(9);
+  EXPECT_EQ(after.SerializeAsString(), before.SerializeAsString());
+  EXPECT_THAT(server_.observed().back(),
+              "namespace_updated default max_entries: 9");
+  // What it names and what is not set takes its default.
+  after = Updated("", {"options.sliding", "options.limit_policy"});
+  before.set_sliding(false);
+  before.set_limit_policy(v1::LIMIT_POLICY_REJECT);
+  EXPECT_EQ(after.SerializeAsString(), before.SerializeAsString());
+  after = Updated("max_bytes: 0 ttl { seconds: 60 }",
+                  {"options.max_entries", "options.max_bytes"});
+  before.set_max_entries(0);
+  before.set_max_bytes(0);
+  EXPECT_EQ(after.SerializeAsString(), before.SerializeAsString());
+  // What it does not name is not even looked at.
+  EXPECT_EQ(Updated("num_buckets: 1 sliding: true", {"options.sliding"})
+                .num_buckets(),
+            101u);
+}
+
+TEST_F(NamespaceTest, AMaskOfAllSetsTheRestToTheirDefaults) {
+  const v1::NamespaceOptions defaults = server_.Describe().options();
+  for (const char* all : {"options", "*"}) {
+    SCOPED_TRACE(all);
+    Must(
+        Update("ttl { seconds: 60 } num_buckets: 4 max_ttl { seconds: 90 } "
+               "sliding: true max_entries: 7 max_bytes: 1000 "
+               "limit_policy: LIMIT_POLICY_EVICT_OLDEST max_value_bytes: 10 "
+               "event_retention {} event_retention_bytes: 1048576 "
+               "dead_letter_namespace: 'dead' max_operations_per_second: "
+               "1000000 max_backlog_bytes: 1048576 unused_group_ttl {}"));
+    v1::NamespaceOptions expected = defaults;
+    expected.set_max_entries(9);
+    EXPECT_EQ(Updated("max_entries: 9", {all}).SerializeAsString(),
+              expected.SerializeAsString());
+  }
+}
+
+// As at a namespace's creation.
+TEST_F(NamespaceTest, TheDefaultOfTheLongestTtlIsNotBelowTheTtl) {
+  constexpr int64_t kLongUs = int64_t{31'536'000} * kMicrosPerSecond;
+  const std::string year = "ttl { seconds: 31536000 }";
+  EXPECT_EQ(ToUs(Updated(year, {"options.ttl", "options.max_ttl"}).max_ttl()),
+            kLongUs);
+  EXPECT_EQ(ToUs(Updated("", {"options.max_ttl"}).max_ttl()), kLongUs);
+  EXPECT_EQ(ToUs(Updated(year, {"*"}).max_ttl()), kLongUs);
+  EXPECT_EQ(ToUs(Updated("", {"*"}).max_ttl()),
+            int64_t{604'800} * kMicrosPerSecond);
+  ExpectInvalid(Update(year + " max_ttl { seconds: 60 }", {"*"}).status,
+                "namespace.options.max_ttl", "8760h");
+}
+
+TEST_F(NamespaceTest, AMaskThatNamesAnythingElseIsRefused) {
+  const std::string before = server_.Describe().options().SerializeAsString();
+  for (const char* path :
+       {"", "ttl", "options.", "options.nonsense", "options.*",
+        "options.ttl.seconds", "Options", "name", "statistics",
+        "statistics.entries", "bucket_width", "namespace.options.ttl"}) {
+    SCOPED_TRACE(path);
+    const auto status =
+        Update("max_entries: 7", {"options.max_entries", path}).status;
+    ExpectInvalid(status, "update_mask", "options.ttl");
+    EXPECT_THAT(PartsOf(status).message,
+                HasSubstr(absl::StrCat("\"", path, "\"")));
+    EXPECT_EQ(server_.Describe().options().SerializeAsString(), before);
+  }
+  const auto endless = Update("", {std::string(100'000, 'x')}).status;
+  ExpectInvalid(endless, "update_mask", "options.ttl");
+  EXPECT_LT(PartsOf(endless).message.size(), 1'000u);
+  ExpectInvalid(
+      Update("", std::vector<std::string>(100'000, "options.ttl")).status,
+      "update_mask", "100000");
 }
 
 TEST_F(NamespaceTest, AShorterTtlKeepsThePromiseToWhatIsIn) {
@@ -224,7 +345,7 @@ TEST_F(NamespaceTest, DeleteTakesEverythingAlong) {
   server_.Put("a", "1");
   Must(Do(&Names::DeleteNamespace, "name: 'default'"));
   ExpectError(Do(&Names::DeleteNamespace, "name: 'default'").status,
-              StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND");
+              StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND);
   EXPECT_THAT(List(), ElementsAre());
   server_.Create("default");
   EXPECT_FALSE(server_.Get("a").has_entry());
@@ -243,6 +364,34 @@ TEST_F(NamespaceTest, RotateKillsTheOldestBucketNow) {
   EXPECT_EQ(server_.Rotate(), 1u);
   EXPECT_THAT(server_.observed().back(),
               HasSubstr("namespace_rotated default entries: 1"));
+}
+
+TEST_F(NamespaceTest, StatisticsComeWhereTheyAreAskedFor) {
+  server_.Put("a", "1");
+  EXPECT_FALSE(Must(Create("")).namespace_().has_statistics());
+  EXPECT_FALSE(Must(Update("sliding: true")).namespace_().has_statistics());
+  const auto get = [this](const std::string& more) {
+    return Must(
+               Do(&Names::GetNamespace, absl::StrCat("name: 'default' ", more)))
+        .namespace_();
+  };
+  EXPECT_FALSE(get("").has_statistics());
+  EXPECT_EQ(get("include_statistics: true").statistics().entries(), 1u);
+  EXPECT_TRUE(get("").has_options());
+  EXPECT_EQ(ToUs(get("").bucket_width()), kWidthUs);
+  const auto list = [this](const std::string& more) {
+    const auto listed = Must(Do(&Names::ListNamespaces, more));
+    EXPECT_EQ(listed.namespaces_size(), 2);
+    return listed;
+  };
+  const auto plain = list("");
+  for (const auto& each : plain.namespaces()) {
+    EXPECT_FALSE(each.has_statistics()) << each.name();
+    EXPECT_TRUE(each.has_options()) << each.name();
+  }
+  const auto listed = list("include_statistics: true");
+  EXPECT_EQ(listed.namespaces(0).statistics().entries(), 1u);
+  EXPECT_TRUE(listed.namespaces(1).has_statistics());
 }
 
 TEST_F(NamespaceTest, StatisticsCountLookups) {
@@ -293,7 +442,7 @@ TEST_F(NamespaceTest, EvictedAndRetainedBytesStayWithinTheirLimits) {
   request.set_value(std::string(100, 'x'));
   ExpectError(
       Call(server_.data(), &v1::TimeCacheService::Stub::Put, request).status,
-      StatusCode::RESOURCE_EXHAUSTED, "MAX_BYTES", "max_bytes of 100");
+      StatusCode::RESOURCE_EXHAUSTED, v1::MAX_BYTES, "max_bytes of 100");
   EXPECT_TRUE(server_.Get("a", "small").has_entry());
   request.set_value(std::string(99, 'x'));
   Must(Call(server_.data(), &v1::TimeCacheService::Stub::Put, request));
@@ -362,6 +511,8 @@ class ManyNamespacesTest : public NamespaceTest {
 TEST_F(ManyNamespacesTest, EveryPageIsBelowWhatClientsTake) {
   std::set<std::string> names;
   v1::ListNamespacesRequest request;
+  // As long as a description may be.
+  request.set_include_statistics(true);
   int pages = 0;
   do {
     const auto page =
@@ -384,7 +535,9 @@ TEST_F(ManyNamespacesTest, EveryPageIsBelowWhatClientsTake) {
 }
 
 TEST_F(ManyNamespacesTest, AServersDescriptionDoesNotGrow) {
-  const auto server = Must(Do(&Names::GetServer, ""));
+  const auto server =
+      Must(Call(server_.about(), &v1::ServerService::Stub::GetServer,
+                v1::GetServerRequest()));
   EXPECT_EQ(server.namespaces().used(), uint64_t{kNamespaces});
   EXPECT_EQ(server.entries().used(), uint64_t{kNamespaces - 1});
   EXPECT_EQ(server.bytes().used(), uint64_t{2 * (kNamespaces - 1)});

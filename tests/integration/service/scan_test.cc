@@ -136,7 +136,7 @@ TEST_F(ScanTest, ANamespaceThatIsDeletedMeanwhileEndsTheScan) {
   while (reader->Read(&page)) {
   }
   ExpectError(reader->Finish(), grpc::StatusCode::NOT_FOUND,
-              "NAMESPACE_NOT_FOUND", "default");
+              v1::NAMESPACE_NOT_FOUND, "default");
 }
 
 }  // namespace

@@ -209,7 +209,7 @@ TEST(CallLimit, OperationsBeyondTheRateSayWhenToComeAgain) {
   const auto put = Proto<v1::PutRequest>("namespace: 'slow' key: 'c'");
   const auto refused = Call(server.data(), &Data::Put, put);
   ExpectError(refused.status, StatusCode::RESOURCE_EXHAUSTED,
-              "MAX_OPERATION_RATE", "max_operations_per_second of 2");
+              v1::MAX_OPERATION_RATE, "max_operations_per_second of 2");
   EXPECT_EQ(PartsOf(refused.status).retry_after, absl::Milliseconds(500));
   EXPECT_EQ(server.Describe("slow").statistics().rate_limited(), 1u);
   // Others have their own.
@@ -226,12 +226,11 @@ TEST(WatcherLimit, AMemberTooManyLeavesNoGroupBehind) {
   ASSERT_TRUE(watcher.Next());
   GroupClient group(&server);
   ExpectError(group.Start()->Drain(), StatusCode::RESOURCE_EXHAUSTED,
-              "MAX_WATCHERS");
-  EXPECT_THAT(
-      Must(Call(server.namespaces(), &v1::NamespaceService::Stub::ListGroups,
-                Proto<v1::ListGroupsRequest>("namespace: 'default'")))
-          .groups(),
-      IsEmpty());
+              v1::MAX_WATCHERS);
+  EXPECT_THAT(Must(Call(server.groups(), &v1::GroupService::Stub::ListGroups,
+                        Proto<v1::ListGroupsRequest>("namespace: 'default'")))
+                  .groups(),
+              IsEmpty());
 }
 
 TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
@@ -242,17 +241,17 @@ TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
   ExpectError(Call(server.data(), &Data::Put,
                    Proto<v1::PutRequest>("namespace: 'default' key: 'more'"))
                   .status,
-              StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
+              StatusCode::RESOURCE_EXHAUSTED, v1::MAX_MEMORY,
               "limits.max_memory_bytes of");
   ExpectError(
       Call(server.namespaces(), &v1::NamespaceService::Stub::CreateNamespace,
            Proto<v1::CreateNamespaceRequest>("name: 'more'"))
           .status,
-      StatusCode::RESOURCE_EXHAUSTED, "MAX_MEMORY",
+      StatusCode::RESOURCE_EXHAUSTED, v1::MAX_MEMORY,
       "limits.max_memory_bytes of");
   EXPECT_EQ(server.Get("key").entry().value(), "value");
   const auto info =
-      Must(Call(server.namespaces(), &v1::NamespaceService::Stub::GetServer,
+      Must(Call(server.about(), &v1::ServerService::Stub::GetServer,
                 v1::GetServerRequest()));
   EXPECT_EQ(info.memory_bytes().max(), info.memory_bytes().used());
   EXPECT_GT(info.memory_shares().entries_bytes(), 0u);

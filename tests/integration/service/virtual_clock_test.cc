@@ -12,7 +12,7 @@
 namespace timecache::test {
 namespace {
 
-using VirtualClock = testing::v1::VirtualClock::Stub;
+using VirtualClock = testing::v1::VirtualClockService::Stub;
 
 class VirtualClockTest : public ::testing::Test {
  protected:

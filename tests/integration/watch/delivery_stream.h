@@ -9,7 +9,7 @@
 
 #include "tests/integration/watch/delivery_storm.h"
 #include "tests/support/engine/dice.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::test {
 

@@ -85,7 +85,7 @@ TEST(DeliveryTest, AGroupWhoseMembersAreKilledSettlesEveryEventOnce) {
   server.Create("jobs", "ttl { seconds: 1 } num_buckets: 2");
   // No time-outs: an event comes again only from a member that is gone, or
   // NACKs.
-  Must(Call(server.namespaces(), &v1::NamespaceService::Stub::CreateGroup,
+  Must(Call(server.groups(), &v1::GroupService::Stub::CreateGroup,
             Proto<v1::CreateGroupRequest>(
                 "namespace: 'jobs' name: 'workers' "
                 "options { ack_timeout { seconds: 604800 } }")));
@@ -110,8 +110,9 @@ TEST(DeliveryTest, AGroupWhoseMembersAreKilledSettlesEveryEventOnce) {
   for (std::thread& thread : threads) thread.join();
 
   const v1::ListGroupsResponse groups =
-      Must(Call(server.namespaces(), &v1::NamespaceService::Stub::ListGroups,
-                Proto<v1::ListGroupsRequest>("namespace: 'jobs'")));
+      Must(Call(server.groups(), &v1::GroupService::Stub::ListGroups,
+                Proto<v1::ListGroupsRequest>(
+                    "namespace: 'jobs' include_statistics: true")));
   ASSERT_EQ(groups.groups_size(), 1);
   const v1::GroupStatistics& statistics = groups.groups(0).statistics();
   std::cout << statistics.ShortDebugString() << "\n";

@@ -105,12 +105,12 @@ void DeliveryWorker::Run() {
 }
 
 void DeliveryWorker::Live(grpc::ClientContext* context) {
-  v1::WatchExpiredRequest request;
+  v1::ConsumeExpiredRequest request;
   request.add_namespaces(name_);
   request.set_group(group_);
   request.set_max_in_flight(static_cast<uint32_t>(dice_.Draw(1, kMaxInFlight)));
-  const auto reader = stub_->WatchExpired(context, request);
-  v1::WatchExpiredResponse message;
+  const auto reader = stub_->ConsumeExpired(context, request);
+  v1::ConsumeExpiredResponse message;
   for (int64_t left = dice_.Draw(1, kMaxMessages); left > 0; --left) {
     if (!reader->Read(&message)) break;
     EXPECT_EQ(message.lost(), 0u);
@@ -126,7 +126,7 @@ void DeliveryWorker::Live(grpc::ClientContext* context) {
 }
 
 std::vector<v1::Settlement> DeliveryWorker::Take(
-    const v1::WatchExpiredResponse& message) {
+    const v1::ConsumeExpiredResponse& message) {
   std::vector<v1::Settlement> settlements;
   names_.clear();
   absl::MutexLock lock(&mu_);
@@ -140,9 +140,12 @@ std::vector<v1::Settlement> DeliveryWorker::Take(
     settlement.set_event_id(event.event_id());
     settlement.set_attempt(event.attempt());
     const bool nack = !hurry_ && dice_.Chance(50);
-    settlement.set_action(nack ? v1::SETTLE_ACTION_NACK
-                               : v1::SETTLE_ACTION_ACK);
-    if (!nack) tally_->Settling(name);
+    if (nack) {
+      settlement.mutable_nack();
+    } else {
+      settlement.mutable_ack();
+      tally_->Settling(name);
+    }
     names_[event.event_id()] = std::move(name);
   }
   return settlements;
@@ -166,7 +169,7 @@ void DeliveryWorker::Settle(const std::vector<v1::Settlement>& settlements) {
       const google::rpc::Status& error = response.results(i).error();
       EXPECT_TRUE(!held || error.code() == grpc::StatusCode::NOT_FOUND)
           << error.message();
-    } else if (settlements[i].action() == v1::SETTLE_ACTION_NACK) {
+    } else if (settlements[i].has_nack()) {
       tally_->Nacked();
     } else {
       tally_->Settled(names_.at(settlements[i].event_id()), held);

@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "tests/support/engine/dice.h"
-#include "timecache/v1/timecache.grpc.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::test {
 
@@ -82,7 +82,7 @@ class DeliveryWorker {
  private:
   void Live(grpc::ClientContext* context);
   // Nothing, if it has been killed: then others may have the events already.
-  std::vector<v1::Settlement> Take(const v1::WatchExpiredResponse& message)
+  std::vector<v1::Settlement> Take(const v1::ConsumeExpiredResponse& message)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Settle(const std::vector<v1::Settlement>& settlements);
   bool killed() const ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,4 +1,4 @@
-// WatchExpired with lead_time over the wire: what is going to die, told in time
+// WatchExpiring over the wire: what is going to die, told in time
 // to Touch it.
 #include <memory>
 #include <string>
@@ -28,7 +28,7 @@ class LeadTimeTest : public ::testing::Test {
   // Starts a watch and reads its first message.
   std::unique_ptr<WatchReader> Watch(const std::string& request) {
     auto reader = std::make_unique<WatchReader>(
-        server_.data(), Proto<v1::WatchExpiredRequest>(request));
+        server_.data(), Proto<v1::WatchExpiringRequest>(request));
     const auto first = reader->Next();
     EXPECT_TRUE(first.has_value());
     return reader;
@@ -65,7 +65,7 @@ TEST_F(LeadTimeTest, AnEntryIsToldWhenItsBucketComesWithinTheLeadTime) {
 TEST_F(LeadTimeTest, TheFirstMessageTellsWhatIsThereAndHasNoToken) {
   server_.Put("late", "1");
   server_.Put("soon", "2", 2 * kMicrosPerSecond);
-  WatchReader reader(server_.data(), Proto<v1::WatchExpiredRequest>(kLead));
+  WatchReader reader(server_.data(), Proto<v1::WatchExpiringRequest>(kLead));
   const auto first = reader.Next();
   ASSERT_TRUE(first.has_value());
   ASSERT_THAT(first->events(), SizeIs(1));
@@ -78,7 +78,8 @@ TEST_F(LeadTimeTest, TheFirstMessageTellsWhatIsThereAndHasNoToken) {
 // Ten lives of everything, and not a single death.
 TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
   constexpr int kEntries = 300;
-  const auto deaths = Watch("namespaces: 'default'");
+  WatchReader deaths(server_.data(), "default");
+  ASSERT_TRUE(deaths.Next());
   const auto reader = Watch(kLead);
   const int64_t end_us = kStartUs + 10 * kTtlUs;
   int put = 0;
@@ -100,12 +101,12 @@ TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
               .touched());
     }
   }
-  EXPECT_THAT(deaths->ReadUpTo(server_.now_us()), IsEmpty());
+  EXPECT_THAT(deaths.ReadUpTo(server_.now_us()), IsEmpty());
   EXPECT_EQ(server_.Describe().statistics().entries(), uint64_t{kEntries});
   EXPECT_GE(told, size_t{kEntries} * 8);
   // Nobody touches them any more.
   server_.AdvanceBy(2 * kTtlUs);
-  EXPECT_THAT(deaths->ReadUpTo(server_.now_us()), SizeIs(kEntries));
+  EXPECT_THAT(deaths.ReadUpTo(server_.now_us()), SizeIs(kEntries));
 }
 
 TEST_F(LeadTimeTest, AnEntryWithLittleLeftFromTheStartIsToldSoon) {
@@ -150,7 +151,7 @@ TEST_F(LeadTimeTest, AMassOfThemComesInMessagesThatClientsTake) {
   constexpr int kEntries = 50'000;
   server_.Fill(kEntries, "key", std::string(100, 'v'));
   WatchReader reader(server_.data(),
-                     Proto<v1::WatchExpiredRequest>(
+                     Proto<v1::WatchExpiringRequest>(
                          "namespaces: 'default' lead_time { seconds: 60 }"));
   EXPECT_THAT(reader.ReadUpTo(kStartUs), SizeIs(kEntries));
   EXPECT_LT(reader.largest_message_bytes(), size_t{3} << 20);
@@ -162,7 +163,7 @@ TEST_F(LeadTimeTest, TheEndOfTheNamespaceEndsTheWatch) {
   Must(Call(server_.namespaces(), &v1::NamespaceService::Stub::DeleteNamespace,
             Proto<v1::DeleteNamespaceRequest>("name: 'gone'")));
   ExpectError(reader->Drain(), grpc::StatusCode::NOT_FOUND,
-              "NAMESPACE_NOT_FOUND", "gone");
+              v1::NAMESPACE_NOT_FOUND, "gone");
 }
 
 TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {
@@ -194,7 +195,7 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   const auto stub = v1::TimeCacheService::NewStub(Connected(grpc::CreateChannel(
       server.addresses().at(0), grpc::InsecureChannelCredentials())));
   WatchReader reader(stub.get(),
-                     Proto<v1::WatchExpiredRequest>(
+                     Proto<v1::WatchExpiringRequest>(
                          "namespaces: 'default' lead_time { seconds: 3599 } "
                          "heartbeat_interval { seconds: 3600 }"));
   const auto first = reader.Next();
@@ -224,14 +225,14 @@ TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
   const auto watch = [&server](const std::string& name) {
     return std::make_unique<WatchReader>(
         server.data(),
-        Proto<v1::WatchExpiredRequest>(
+        Proto<v1::WatchExpiringRequest>(
             absl::StrCat("namespaces: '", name, "' lead_time { seconds: 5 }")));
   };
   const auto first = watch("default");
   const auto second = watch("default");
   ASSERT_TRUE(first->Next() && second->Next());
   ExpectError(watch("default")->Drain(), grpc::StatusCode::RESOURCE_EXHAUSTED,
-              "MAX_EXPIRING_WATCHERS", "max_expiring_watchers of 2");
+              v1::MAX_EXPIRING_WATCHERS, "max_expiring_watchers of 2");
   EXPECT_TRUE(watch("other")->Next());
   EXPECT_TRUE(WatchReader(server.data(), "default").Next());
 }

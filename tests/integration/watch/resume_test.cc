@@ -125,7 +125,7 @@ TEST_F(ResumeTest, FailOnLossEndsTheCallAndSaysHowMany) {
   server_.AdvanceBy(60 * kMicrosPerSecond);
   const auto reader = Watch({token}, "namespaces: 'brief' fail_on_loss: true");
   const grpc::Status status = reader->Drain();
-  ExpectError(status, StatusCode::OUT_OF_RANGE, "RESUME_POINT_TRIMMED",
+  ExpectError(status, StatusCode::OUT_OF_RANGE, v1::RESUME_POINT_TRIMMED,
               "2 events");
   EXPECT_EQ(PartsOf(status).metadata.at("lost"), "2");
   EXPECT_EQ(PartsOf(status).metadata.at("namespace"), "brief");
@@ -146,7 +146,7 @@ TEST_F(ResumeTest, ATokenOfANamespaceThatWasMadeAnewIsOfAnotherLog) {
             Proto<v1::DeleteNamespaceRequest>("name: 'again'")));
   server_.Create("again");
   const grpc::Status status = Watch({token}, "namespaces: 'again'")->Drain();
-  ExpectError(status, StatusCode::FAILED_PRECONDITION, "LOG_CHANGED",
+  ExpectError(status, StatusCode::FAILED_PRECONDITION, v1::LOG_CHANGED,
               "another log");
   EXPECT_EQ(PartsOf(status).metadata.at("namespace"), "again");
   EXPECT_EQ(server_.Describe("again").statistics().watchers(), 0u);
@@ -158,7 +158,7 @@ TEST_F(ResumeTest, ATokenOfAnotherServerIsOfAnotherLog) {
   auto request = Proto<v1::WatchExpiredRequest>("namespaces: 'default'");
   request.add_resume_tokens(token);
   ExpectError(WatchReader(other.data(), request).Drain(),
-              StatusCode::FAILED_PRECONDITION, "LOG_CHANGED");
+              StatusCode::FAILED_PRECONDITION, v1::LOG_CHANGED);
 }
 
 TEST_F(ResumeTest, EachNamespaceGoesOnFromItsOwnToken) {

@@ -19,9 +19,9 @@ using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kAck[] = "action: SETTLE_ACTION_ACK";
-constexpr char kNack[] = "action: SETTLE_ACTION_NACK";
-constexpr char kPutBack[] = "action: SETTLE_ACTION_PUT_BACK";
+constexpr char kAck[] = "ack {}";
+constexpr char kNack[] = "nack {}";
+constexpr char kPutBack[] = "put_back {}";
 // The default.
 constexpr int64_t kAckTimeoutUs = 30 * kMicrosPerSecond;
 
@@ -58,7 +58,7 @@ TEST_F(SettleTest, AnAckIsTheEndOfAnEvent) {
   EXPECT_THAT(member_->ReadUpTo(server_.now_us()), IsEmpty());
   for (const char* how : {kAck, kNack, kPutBack}) {
     ExpectError(ErrorOf(Settle(event, how)), StatusCode::NOT_FOUND,
-                "EVENT_NOT_UNSETTLED");
+                v1::EVENT_NOT_UNSETTLED);
   }
 }
 
@@ -73,8 +73,7 @@ TEST_F(SettleTest, ANackGivesItOutAgainAtOnce) {
 
 TEST_F(SettleTest, ANackWithADelayGivesItOutThenAndNotBefore) {
   const v1::ExpiredEvent event = Given();
-  EXPECT_FALSE(
-      Settle(event, absl::StrCat(kNack, " delay { seconds: 60 }")).has_error());
+  EXPECT_FALSE(Settle(event, "nack { delay { seconds: 60 } }").has_error());
   server_.AdvanceBy(60 * kMicrosPerSecond - 1);
   EXPECT_EQ(group_.Statistics().backlog(), 1u);
   EXPECT_EQ(group_.Statistics().delivered(), 1u);
@@ -85,7 +84,7 @@ TEST_F(SettleTest, ANackWithADelayGivesItOutThenAndNotBefore) {
 TEST_F(SettleTest, APutBackIsThereAgainWithAFreshTtl) {
   const v1::ExpiredEvent event = Given();
   const v1::SettleResult result =
-      Settle(event, absl::StrCat(kPutBack, " ttl { seconds: 60 }"));
+      Settle(event, "put_back { ttl { seconds: 60 } }");
   EXPECT_FALSE(result.has_error()) << result.error().message();
   const v1::Entry entry = server_.Get("a").entry();
   EXPECT_EQ(entry.value(), "a's value");
@@ -117,13 +116,13 @@ TEST_F(SettleTest, APutBackLeavesAKeyAloneThatIsThereAgain) {
 
 TEST_F(SettleTest, APutBackThatDoesNotFitLeavesTheEventUnsettled) {
   const v1::ExpiredEvent event = Given();
-  Must(test::Call(server_.namespaces(),
-                  &v1::NamespaceService::Stub::UpdateNamespace,
-                  Proto<v1::UpdateNamespaceRequest>(
-                      "name: 'default' options { max_entries: 1 }")));
+  Must(test::Call(
+      server_.namespaces(), &v1::NamespaceService::Stub::UpdateNamespace,
+      Proto<v1::UpdateNamespaceRequest>(
+          "namespace { name: 'default' options { max_entries: 1 } }")));
   server_.Put("b", "1");
   ExpectError(ErrorOf(Settle(event, kPutBack)), StatusCode::RESOURCE_EXHAUSTED,
-              "MAX_ENTRIES");
+              v1::MAX_ENTRIES);
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
   EXPECT_FALSE(Settle(event, kAck).has_error());
 }
@@ -135,11 +134,11 @@ TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
   EXPECT_EQ(second.attempt(), 2u);
   for (const char* how : {kNack, kPutBack}) {
     ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
-                "STALE_ATTEMPT");
+                v1::STALE_ATTEMPT);
   }
   EXPECT_FALSE(Settle(first, kAck).has_error());
   ExpectError(ErrorOf(Settle(second, kAck)), StatusCode::NOT_FOUND,
-              "EVENT_NOT_UNSETTLED");
+              v1::EVENT_NOT_UNSETTLED);
 }
 
 TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
@@ -160,17 +159,17 @@ TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
   add(b, "");
   add(a, kAck);
   add(b, kPutBack);
-  add(c, absl::StrCat(kNack, " delay { seconds: -1 }"));
+  add(c, "nack { delay { seconds: -1 } }");
   add(c, kNack);
   const auto response = Must(Call(request));
   ASSERT_EQ(response.results_size(), 6);
   EXPECT_FALSE(response.results(0).has_error());
-  ExpectInvalid(ErrorOf(response.results(1)), "action", "PUT_BACK");
+  ExpectInvalid(ErrorOf(response.results(1)), "action", "put_back");
   ExpectError(ErrorOf(response.results(2)), StatusCode::NOT_FOUND,
-              "EVENT_NOT_UNSETTLED");
+              v1::EVENT_NOT_UNSETTLED);
   EXPECT_FALSE(response.results(3).has_error());
   EXPECT_EQ(response.results(3).version(), server_.Get("b").entry().version());
-  ExpectInvalid(ErrorOf(response.results(4)), "delay", "168h");
+  ExpectInvalid(ErrorOf(response.results(4)), "nack.delay", "168h");
   EXPECT_FALSE(response.results(5).has_error());
   EXPECT_EQ(group_.TakeOne(member_.get()).key(), "c");
 }
@@ -183,19 +182,15 @@ TEST_F(SettleTest, AFieldOutOfItsRangeIsNamedAndTheEventStays) {
     const char* limit;
   } kCases[] = {
       {"", "action", "must be set"},
-      {"action: 9", "action", "9"},
       {absl::StrCat(kAck, " attempt: 2"), "attempt", "1"},
       {absl::StrCat(kAck, " attempt: 4294967295"), "attempt", "1"},
-      {absl::StrCat(kNack, " delay { nanos: -1000 }"), "delay", "168h"},
-      {absl::StrCat(kNack, " delay { seconds: 604800 nanos: 1 }"), "delay",
-       "168h"},
-      {absl::StrCat(kNack, " delay { seconds: 1 nanos: -1 }"), "delay",
+      {"nack { delay { nanos: -1000 } }", "nack.delay", "168h"},
+      {"nack { delay { seconds: 604800 nanos: 1 } }", "nack.delay", "168h"},
+      {"nack { delay { seconds: 1 nanos: -1 } }", "nack.delay",
        "google.protobuf.Duration"},
-      {absl::StrCat(kAck, " delay {}"), "delay", "NACK"},
-      {absl::StrCat(kNack, " ttl { seconds: 1 }"), "ttl", "PUT_BACK"},
-      {absl::StrCat(kPutBack, " ttl {}"), "ttl", "1ms"},
-      {absl::StrCat(kPutBack, " ttl { nanos: 999000 }"), "ttl", "1ms"},
-      {absl::StrCat(kPutBack, " ttl { seconds: 604801 }"), "ttl", "168h"},
+      {"put_back { ttl {} }", "put_back.ttl", "1ms"},
+      {"put_back { ttl { nanos: 999000 } }", "put_back.ttl", "1ms"},
+      {"put_back { ttl { seconds: 604801 } }", "put_back.ttl", "168h"},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.how);
@@ -203,10 +198,19 @@ TEST_F(SettleTest, AFieldOutOfItsRangeIsNamedAndTheEventStays) {
     EXPECT_EQ(group_.Statistics().in_flight(), 1u);
   }
   auto request = Proto<v1::SettleExpiredRequest>(
-      "namespace: 'default' group: 'g' settlements { action: "
-      "SETTLE_ACTION_ACK }");
-  request.mutable_settlements(0)->set_event_id(event.event_id());
+      "namespace: 'default' group: 'g' settlements { ack {} }");
+  v1::Settlement* const settlement = request.mutable_settlements(0);
+  settlement->set_event_id(event.event_id());
   ExpectInvalid(ErrorOf(Must(Call(request)).results(0)), "attempt", "1");
+  // An action that a later client knows, and this server does not.
+  settlement->set_attempt(event.attempt());
+  settlement->clear_ack();
+  settlement->GetReflection()
+      ->MutableUnknownFields(settlement)
+      ->AddLengthDelimited(9, "");
+  ExpectInvalid(ErrorOf(Must(Call(request)).results(0)), "action",
+                "must be set");
+  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
   EXPECT_FALSE(Settle(event, kAck).has_error());
 }
 
@@ -220,7 +224,7 @@ TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
     v1::Settlement* const to = request.add_settlements();
     to->set_event_id(event.event_id());
     to->set_attempt(1);
-    to->set_action(v1::SETTLE_ACTION_ACK);
+    to->mutable_ack();
   }
   ExpectInvalid(Call(request).status, "settlements", "not 4097");
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
@@ -230,29 +234,30 @@ TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
 
   request.set_namespace_("none");
   ExpectError(Call(request).status, StatusCode::NOT_FOUND,
-              "NAMESPACE_NOT_FOUND", "none");
+              v1::NAMESPACE_NOT_FOUND, "none");
   request.set_namespace_("None");
   ExpectInvalid(Call(request).status, "namespace", "63");
   request.set_namespace_("default");
   request.set_group("none");
-  ExpectError(Call(request).status, StatusCode::NOT_FOUND, "GROUP_NOT_FOUND",
+  ExpectError(Call(request).status, StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND,
               "none");
   // Also where no settlement would get so far.
   request.clear_settlements();
   request.add_settlements();
-  ExpectError(Call(request).status, StatusCode::NOT_FOUND, "GROUP_NOT_FOUND");
+  ExpectError(Call(request).status, StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND);
 }
 
 TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
   server_.Create("dead");
+  Must(test::Call(server_.namespaces(),
+                  &v1::NamespaceService::Stub::UpdateNamespace,
+                  Proto<v1::UpdateNamespaceRequest>(
+                      "namespace { name: 'default' "
+                      "options { dead_letter_namespace: 'dead' } }")));
   Must(test::Call(
-      server_.namespaces(), &v1::NamespaceService::Stub::UpdateNamespace,
-      Proto<v1::UpdateNamespaceRequest>(
-          "name: 'default' options { dead_letter_namespace: 'dead' }")));
-  Must(
-      test::Call(server_.namespaces(), &v1::NamespaceService::Stub::UpdateGroup,
-                 Proto<v1::UpdateGroupRequest>("namespace: 'default' name: 'g' "
-                                               "options { max_attempts: 2 }")));
+      server_.groups(), &v1::GroupService::Stub::UpdateGroup,
+      Proto<v1::UpdateGroupRequest>("group { namespace: 'default' name: 'g' "
+                                    "options { max_attempts: 2 } }")));
   v1::ExpiredEvent event = Given();
   EXPECT_FALSE(Settle(event, kNack).has_error());
   event = group_.TakeOne(member_.get());
@@ -270,7 +275,7 @@ TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
   EXPECT_EQ(group_.Statistics().dead_lettered(), 1u);
   EXPECT_EQ(group_.Statistics().in_flight(), 0u);
   ExpectError(ErrorOf(Settle(event, kAck)), StatusCode::NOT_FOUND,
-              "EVENT_NOT_UNSETTLED");
+              v1::EVENT_NOT_UNSETTLED);
 
   grpc::ClientContext context;
   SetDeadline(&context);
@@ -286,14 +291,15 @@ TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
 }
 
 TEST_F(SettleTest, ADeadLetterThatFindsNoPlaceIsKeptAndTriedAgain) {
+  Must(test::Call(server_.namespaces(),
+                  &v1::NamespaceService::Stub::UpdateNamespace,
+                  Proto<v1::UpdateNamespaceRequest>(
+                      "namespace { name: 'default' "
+                      "options { dead_letter_namespace: 'later' } }")));
   Must(test::Call(
-      server_.namespaces(), &v1::NamespaceService::Stub::UpdateNamespace,
-      Proto<v1::UpdateNamespaceRequest>(
-          "name: 'default' options { dead_letter_namespace: 'later' }")));
-  Must(
-      test::Call(server_.namespaces(), &v1::NamespaceService::Stub::UpdateGroup,
-                 Proto<v1::UpdateGroupRequest>("namespace: 'default' name: 'g' "
-                                               "options { max_attempts: 1 }")));
+      server_.groups(), &v1::GroupService::Stub::UpdateGroup,
+      Proto<v1::UpdateGroupRequest>("group { namespace: 'default' name: 'g' "
+                                    "options { max_attempts: 1 } }")));
   const v1::ExpiredEvent event = Given();
   server_.AdvanceBy(kAckTimeoutUs);
   EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);

@@ -108,7 +108,7 @@ TEST_F(WatchTest, ARequestThatIsNoneIsRefused) {
   grpc::Status status;
   call->Finish(&status, &tag);
   ASSERT_TRUE(await());
-  ExpectError(status, StatusCode::INVALID_ARGUMENT, "MALFORMED_REQUEST",
+  ExpectError(status, StatusCode::INVALID_ARGUMENT, v1::MALFORMED_REQUEST,
               "is not a timecache.v1.WatchExpiredRequest");
 }
 
@@ -266,7 +266,7 @@ TEST_F(WatchTest, ADeletedNamespaceTellsTheRestAndThenEndsTheStream) {
   server_.AdvanceBy(2 * kTtlUs);
   Must(Call(server_.namespaces(), &v1::NamespaceService::Stub::DeleteNamespace,
             Proto<v1::DeleteNamespaceRequest>("name: 'default'")));
-  ExpectError(reader->Drain(), StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND",
+  ExpectError(reader->Drain(), StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND,
               "default was deleted");
   EXPECT_EQ(reader->events(), 1u);
 }
@@ -279,7 +279,7 @@ TEST_F(WatchTest, OneDeletedNamespaceOfSeveralEndsTheStream) {
   ASSERT_TRUE(reader.Next() && reader.Next());
   Must(Call(server_.namespaces(), &v1::NamespaceService::Stub::DeleteNamespace,
             Proto<v1::DeleteNamespaceRequest>("name: 'other'")));
-  ExpectError(reader.Drain(), StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND",
+  ExpectError(reader.Drain(), StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND,
               "other was deleted");
 }
 
@@ -305,7 +305,7 @@ TEST(WatchLimit, OneWatcherTooManyIsRefusedUntilAnotherGoes) {
   WatchReader second(server.data(), "default");
   ASSERT_TRUE(first.Next() && second.Next());
   WatchReader third(server.data(), "default");
-  ExpectError(third.Drain(), StatusCode::RESOURCE_EXHAUSTED, "MAX_WATCHERS",
+  ExpectError(third.Drain(), StatusCode::RESOURCE_EXHAUSTED, v1::MAX_WATCHERS,
               "max_watchers of 2");
   first.Cancel();
   EXPECT_EQ(first.Drain().error_code(), StatusCode::CANCELLED);

@@ -19,8 +19,10 @@
 #include "server/engine/error.h"
 #include "server/service/call/refusal_count.h"
 #include "timecache/testing/v1/virtual_clock.pb.h"
-#include "timecache/v1/namespace.pb.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
+#include "timecache/v1/groups.pb.h"
+#include "timecache/v1/namespaces.pb.h"
+#include "timecache/v1/server.pb.h"
 
 namespace timecache {
 namespace {
@@ -65,8 +67,8 @@ class FakeAccess final : public Access {
     const auto it =
         callers_.find(std::string(credentials.authorizations.at(0)));
     if (it != callers_.end()) return it->second;
-    return ErrorWithReason(absl::StatusCode::kUnauthenticated, "UNKNOWN_TOKEN",
-                           "who?");
+    return ErrorWithReason(absl::StatusCode::kUnauthenticated,
+                           Reason::kUnknownToken, "who?");
   }
   std::shared_ptr<const Caller> FindPrincipal(
       absl::string_view name) const override {
@@ -99,12 +101,12 @@ class Recorder final : public CallObserver {
   }
   void OnDenied(const CallDenial& denial) override {
     seen.push_back(absl::StrCat("denied ", denial.method.name, " ",
-                                *ReasonOf(denial.status), " ", denial.name, " ",
-                                denial.verbs.ToString()));
+                                ReasonNameOf(denial.status), " ", denial.name,
+                                " ", denial.verbs.ToString()));
   }
   void OnRefused(const CallRefusal& refusal) override {
     seen.push_back(absl::StrCat(
-        "refused ", refusal.method.name, " ", *ReasonOf(refusal.status), " ",
+        "refused ", refusal.method.name, " ", ReasonNameOf(refusal.status), " ",
         refusal.operations, " ", refusal.details.Namespace()));
   }
   void OnReceived(const Method& /*method*/) override {
@@ -118,7 +120,8 @@ class Recorder final : public CallObserver {
 class CallTest : public ::testing::Test {
  protected:
   CallTest() {
-    access_.Set("basket", {{"baskets", {v1::VERB_READ, v1::VERB_WRITE}}});
+    access_.Set("basket",
+                {{"baskets", {config::v1::VERB_READ, config::v1::VERB_WRITE}}});
     access_.Set("new", {});
   }
 
@@ -142,10 +145,11 @@ class CallTest : public ::testing::Test {
 TEST_F(CallTest, WithoutRulesEverybodyMayDoEverything) {
   Call call(open_, methods::kPut, &context_);
   EXPECT_TRUE(call.Identify().ok());
-  EXPECT_TRUE(call.Authorize(v1::VERB_ADMIN, kWholeServer).ok());
+  EXPECT_TRUE(call.Authorize(config::v1::VERB_ADMIN, kWholeServer).ok());
   EXPECT_TRUE(call.AuthorizeAnywhere().ok());
   EXPECT_EQ(*call.VerbsIn("baskets"), Verbs::All());
   EXPECT_TRUE(call.MaySee("baskets"));
+  EXPECT_TRUE(call.May(Verbs::All(), kWholeServer));
   EXPECT_FALSE(call.stale());
   EXPECT_TRUE(call.Renew().ok());
   EXPECT_EQ(call.Principal(), "anonymous");
@@ -158,13 +162,19 @@ TEST_F(CallTest, WithoutRulesEverybodyMayDoEverything) {
 TEST_F(CallTest, ACallerMayWhatTheRulesSay) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kExecute, &context_);
-  EXPECT_TRUE(call.Authorize(v1::VERB_READ, "baskets").ok());
+  EXPECT_TRUE(call.Authorize(config::v1::VERB_READ, "baskets").ok());
   EXPECT_TRUE(call.Authorize(Verbs(), "baskets").ok());
   EXPECT_TRUE(call.AuthorizeAnywhere().ok());
-  EXPECT_EQ(*call.VerbsIn("baskets"), Verbs({v1::VERB_READ, v1::VERB_WRITE}));
+  EXPECT_EQ(*call.VerbsIn("baskets"),
+            Verbs({config::v1::VERB_READ, config::v1::VERB_WRITE}));
   EXPECT_TRUE(call.MaySee("baskets"));
   EXPECT_FALSE(call.MaySee("orders"));
+  EXPECT_TRUE(call.May(config::v1::VERB_READ, "baskets"));
+  EXPECT_FALSE(
+      call.May({config::v1::VERB_READ, config::v1::VERB_ADMIN}, "baskets"));
+  EXPECT_FALSE(call.May(config::v1::VERB_READ, kWholeServer));
   EXPECT_TRUE(call.End(absl::OkStatus()).ok());
+  // What is only asked is not told.
   EXPECT_THAT(recorder_.seen, ElementsAre("started Execute",
                                           "handled Execute 0 basket baskets"));
   // Once, whatever is asked.
@@ -175,9 +185,9 @@ TEST_F(CallTest, ACallerMayWhatTheRulesSay) {
 TEST_F(CallTest, IsAboutTheNamespaceThatItAuthorizedFirst) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kCreateNamespace, &context_);
-  EXPECT_TRUE(call.Authorize(v1::VERB_READ, "baskets").ok());
-  EXPECT_FALSE(call.AuthorizeAlso(v1::VERB_WRITE, "orders").ok());
-  EXPECT_TRUE(call.AuthorizeAlso(v1::VERB_WRITE, "baskets").ok());
+  EXPECT_TRUE(call.Authorize(config::v1::VERB_READ, "baskets").ok());
+  EXPECT_FALSE(call.AuthorizeAlso(config::v1::VERB_WRITE, "orders").ok());
+  EXPECT_TRUE(call.AuthorizeAlso(config::v1::VERB_WRITE, "baskets").ok());
   EXPECT_EQ(call.Namespace(), "baskets");
   EXPECT_TRUE(call.End(absl::OkStatus()).ok());
   EXPECT_THAT(recorder_.seen,
@@ -189,10 +199,10 @@ TEST_F(CallTest, IsAboutTheNamespaceThatItAuthorizedFirst) {
 TEST_F(CallTest, ADenialSaysWhoWhereAndWhatLacks) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kWatchExpired, &context_);
-  const absl::Status denied =
-      call.Authorize({v1::VERB_READ, v1::VERB_WATCH}, "baskets");
+  const absl::Status denied = call.Authorize(
+      {config::v1::VERB_READ, config::v1::VERB_WATCH}, "baskets");
   EXPECT_EQ(denied.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(ReasonOf(denied), "ACCESS_DENIED");
+  EXPECT_EQ(ReasonOf(denied), Reason::kAccessDenied);
   EXPECT_THAT(MetadataOf(denied), ElementsAre(std::pair("namespace", "baskets"),
                                               std::pair("principal", "basket"),
                                               std::pair("verb", "watch")));
@@ -226,7 +236,7 @@ TEST_F(CallTest, WhoIsNotKnownMayNothing) {
         call.VerbsIn("baskets").status(), call.AuthorizeAnywhere(),
         call.Renew()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
-    EXPECT_EQ(ReasonOf(status), "UNKNOWN_TOKEN");
+    EXPECT_EQ(ReasonOf(status), Reason::kUnknownToken);
   }
   EXPECT_FALSE(call.MaySee("baskets"));
   EXPECT_EQ(call.Principal(), "");
@@ -237,13 +247,13 @@ TEST_F(CallTest, AStreamFollowsTheRules) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kPipeline, &context_);
   EXPECT_FALSE(call.stale());
-  access_.Set("basket", {{"baskets", v1::VERB_READ}});
+  access_.Set("basket", {{"baskets", config::v1::VERB_READ}});
   EXPECT_TRUE(call.stale());
   // Until it looks.
-  EXPECT_TRUE(call.Authorize(v1::VERB_WRITE, "baskets").ok());
+  EXPECT_TRUE(call.Authorize(config::v1::VERB_WRITE, "baskets").ok());
   EXPECT_TRUE(call.Renew().ok());
   EXPECT_FALSE(call.stale());
-  EXPECT_FALSE(call.Authorize(v1::VERB_WRITE, "baskets").ok());
+  EXPECT_FALSE(call.Authorize(config::v1::VERB_WRITE, "baskets").ok());
   access_.Forget("basket");
   EXPECT_EQ(call.Renew().code(), absl::StatusCode::kUnauthenticated);
   call.CountReceived();
@@ -318,27 +328,28 @@ TEST_F(CallTest, ALongNameIsCutBetweenCharacters) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kGet, &context_);
   const std::string name = std::string(63, 'a') + "\xc3\xa9" + "b";
-  const absl::Status denied = call.Authorize(v1::VERB_READ, name);
+  const absl::Status denied = call.Authorize(config::v1::VERB_READ, name);
   EXPECT_EQ(MetadataOf(denied).at("namespace"), std::string(63, 'a'));
   EXPECT_EQ(call.Namespace(), std::string(63, 'a'));
   call.End(denied);
 }
 
 TEST(VerbsTest, AreASet) {
-  const Verbs read_write = {v1::VERB_READ, v1::VERB_WRITE};
+  const Verbs read_write = {config::v1::VERB_READ, config::v1::VERB_WRITE};
   EXPECT_TRUE(Verbs().empty());
-  EXPECT_TRUE(read_write.Contains(v1::VERB_READ));
+  EXPECT_TRUE(read_write.Contains(config::v1::VERB_READ));
   EXPECT_TRUE(read_write.Contains(Verbs()));
   EXPECT_FALSE(read_write.Contains(Verbs::All()));
-  EXPECT_EQ(read_write.Without(v1::VERB_READ), Verbs(v1::VERB_WRITE));
-  EXPECT_EQ(Verbs(v1::VERB_READ) | v1::VERB_WRITE, read_write);
+  EXPECT_EQ(read_write.Without(config::v1::VERB_READ),
+            Verbs(config::v1::VERB_WRITE));
+  EXPECT_EQ(Verbs(config::v1::VERB_READ) | config::v1::VERB_WRITE, read_write);
   EXPECT_EQ(Verbs::All().ToString(), "read, write, watch, settle, admin");
   EXPECT_EQ(Verbs().ToString(), "");
 }
 
 TEST(VerbsTest, OfAnOperationAreWhatItReadsAndWrites) {
-  const Verbs read = v1::VERB_READ;
-  const Verbs write = v1::VERB_WRITE;
+  const Verbs read = config::v1::VERB_READ;
+  const Verbs write = config::v1::VERB_WRITE;
   EXPECT_EQ(VerbsOf(Operation::Get("k")), read);
   EXPECT_EQ(VerbsOf(Operation::Contains("k")), read);
   EXPECT_EQ(VerbsOf(Operation::Put("k", "v")), write);
@@ -358,7 +369,8 @@ TEST(VerbsTest, OfAnOperationAreWhatItReadsAndWrites) {
 TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
   // To ask for one of its messages is what links a file's descriptors.
   for (const auto* message :
-       {v1::PutRequest::descriptor(), v1::GetServerRequest::descriptor(),
+       {v1::PutRequest::descriptor(), v1::Namespace::descriptor(),
+        v1::Group::descriptor(), v1::GetServerRequest::descriptor(),
         testing::v1::NowRequest::descriptor(),
         grpc::reflection::v1::ErrorResponse::descriptor(),
         grpc::reflection::v1alpha::ErrorResponse::descriptor()}) {
@@ -388,31 +400,32 @@ TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
 }
 
 TEST_F(CallTest, WhatALimitRefusesIsToldToObservers) {
-  const absl::Status full =
-      ErrorWithReason(absl::StatusCode::kResourceExhausted, "FULL", "full");
+  const absl::Status full = ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kMaxEntries, "full");
   Call call(open_, methods::kExecute, &context_);
-  EXPECT_TRUE(call.Authorize(v1::VERB_WRITE, "baskets").ok());
+  EXPECT_TRUE(call.Authorize(config::v1::VERB_WRITE, "baskets").ok());
   RefusalCount refused;
   refused.Add(full);
   refused.Add(absl::OkStatus());
   refused.Add(absl::FailedPreconditionError("a condition is no limit"));
   refused.Add(full);
-  refused.Add(ErrorWithReason(absl::StatusCode::kResourceExhausted, "RATE",
-                              "too fast"));
+  refused.Add(ErrorWithReason(absl::StatusCode::kResourceExhausted,
+                              Reason::kMaxOperationRate, "too fast"));
   refused.Tell(call);
   call.End(full);
-  EXPECT_THAT(recorder_.seen,
-              ElementsAre("started Execute", "refused Execute FULL 2 baskets",
-                          "refused Execute RATE 1 baskets",
-                          "refused Execute FULL 1 baskets",
-                          "handled Execute 8 anonymous baskets"));
+  EXPECT_THAT(
+      recorder_.seen,
+      ElementsAre("started Execute", "refused Execute MAX_ENTRIES 2 baskets",
+                  "refused Execute MAX_OPERATION_RATE 1 baskets",
+                  "refused Execute MAX_ENTRIES 1 baskets",
+                  "handled Execute 8 anonymous baskets"));
 }
 
 TEST_F(CallTest, AWatchThatEndsBecauseItsPlaceIsTrimmedIsRefused) {
   Call call(open_, methods::kWatchExpired, &context_);
-  EXPECT_TRUE(call.Authorize(v1::VERB_WATCH, "baskets").ok());
+  EXPECT_TRUE(call.Authorize(config::v1::VERB_WATCH, "baskets").ok());
   call.End(ErrorWithReason(absl::StatusCode::kOutOfRange,
-                           "RESUME_POINT_TRIMMED", "3 are gone"));
+                           Reason::kResumePointTrimmed, "3 are gone"));
   EXPECT_THAT(recorder_.seen,
               ElementsAre("started WatchExpired",
                           "refused WatchExpired RESUME_POINT_TRIMMED 1 baskets",

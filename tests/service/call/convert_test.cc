@@ -116,13 +116,23 @@ TEST(ConvertPut, CarriesEveryField) {
   EXPECT_EQ(ToOperation(request)->if_version, 7u);
 }
 
-TEST(ConvertPut, ContradictionsAreRefused) {
+TEST(ConvertPut, OfTwoConditionsTheLastOneCounts) {
+  v1::PutRequest request;
+  request.set_key("k");
+  request.set_if_version(1);
+  request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
+  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfPresent);
+  EXPECT_EQ(ToOperation(request)->if_version, 0u);
+  request.set_if_version(1);
+  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfVersion);
+  request.set_condition(v1::PUT_CONDITION_UNSPECIFIED);
+  EXPECT_EQ(ToOperation(request)->condition, Condition::kNone);
+}
+
+TEST(ConvertPut, ConditionsThatThereAreNotAreRefused) {
   v1::PutRequest request;
   request.set_key("k");
   request.set_if_version(0);
-  ExpectField(ToOperation(request).status(), "if_version");
-  request.set_if_version(1);
-  request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
   ExpectField(ToOperation(request).status(), "if_version");
   request.set_condition(static_cast<v1::PutCondition>(99));
   const absl::Status status = ToOperation(request).status();

@@ -130,7 +130,7 @@ TEST_F(ResponseLedgerTest, ACallThatWaitsTooLongIsRefused) {
   EXPECT_TRUE(status.ok());
   LookAfter(milliseconds(1'100));
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_EQ(ReasonOf(status), "UNREAD_RESPONSES");
+  EXPECT_EQ(ReasonOf(status), Reason::kUnreadResponses);
   EXPECT_EQ(ledger_->GetStatistics().refused, 1u);
   // Clients of a unix socket cannot be told apart.
   EXPECT_THAT(ended_, IsEmpty());
@@ -140,14 +140,14 @@ TEST_F(ResponseLedgerTest, WhenTheServerStopsCallsThatWaitFail) {
   const ResponseAccountRef one = Make().Find(Peer(1));
   Held held;
   while (one->HasRoom()) held.Add(one, 1);
-  std::vector<std::optional<std::string>> reasons;
+  std::vector<std::optional<Reason>> reasons;
   const auto note = [&](const absl::Status& room) {
     reasons.push_back(ReasonOf(room));
   };
   one->WhenRoom(note);
   ledger_->Stop();
   one->WhenRoom(note);
-  EXPECT_THAT(reasons, ElementsAre("DRAINING", "DRAINING"));
+  EXPECT_THAT(reasons, ElementsAre(Reason::kDraining, Reason::kDraining));
 }
 
 TEST_F(ResponseLedgerTest, AConnectionThatDoesNotReadIsEnded) {
@@ -169,7 +169,7 @@ TEST_F(ResponseLedgerTest, AConnectionThatDoesNotReadIsEnded) {
   // Its calls wait no longer.
   absl::Status status;
   does_not->WhenRoom([&](absl::Status room) { status = std::move(room); });
-  EXPECT_EQ(ReasonOf(status), "UNREAD_RESPONSES");
+  EXPECT_EQ(ReasonOf(status), Reason::kUnreadResponses);
 }
 
 TEST_F(ResponseLedgerTest, OthersThatAreReadDoNotHideOneThatIsNot) {

@@ -6,6 +6,7 @@
 #include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "timecache/v1/errors.pb.h"
 
 namespace timecache {
 namespace {
@@ -33,8 +34,9 @@ TEST(Status, OkHasNoDetails) {
 TEST(Status, EveryCodeKeepsItselfItsMessageAndItsReason) {
   // All but OK, as gRPC and absl number them.
   for (int code = 1; code <= 16; ++code) {
-    const grpc::Status status = ToGrpcStatus(ErrorWithReason(
-        static_cast<absl::StatusCode>(code), "SOME_REASON", "what happened"));
+    const grpc::Status status =
+        ToGrpcStatus(ErrorWithReason(static_cast<absl::StatusCode>(code),
+                                     Reason::kShardFull, "what happened"));
     EXPECT_EQ(static_cast<int>(status.error_code()), code);
     EXPECT_EQ(status.error_message(), "what happened");
     const google::rpc::Status details = DetailsOf(status);
@@ -42,25 +44,28 @@ TEST(Status, EveryCodeKeepsItselfItsMessageAndItsReason) {
     EXPECT_EQ(details.message(), "what happened");
     EXPECT_EQ(details.details_size(), 1);
     EXPECT_EQ(InfoOf(status).domain(), "timecached");
-    EXPECT_EQ(InfoOf(status).reason(), "SOME_REASON");
+    EXPECT_EQ(InfoOf(status).reason(), "SHARD_FULL");
   }
 }
 
 TEST(Status, MetadataTravelsWithTheReason) {
-  const absl::Status status =
-      WithMetadata(ErrorWithReason(absl::StatusCode::kOutOfRange, "TRIMMED",
-                                   "gone", {{"lost", "7"}}),
-                   "namespace", "orders");
+  const absl::Status status = WithMetadata(
+      ErrorWithReason(absl::StatusCode::kOutOfRange,
+                      Reason::kResumePointTrimmed, "gone", {{"lost", "7"}}),
+      "namespace", "orders");
   const google::rpc::ErrorInfo info = InfoOf(ToGrpcStatus(status));
   EXPECT_EQ(info.metadata_size(), 2);
   EXPECT_EQ(info.metadata().at("lost"), "7");
   EXPECT_EQ(info.metadata().at("namespace"), "orders");
 }
 
-TEST(Status, WithoutAReasonTheCodesNameIsOne) {
-  EXPECT_EQ(InfoOf(ToGrpcStatus(absl::CancelledError("gone"))).reason(),
-            "CANCELLED");
-  EXPECT_EQ(InfoOf(ToGrpcStatus(absl::InternalError(""))).reason(), "INTERNAL");
+TEST(Status, WithoutAReasonItIsABug) {
+  for (const absl::Status& status :
+       {absl::CancelledError("gone"), absl::InternalError(""),
+        absl::UnknownError("what")}) {
+    EXPECT_EQ(InfoOf(ToGrpcStatus(status)).reason(),
+              v1::ErrorReason_Name(v1::INTERNAL_ERROR));
+  }
 }
 
 TEST(Status, ABadFieldComesWithItsPath) {

@@ -223,6 +223,36 @@ TEST(BatchRequestTest, OddEncodingsAreReadAsTheGeneratedParserDoes) {
   }
 }
 
+TEST(BatchRequestTest, OfTwoConditionsTheLastOneCounts) {
+  using Put = v1::PutRequest;
+  const auto decode = [](const std::string& put) {
+    const std::string bytes = WireField('\x12', WireField('\x0a', put));
+    DecodedBatch decoded = DecodeBatch(Message(bytes));
+    EXPECT_EQ(decoded, ExpectedBatch(bytes)) << absl::BytesToHexString(bytes);
+    return decoded;
+  };
+  const std::string key = WireField('\x12', "key");
+  const std::string value = WireField('\x1a', "value");
+  for (const int number : {0, 1, 2, 3, 99}) {
+    Put condition;
+    condition.set_condition(static_cast<v1::PutCondition>(number));
+    for (const uint64_t version : {uint64_t{0}, uint64_t{7}, UINT64_MAX}) {
+      SCOPED_TRACE(absl::StrCat(number, ", ", version));
+      Put if_version;
+      if_version.set_if_version(version);
+      const std::string one = condition.SerializeAsString();
+      const std::string other = if_version.SerializeAsString();
+      ASSERT_FALSE(one.empty() || other.empty());
+      EXPECT_EQ(decode(key + value + one + other), decode(key + value + other));
+      EXPECT_EQ(decode(key + value + other + one), decode(key + value + one));
+      EXPECT_EQ(decode(one + key + other + value), decode(key + other + value));
+      EXPECT_EQ(decode(other + key + one + value), decode(key + one + value));
+      EXPECT_EQ(decode(one + other + one), decode(one));
+      EXPECT_EQ(decode(other + one + other), decode(other));
+    }
+  }
+}
+
 TEST(BatchRequestTest, AMessageInPiecesIsOneMessage) {
   const std::string bytes =
       Proto("namespace: 'n' operations { put { key: 'k' value: 'v' } }")

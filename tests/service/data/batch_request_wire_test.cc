@@ -15,7 +15,7 @@
 #include "tests/support/batch_reference.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/wire_message.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache {
 namespace {
@@ -52,7 +52,7 @@ void ExpectReadAsGenerated(const std::string& bytes) {
       << absl::BytesToHexString(bytes);
 }
 
-// As `if_version` before `condition`, which is refused whichever is first.
+// As `if_version` before `condition`, of which the last one counts.
 TEST_F(BatchRequestWireTest, TwoFieldsInBothOrdersAreReadAsGenerated) {
   for (const FieldDescriptor* kind : Kinds()) {
     const Descriptor& request = *kind->message_type();

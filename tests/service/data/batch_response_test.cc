@@ -189,10 +189,10 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
       result.entry.deadline_us = result.entry.put_us / 1'000'000 * 1'000'000;
       if (random() % 8 == 0) {
         result.status =
-            random() % 2
-                ? InvalidField("key", "must not be empty")
-                : ErrorWithReason(absl::StatusCode::kFailedPrecondition,
-                                  "KEY_EXISTS", "the key is there already");
+            random() % 2 ? InvalidField("key", "must not be empty")
+                         : ErrorWithReason(
+                               absl::StatusCode::kFailedPrecondition,
+                               Reason::kKeyExists, "the key is there already");
       }
     }
     v1::ExecuteResponse expected;

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
 #include "server/engine/map/options.h"
 #include "server/service/call/convert.h"
 #include "server/service/watch/watch_message.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
+#include "timecache/v1/watch.pb.h"
 
 namespace timecache {
 namespace {
@@ -104,6 +106,25 @@ std::vector<std::string> KeysOf(const EventBatch& batch) {
     keys.emplace_back(batch.event(i).key);
   }
   return keys;
+}
+
+// What is encoded once is written to watches of all three methods.
+TEST(EventCodecTest, TheResponsesOfAllMethodsAgree) {
+  const auto& watch = *v1::WatchExpiredResponse::descriptor();
+  for (const auto* other : {v1::ConsumeExpiredResponse::descriptor(),
+                            v1::WatchExpiringResponse::descriptor()}) {
+    EXPECT_GE(other->field_count(), 3) << other->name();
+    for (int i = 0; i < other->field_count(); ++i) {
+      const auto& field = *other->field(i);
+      const auto* const same = watch.FindFieldByNumber(field.number());
+      ASSERT_NE(same, nullptr) << field.full_name();
+      EXPECT_EQ(field.name(), same->name());
+      EXPECT_EQ(field.type(), same->type()) << field.full_name();
+      EXPECT_EQ(field.label(), same->label()) << field.full_name();
+      EXPECT_EQ(field.message_type(), same->message_type())
+          << field.full_name();
+    }
+  }
 }
 
 TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {

@@ -12,7 +12,7 @@
 #include "server/engine/map/operation.h"
 #include "server/service/call/convert.h"
 #include "server/service/watch/event_codec.h"
-#include "timecache/v1/timecache.pb.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache {
 namespace {
@@ -155,20 +155,20 @@ TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
   const auto second = Open();
   absl::Status status = End(first.get());
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReasonOf(status), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(status), Reason::kGroupNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("group g"));
   map_->Close();
   status = End(second.get());
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReasonOf(status), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(status), Reason::kNamespaceNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("map was deleted"));
   // Who comes too late: to this group, and to one that is not there.
-  EXPECT_EQ(ReasonOf(End(Open().get())), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(End(Open().get())), Reason::kNamespaceNotFound);
   request_.group = "other";
   EXPECT_EQ(
       ReasonOf(
           GroupSource::Open(map_, &request_, "alice", now_us_, [] {}).status()),
-      "NAMESPACE_NOT_FOUND");
+      Reason::kNamespaceNotFound);
 }
 
 }  // namespace

@@ -208,7 +208,7 @@ TEST_F(WatchHubTest, OneTooManyIsRefusedUntilAnotherGoes) {
   const auto fourth = std::make_shared<FakeWatcher>();
   const absl::Status refused = hub_.Add(fourth);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ReasonOf(refused), "MAX_WATCHERS");
+  EXPECT_EQ(ReasonOf(refused), Reason::kMaxWatchers);
   EXPECT_THAT(std::string(refused.message()),
               ::testing::HasSubstr("max_watchers of 3"));
   hub_.Remove(third);
@@ -233,7 +233,7 @@ TEST_F(WatchHubTest, ItsLimitMayChange) {
   hub_.SetMax(2);
   EXPECT_EQ(hub_.max(), 2);
   EXPECT_EQ(ReasonOf(hub_.Add(std::make_shared<FakeWatcher>())),
-            "MAX_WATCHERS");
+            Reason::kMaxWatchers);
   hub_.SetMax(1);
   EXPECT_EQ(hub_.size(), 2);
   hub_.SetMax(3);
@@ -262,7 +262,7 @@ TEST_F(WatchHubTest, DrainAsksAllToEndAndTakesNoMore) {
   EXPECT_THAT(last_->Take(1), ElementsAre(Wake::kDrain));
   const absl::Status refused = hub_.Add(std::make_shared<FakeWatcher>());
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(ReasonOf(refused), "DRAINING");
+  EXPECT_EQ(ReasonOf(refused), Reason::kDraining);
 }
 
 }  // namespace

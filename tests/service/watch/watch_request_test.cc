@@ -17,15 +17,27 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-v1::WatchExpiredRequest Request(const std::string& text) {
-  v1::WatchExpiredRequest request;
+template <typename Request>
+Request Proto(const std::string& text) {
+  Request request;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request))
       << text;
   return request;
 }
 
-void ExpectInvalid(const v1::WatchExpiredRequest& request,
-                   const std::string& field, const std::string& problem) {
+v1::WatchExpiredRequest Watch(const std::string& text) {
+  return Proto<v1::WatchExpiredRequest>(text);
+}
+v1::ConsumeExpiredRequest Consume(const std::string& text) {
+  return Proto<v1::ConsumeExpiredRequest>(text);
+}
+v1::WatchExpiringRequest Expiring(const std::string& text) {
+  return Proto<v1::WatchExpiringRequest>(text);
+}
+
+template <typename Request>
+void ExpectInvalid(const Request& request, const std::string& field,
+                   const std::string& problem) {
   const auto to = ToWatchRequest(request);
   ASSERT_FALSE(to.ok()) << request.ShortDebugString();
   EXPECT_EQ(to.status().code(), absl::StatusCode::kInvalidArgument);
@@ -33,13 +45,8 @@ void ExpectInvalid(const v1::WatchExpiredRequest& request,
   EXPECT_THAT(std::string(to.status().message()), HasSubstr(problem));
 }
 
-void ExpectInvalid(const std::string& text, const std::string& field,
-                   const std::string& problem) {
-  ExpectInvalid(Request("namespaces: 'a' " + text), field, problem);
-}
-
-TEST(WatchRequest, UnsetFieldsTakeTheirDefaults) {
-  const auto request = ToWatchRequest(Request("namespaces: 'a'"));
+// What all requests leave at its default where it is unset.
+void ExpectDefaults(const absl::StatusOr<WatchRequest>& request) {
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_THAT(request->namespaces, ElementsAre("a"));
   EXPECT_EQ(request->start, ExpiryLog::Start::kNow);
@@ -48,17 +55,34 @@ TEST(WatchRequest, UnsetFieldsTakeTheirDefaults) {
   EXPECT_EQ(request->heartbeat_us, kMicrosPerSecond);
   EXPECT_THAT(request->resume_points, IsEmpty());
   EXPECT_FALSE(request->fail_on_loss);
-  EXPECT_EQ(request->lead_us, 0);
-  EXPECT_EQ(request->group, "");
   EXPECT_EQ(request->max_in_flight, 1'000);
   EXPECT_EQ(request->max_message_bytes, size_t{4} << 20);
 }
 
+TEST(WatchRequest, UnsetFieldsTakeTheirDefaults) {
+  const auto request = ToWatchRequest(Watch("namespaces: 'a'"));
+  ExpectDefaults(request);
+  EXPECT_EQ(request->lead_us, 0);
+  EXPECT_EQ(request->group, "");
+
+  const auto consume =
+      ToWatchRequest(Consume("namespaces: 'a' group: 'billing'"));
+  ExpectDefaults(consume);
+  EXPECT_EQ(consume->lead_us, 0);
+  EXPECT_EQ(consume->group, "billing");
+
+  const auto expiring =
+      ToWatchRequest(Expiring("namespaces: 'a' lead_time { seconds: 5 }"));
+  ExpectDefaults(expiring);
+  EXPECT_EQ(expiring->lead_us, 5 * kMicrosPerSecond);
+  EXPECT_EQ(expiring->group, "");
+}
+
 TEST(WatchRequest, EveryFieldArrives) {
-  auto from = Request(
+  auto from = Watch(
       "namespaces: 'a' namespaces: 'b' start: WATCH_START_EARLIEST "
       "key_prefix: 'k' keys_only: true heartbeat_interval { seconds: 2 } "
-      "fail_on_loss: true");
+      "fail_on_loss: true max_message_bytes: 5000000");
   from.add_resume_tokens(EncodeResumeToken("b", {1, 2, 3}));
   const auto request = ToWatchRequest(from);
   ASSERT_TRUE(request.ok()) << request.status();
@@ -68,71 +92,107 @@ TEST(WatchRequest, EveryFieldArrives) {
   EXPECT_TRUE(request->keys_only);
   EXPECT_EQ(request->heartbeat_us, 2 * kMicrosPerSecond);
   EXPECT_TRUE(request->fail_on_loss);
+  EXPECT_EQ(request->max_message_bytes, 5'000'000u);
   ASSERT_EQ(request->resume_points.size(), 1u);
   EXPECT_EQ(request->resume_points.at("b").next_event, 2u);
 
-  const auto lead = ToWatchRequest(
-      Request("namespaces: 'a' lead_time { seconds: 5 } key_prefix: 'k'"));
-  ASSERT_TRUE(lead.ok()) << lead.status();
-  EXPECT_EQ(lead->lead_us, 5 * kMicrosPerSecond);
+  const auto expiring = ToWatchRequest(Expiring(
+      "namespaces: 'a' namespaces: 'b' lead_time { seconds: 5 } "
+      "key_prefix: 'k' keys_only: true heartbeat_interval { seconds: 2 } "
+      "max_message_bytes: 5000000"));
+  ASSERT_TRUE(expiring.ok()) << expiring.status();
+  EXPECT_THAT(expiring->namespaces, ElementsAre("a", "b"));
+  EXPECT_EQ(expiring->lead_us, 5 * kMicrosPerSecond);
+  EXPECT_EQ(expiring->key_prefix, "k");
+  EXPECT_TRUE(expiring->keys_only);
+  EXPECT_EQ(expiring->heartbeat_us, 2 * kMicrosPerSecond);
+  EXPECT_EQ(expiring->max_message_bytes, 5'000'000u);
 
-  const auto group = ToWatchRequest(Request(
-      "namespaces: 'a' group: 'billing' max_in_flight: 65536 keys_only: true "
-      "start: WATCH_START_EARLIEST"));
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->group, "billing");
-  EXPECT_EQ(group->max_in_flight, 65'536);
+  const auto consume = ToWatchRequest(Consume(
+      "namespaces: 'a' namespaces: 'b' group: 'billing' max_in_flight: 65536 "
+      "keys_only: true start: WATCH_START_EARLIEST "
+      "heartbeat_interval { seconds: 2 } max_message_bytes: 5000000"));
+  ASSERT_TRUE(consume.ok()) << consume.status();
+  EXPECT_THAT(consume->namespaces, ElementsAre("a", "b"));
+  EXPECT_EQ(consume->group, "billing");
+  EXPECT_EQ(consume->max_in_flight, 65'536);
+  EXPECT_TRUE(consume->keys_only);
+  EXPECT_EQ(consume->start, ExpiryLog::Start::kEarliest);
+  EXPECT_EQ(consume->heartbeat_us, 2 * kMicrosPerSecond);
+  EXPECT_EQ(consume->max_message_bytes, 5'000'000u);
+}
+
+// `request` makes one from what all of them have; with it, it is well.
+template <typename MakeRequest>
+void ExpectTheSameLimits(const MakeRequest& request) {
+  ASSERT_TRUE(ToWatchRequest(request("namespaces: 'a'")).ok());
+  ExpectInvalid(request(""), "namespaces", "1 to 64");
+  ExpectInvalid(request("namespaces: 'a' namespaces: 'a'"), "namespaces",
+                "once");
+  const auto with = [&](const std::string& more) {
+    return request("namespaces: 'a' " + more);
+  };
+  ExpectInvalid(with("heartbeat_interval { nanos: 9999000 }"),
+                "heartbeat_interval", "10ms");
+  ExpectInvalid(with("heartbeat_interval { seconds: 3601 }"),
+                "heartbeat_interval", "1h");
+  ExpectInvalid(with("max_message_bytes: 4194303"), "max_message_bytes",
+                "4 MiB");
 }
 
 TEST(WatchRequest, NamesTheFieldThatIsOutOfItsRange) {
-  ExpectInvalid(Request(""), "namespaces", "1 to 64");
-  ExpectInvalid("namespaces: 'a'", "namespaces", "once");
-  ExpectInvalid("start: 9", "start", "no value 9");
-  ExpectInvalid("heartbeat_interval { nanos: 9999000 }", "heartbeat_interval",
-                "10ms");
-  ExpectInvalid("heartbeat_interval { seconds: 3601 }", "heartbeat_interval",
-                "1h");
-  ExpectInvalid("lead_time { nanos: 999000 }", "lead_time", "1ms");
-  ExpectInvalid("lead_time { }", "lead_time", "1ms");
-  ExpectInvalid("group: 'A'", "group", "1 to 63 characters");
-  ExpectInvalid("group: 'g' max_in_flight: 0", "max_in_flight", "1 to 65536");
-  ExpectInvalid("group: 'g' max_in_flight: 65537", "max_in_flight",
+  ExpectTheSameLimits(Watch);
+  ExpectTheSameLimits(
+      [](const std::string& text) { return Consume("group: 'g' " + text); });
+  ExpectTheSameLimits([](const std::string& text) {
+    return Expiring("lead_time { seconds: 1 } " + text);
+  });
+  ExpectInvalid(Watch("namespaces: 'a' start: 9"), "start", "no value 9");
+  ExpectInvalid(Consume("namespaces: 'a' group: 'g' start: 9"), "start",
+                "no value 9");
+  const auto expiring = [](const std::string& more) {
+    return Expiring("namespaces: 'a' " + more);
+  };
+  ExpectInvalid(expiring("lead_time { nanos: 999000 }"), "lead_time", "1ms");
+  ExpectInvalid(expiring("lead_time { }"), "lead_time", "1ms");
+  ExpectInvalid(expiring("lead_time { seconds: 315360001 }"), "lead_time",
+                "10 years");
+  const auto consume = [](const std::string& more) {
+    return Consume("namespaces: 'a' " + more);
+  };
+  ExpectInvalid(consume("group: 'A'"), "group", "1 to 63 characters");
+  ExpectInvalid(consume("group: 'g' max_in_flight: 0"), "max_in_flight",
                 "1 to 65536");
-  auto prefix = Request("namespaces: 'a'");
-  prefix.set_key_prefix(std::string(kMaxKeyBytes + 1, 'k'));
-  ExpectInvalid(prefix, "key_prefix", "at most 4096");
+  ExpectInvalid(consume("group: 'g' max_in_flight: 65537"), "max_in_flight",
+                "1 to 65536");
+  const std::string prefix(kMaxKeyBytes + 1, 'k');
+  auto watch = Watch("namespaces: 'a'");
+  watch.set_key_prefix(prefix);
+  ExpectInvalid(watch, "key_prefix", "at most 4096");
+  auto dying = expiring("lead_time { seconds: 1 }");
+  dying.set_key_prefix(prefix);
+  ExpectInvalid(dying, "key_prefix", "at most 4096");
 }
 
-TEST(WatchRequest, NamesTheFieldsThatDoNotGoTogether) {
-  ExpectInvalid("max_in_flight: 5", "max_in_flight", "group");
-  ExpectInvalid("group: 'g' key_prefix: 'k'", "group", "key_prefix");
-  ExpectInvalid("group: 'g' fail_on_loss: true", "group", "fail_on_loss");
-  ExpectInvalid("group: 'g' lead_time { seconds: 1 }", "lead_time", "group");
-  ExpectInvalid("lead_time { seconds: 1 } fail_on_loss: true", "lead_time",
-                "fail_on_loss");
-  ExpectInvalid("lead_time { seconds: 1 } start: WATCH_START_NOW", "lead_time",
-                "start");
-  for (const std::string& with :
-       {std::string("group: 'g'"), std::string("lead_time { seconds: 1 }")}) {
-    auto request = Request("namespaces: 'a' " + with);
-    request.add_resume_tokens(EncodeResumeToken("a", {1, 2, 3}));
-    ExpectInvalid(request, with[0] == 'g' ? "group" : "lead_time",
-                  "resume_tokens");
-  }
+TEST(WatchRequest, WhatMakesItAnotherWatchIsRequired) {
+  ExpectInvalid(Consume("namespaces: 'a'"), "group", "1 to 63 characters");
+  ExpectInvalid(Consume("namespaces: 'a' max_in_flight: 5"), "group",
+                "1 to 63 characters");
+  ExpectInvalid(Expiring("namespaces: 'a'"), "lead_time", "must be set");
 }
 
 TEST(WatchRequest, NamesWhatIsWrongWithAToken) {
-  auto damaged = Request("namespaces: 'a'");
+  auto damaged = Watch("namespaces: 'a'");
   damaged.add_resume_tokens("nonsense");
   ExpectInvalid(damaged, "resume_tokens", "damaged");
-  auto of_another = Request("namespaces: 'a'");
+  auto of_another = Watch("namespaces: 'a'");
   of_another.add_resume_tokens(EncodeResumeToken("b", {1, 2, 3}));
   ExpectInvalid(of_another, "resume_tokens", "namespace b");
-  auto twice = Request("namespaces: 'a'");
+  auto twice = Watch("namespaces: 'a'");
   twice.add_resume_tokens(EncodeResumeToken("a", {1, 2, 3}));
   twice.add_resume_tokens(EncodeResumeToken("a", {1, 3, 4}));
   ExpectInvalid(twice, "resume_tokens", "two of namespace a");
-  auto many = Request("namespaces: 'a'");
+  auto many = Watch("namespaces: 'a'");
   for (int i = 0; i < 65; ++i) many.add_resume_tokens("x");
   ExpectInvalid(many, "resume_tokens", "at most 64");
 }

@@ -248,15 +248,15 @@ absl::Status DeliveryGroup::Expected(const Settlement& settlement) const {
   if (settlement.attempt < 1) return InvalidField("attempt", "");
   const auto it = unsettled_.find(settlement.event_id);
   if (it == unsettled_.end()) {
-    return ErrorWithReason(absl::StatusCode::kNotFound, "EVENT_NOT_UNSETTLED",
-                           "");
+    return ErrorWithReason(absl::StatusCode::kNotFound,
+                           Reason::kEventNotUnsettled, "");
   }
   const State& state = it->second;
   if (settlement.attempt > state.attempts) return InvalidField("attempt", "");
   if (settlement.action != SettleAction::kAck &&
       (state.phase != Phase::kHeld || settlement.attempt != state.attempts)) {
     return ErrorWithReason(absl::StatusCode::kFailedPrecondition,
-                           "STALE_ATTEMPT", "");
+                           Reason::kStaleAttempt, "");
   }
   return absl::OkStatus();
 }

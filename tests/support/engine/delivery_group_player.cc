@@ -46,7 +46,8 @@ void GroupPlayer::Create(ExpiryLog::Start start, int64_t now_us) {
 
 void GroupPlayer::Delete() {
   ASSERT_TRUE(map_->groups().Delete(name_).ok());
-  ASSERT_EQ(ReasonOf(map_->groups().Find(name_).status()), "GROUP_NOT_FOUND");
+  ASSERT_EQ(ReasonOf(map_->groups().Find(name_).status()),
+            Reason::kGroupNotFound);
   CheckClosed();
 }
 
@@ -228,7 +229,7 @@ bool GroupPlayer::CheckPutBack(const Settlement& settlement,
   op.condition = Condition::kIfAbsent;
   if (settlement.ttl_us != 0) op = op.WithTtl(settlement.ttl_us);
   const Result put = put_back_(op, result.version);
-  if (ReasonOf(put.status) == "KEY_EXISTS") {
+  if (ReasonOf(put.status) == Reason::kKeyExists) {
     EXPECT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(result.version, 0u);
     return true;

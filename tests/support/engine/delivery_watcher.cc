@@ -111,10 +111,10 @@ void DeliveryWatcher::CheckRefusedPoints(int64_t now_us) const {
   const uint64_t end = events_->end();
   const absl::Status other = resume(1, now_.position);
   ASSERT_EQ(other.code(), absl::StatusCode::kFailedPrecondition) << other;
-  ASSERT_EQ(ReasonOf(other), "LOG_CHANGED") << other;
+  ASSERT_EQ(ReasonOf(other), Reason::kLogChanged) << other;
   const absl::Status ahead = resume(0, end + 1);
   ASSERT_EQ(ahead.code(), absl::StatusCode::kOutOfRange) << ahead;
-  ASSERT_EQ(ReasonOf(ahead), "RESUME_POINT_AHEAD") << ahead;
+  ASSERT_EQ(ReasonOf(ahead), Reason::kResumePointAhead) << ahead;
   ASSERT_TRUE(resume(0, end).ok());
 }
 

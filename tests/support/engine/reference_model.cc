@@ -25,7 +25,7 @@ absl::Status Malformed(const Operation& op, const MapOptions& options) {
 }
 
 absl::Status Unmet(const Operation& op, const ReferenceModel::Stored* stored) {
-  const auto unmet = [](absl::string_view reason) {
+  const auto unmet = [](Reason reason) {
     return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason, "");
   };
   const bool conditional = op.kind == OpKind::kPut ||
@@ -33,12 +33,12 @@ absl::Status Unmet(const Operation& op, const ReferenceModel::Stored* stored) {
                            op.kind == OpKind::kTouch;
   if (!conditional || op.condition == Condition::kNone) return absl::OkStatus();
   if (op.condition == Condition::kIfAbsent) {
-    return stored == nullptr ? absl::OkStatus() : unmet("KEY_EXISTS");
+    return stored == nullptr ? absl::OkStatus() : unmet(Reason::kKeyExists);
   }
-  if (stored == nullptr) return unmet("KEY_NOT_FOUND");
+  if (stored == nullptr) return unmet(Reason::kKeyNotFound);
   if (op.condition == Condition::kIfVersion &&
       stored->entry.version != op.if_version) {
-    return unmet("VERSION_MISMATCH");
+    return unmet(Reason::kVersionMismatch);
   }
   return absl::OkStatus();
 }
@@ -73,19 +73,19 @@ Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
 // What does not grow is never refused.
 absl::Status ReferenceModel::Full(const Operation& op,
                                   const Stored* stored) const {
-  const auto full = [](absl::string_view reason) {
+  const auto full = [](Reason reason) {
     return ErrorWithReason(absl::StatusCode::kResourceExhausted, reason, "");
   };
   const auto entries = static_cast<int64_t>(entries_.size());
   if (stored == nullptr && options_.max_entries != 0 &&
       entries + 1 > options_.max_entries) {
-    return full("MAX_ENTRIES");
+    return full(Reason::kMaxEntries);
   }
   int64_t more = BytesOf(op.key, op.value);
   if (stored != nullptr) more -= BytesOf(op.key, stored->entry.value);
   if (more > 0 && options_.max_bytes != 0 &&
       bytes_ + more > options_.max_bytes) {
-    return full("MAX_BYTES");
+    return full(Reason::kMaxBytes);
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Duration;
 import com.google.rpc.ErrorInfo;
+import dev.timecached.v1.ErrorReason;
 import dev.timecached.v1.ExpiredEvent;
 import dev.timecached.v1.GetRequest;
 import dev.timecached.v1.PutRequest;
@@ -80,7 +81,8 @@ public final class Example {
           continue;
         }
         ErrorInfo info = detail.unpack(ErrorInfo.class);
-        if (!info.getDomain().equals("timecached") || !info.getReason().equals("NAMESPACE_NOT_FOUND")) {
+        String notFound = ErrorReason.NAMESPACE_NOT_FOUND.name();
+        if (!info.getDomain().equals("timecached") || !info.getReason().equals(notFound)) {
           throw new IllegalStateException("another error: " + info);
         }
         return info.getReason();

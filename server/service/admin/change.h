@@ -1,0 +1,31 @@
+// What an administrator has changed, for the log.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_CHANGE_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_CHANGE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+
+namespace timecache {
+
+struct AdminChange {
+  // "namespace_created", "group_deleted" and the like.
+  absl::string_view event;
+  absl::string_view name;
+  // Of a group alone.
+  absl::string_view group = "";
+  // Those in force, or those that an update changes; null: the event has none.
+  const google::protobuf::Message* options = nullptr;
+  // That died in namespace_rotated.
+  std::optional<int64_t> entries = std::nullopt;
+};
+
+using AdminObserver = std::function<void(const AdminChange& change)>;
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_CHANGE_H_

@@ -1,0 +1,69 @@
+// timecache.v1.GroupService: administration of consumer groups.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_GROUP_SERVICE_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_GROUP_SERVICE_H_
+
+#include <utility>
+
+#include "server/engine/clock.h"
+#include "server/engine/registry.h"
+#include "server/service/admin/change.h"
+#include "server/service/call/call_gate.h"
+#include "server/service/call/counted_calls.h"
+#include "timecache/v1/groups.grpc.pb.h"
+
+namespace timecache {
+
+// As NamespaceService's.
+namespace methods {
+using G = v1::GroupService;
+using Groups = G::WithRawCallbackMethod_CreateGroup<
+    G::WithRawCallbackMethod_GetGroup<G::WithRawCallbackMethod_ListGroups<
+        G::WithRawCallbackMethod_UpdateGroup<
+            G::WithRawCallbackMethod_DeleteGroup<G::Service>>>>>;
+}  // namespace methods
+
+// Thread-safe. Calls are rare and answered inline.
+class GroupService final : public methods::Groups {
+ public:
+  // None is owned; all must outlive the service.
+  GroupService(const CallGate* gate, Registry* registry, const Clock* clock,
+               AdminObserver observer)
+      : gate_(*gate),
+        registry_(registry),
+        clock_(clock),
+        observer_(std::move(observer)) {}
+
+  // As TimeCacheService's.
+  void CountCalls(CountedCalls* counted) {
+    CountUnaryCalls(
+        v1::GroupService::service_full_name(), counted,
+        [this](int method) { return grpc::Service::GetHandler(method); });
+  }
+
+  grpc::ServerUnaryReactor* CreateGroup(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetGroup(grpc::CallbackServerContext* context,
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListGroups(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* UpdateGroup(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* DeleteGroup(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+
+ private:
+  const CallGate& gate_;
+  Registry* const registry_;
+  const Clock* const clock_;
+  const AdminObserver observer_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_GROUP_SERVICE_H_

@@ -1,0 +1,77 @@
+#include "server/service/admin/update_mask.h"
+
+#include <cstddef>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/util/field_mask_util.h"
+#include "server/engine/error.h"
+
+namespace timecache {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::util::FieldMaskUtil;
+
+// As much of a path as an error repeats: more than any that there is.
+constexpr size_t kMaxShownBytes = 128;
+
+bool IsSet(const Message& message, const FieldDescriptor* field) {
+  return message.GetReflection()->HasField(message, field);
+}
+
+// More than there are options.
+constexpr int kMaxPaths = 64;
+
+}  // namespace
+
+absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
+                             const Message& options, const Message& defaults,
+                             const std::string& fixed, Message* changes) {
+  if (mask.paths().empty()) {
+    changes->CopyFrom(options);
+    return absl::OkStatus();
+  }
+  if (mask.paths_size() > kMaxPaths) {
+    return InvalidField("update_mask",
+                        absl::StrCat("must have at most ", kMaxPaths,
+                                     " paths, not ", mask.paths_size()));
+  }
+  const auto* const descriptor = options.GetDescriptor();
+  const auto change = [&](const FieldDescriptor* field) {
+    google::protobuf::FieldMask one;
+    one.add_paths(field->name());
+    FieldMaskUtil::MergeMessageTo(IsSet(options, field) ? options : defaults,
+                                  one, FieldMaskUtil::MergeOptions(), changes);
+  };
+  for (const std::string& path : mask.paths()) {
+    if (path == "*" || path == "options") {
+      for (int i = 0; i < descriptor->field_count(); ++i) {
+        const FieldDescriptor* const field = descriptor->field(i);
+        if (field->name() != fixed || IsSet(options, field)) change(field);
+      }
+      continue;
+    }
+    absl::string_view name = path;
+    const FieldDescriptor* const field =
+        absl::ConsumePrefix(&name, "options.")
+            ? descriptor->FindFieldByName(std::string(name))
+            : nullptr;
+    if (field == nullptr) {
+      return InvalidField(
+          "update_mask",
+          absl::StrCat("must have paths such as options.",
+                       descriptor->field(0)->name(), ", options or *, not \"",
+                       absl::CHexEscape(
+                           absl::string_view(path).substr(0, kMaxShownBytes)),
+                       "\""));
+    }
+    change(field);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace timecache

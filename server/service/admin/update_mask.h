@@ -1,0 +1,28 @@
+// Which options an update changes (AIP-134).
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_UPDATE_MASK_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_UPDATE_MASK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "google/protobuf/field_mask.pb.h"
+#include "google/protobuf/message.h"
+
+namespace timecache {
+
+// Sets in `changes`, an empty message of the options' type, what a request says
+// that they become: those of `options` that `mask` names, and for those that it
+// names and that are not set, what `defaults` has. Without a path, those that
+// are set. Paths are "options.<field>"; "options" and "*" are all of them, but
+// for `fixed`, the name of a field that cannot change, unless it is set.
+// INVALID_ARGUMENT about update_mask for any other path.
+absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
+                             const google::protobuf::Message& options,
+                             const google::protobuf::Message& defaults,
+                             const std::string& fixed,
+                             google::protobuf::Message* changes);
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_UPDATE_MASK_H_
