@@ -152,7 +152,7 @@ void HeldInScan(benchmark::State& state) {
     Fill(&peer, state.range(0));
     MyHolds().times_ns.clear();
     size_t bytes = 0;
-    TimeCacheMap::ScanPlace place;
+    ScanPlace place;
     const Stopwatch watch;
     while (peer.map().Scan(
         "", peer.now_us(), 1'000, 1 << 20, &place,

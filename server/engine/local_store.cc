@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "server/engine/map/time_cache_map.h"
 #include "server/engine/store.h"
 
 namespace timecache {
@@ -39,8 +40,7 @@ void LocalStore::Execute(absl::string_view name,
   done(map.status());
 }
 
-void LocalStore::GetSize(absl::string_view name, TimeCacheMap::Size* size,
-                         Done done) {
+void LocalStore::GetSize(absl::string_view name, MapSize* size, Done done) {
   const auto map = registry_->Find(name);
   absl::Status status = map.status();
   if (status.ok()) {
@@ -52,9 +52,8 @@ void LocalStore::GetSize(absl::string_view name, TimeCacheMap::Size* size,
 }
 
 void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
-                      int max_entries, int64_t max_bytes,
-                      TimeCacheMap::ScanPlace* place, bool* more,
-                      const TimeCacheMap::Visitor& visit, Done done) {
+                      int max_entries, int64_t max_bytes, ScanPlace* place,
+                      bool* more, const EntryVisitor& visit, Done done) {
   const auto map = registry_->Find(name);
   absl::Status status = map.status();
   if (status.ok()) {

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "server/engine/clock.h"
 #include "server/engine/map/operation.h"
-#include "server/engine/map/time_cache_map.h"
+#include "server/engine/map/scan.h"
 #include "server/engine/registry.h"
 
 namespace timecache {
@@ -41,15 +41,13 @@ class Store {
                        absl::Span<Result> results, Done done) = 0;
 
   // As TimeCacheMap::GetSize.
-  virtual void GetSize(absl::string_view name, TimeCacheMap::Size* size,
-                       Done done) = 0;
+  virtual void GetSize(absl::string_view name, MapSize* size, Done done) = 0;
 
   // One call of TimeCacheMap::Scan. `*place` begins empty, and `*more` tells
   // whether to call again.
   virtual void Scan(absl::string_view name, absl::string_view prefix,
-                    int max_entries, int64_t max_bytes,
-                    TimeCacheMap::ScanPlace* place, bool* more,
-                    const TimeCacheMap::Visitor& visit, Done done) = 0;
+                    int max_entries, int64_t max_bytes, ScanPlace* place,
+                    bool* more, const EntryVisitor& visit, Done done) = 0;
 };
 
 // The store that is this process.
@@ -61,11 +59,10 @@ class LocalStore final : public Store {
 
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
                absl::Span<Result> results, Done done) override;
-  void GetSize(absl::string_view name, TimeCacheMap::Size* size,
-               Done done) override;
+  void GetSize(absl::string_view name, MapSize* size, Done done) override;
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, TimeCacheMap::ScanPlace* place, bool* more,
-            const TimeCacheMap::Visitor& visit, Done done) override;
+            int64_t max_bytes, ScanPlace* place, bool* more,
+            const EntryVisitor& visit, Done done) override;
 
  private:
   const Registry* const registry_;

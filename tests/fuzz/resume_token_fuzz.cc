@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(fuzz::Bytes(data, size));
 
   FuzzedDataProvider input(data, size);
-  ExpiryLog::Point point;
+  LogPoint point;
   point.log_id = input.ConsumeIntegral<uint64_t>();
   point.next_event = input.ConsumeIntegral<uint64_t>();
   point.watermark_us = input.ConsumeIntegral<int64_t>();

@@ -46,7 +46,7 @@ void Check(const v1::WatchExpiringRequest& /*request*/,
   Require(watch.lead_us >= kMinTtlUs && watch.lead_us <= kMaxTtlUs,
           "lead time");
   Require(watch.group.empty() && watch.resume_points.empty() &&
-              !watch.fail_on_loss && watch.start == ExpiryLog::Start::kNow,
+              !watch.fail_on_loss && watch.start == LogStart::kNow,
           "what is going to die");
 }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "server/engine/clock.h"
-#include "server/engine/expiry/event_batch.h"
 #include "server/engine/expiry/expiring_feed.h"
+#include "server/engine/expiry/expiry_types.h"
 #include "server/engine/map/live_place.h"
 #include "server/engine/memory_budget.h"
 
@@ -44,22 +44,7 @@ class ExpiringCursor {
   static constexpr size_t kMaxWork = 1024;
   static constexpr size_t kMinWork = 4;
 
-  // What one Read finds.
-  struct Chunk {
-    // Of entries that are alive, with the cause kExpiring. The first `shared`
-    // of them are the feed's, unfiltered; the others have what the cursor's
-    // options let pass. A new cursor's are in order of death.
-    std::vector<std::shared_ptr<const EventBatch>> batches;
-    size_t shared = 0;
-    // Everything that was in the map at this moment, and was going to die
-    // within the lead time, has been told or has died since. Never goes back;
-    // 0 until all that was there at the start has been told.
-    int64_t watermark_us = 0;
-    // Whether there is more to read now.
-    bool more = false;
-    // The map is gone: nothing comes after this.
-    bool closed = false;
-  };
+  using Chunk = ExpiringChunk;
 
   ~ExpiringCursor();
   ExpiringCursor(const ExpiringCursor&) = delete;

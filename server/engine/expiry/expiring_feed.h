@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/event_batch.h"
+#include "server/engine/expiry/expiry_types.h"
 #include "server/engine/map/shard.h"
 
 namespace timecache {
@@ -51,14 +52,7 @@ class ExpiringFeed {
                const Shards* shards)
       : name_(name), format_(format), shards_(shards) {}
 
-  // What a cursor reads: entries whose keys begin with `key_prefix`.
-  struct Options {
-    int64_t lead_us = 0;
-    std::string key_prefix = {};
-    bool keys_only = false;
-    // One more cursor is refused.
-    int64_t max_cursors = INT64_MAX;
-  };
+  using Options = ExpiringOptions;
 
   // A cursor on what has at most the lead time left. `wake` is called when the
   // map is closed: under a lock, so it must be quick and not call the cursor.

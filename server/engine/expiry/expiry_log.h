@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/event_batch.h"
+#include "server/engine/expiry/expiry_types.h"
 #include "server/engine/memory_reclaimer.h"
 
 namespace timecache {
@@ -25,31 +26,9 @@ namespace timecache {
 // Retention ends early where memory runs short, see MemoryReclaimer.
 class ExpiryLog final : public EventHolder {
  public:
-  // A place in a log, good for as long as the log lives: behind all events with
-  // a lower number, and all deaths at or before `watermark_us`.
-  struct Point {
-    // Random: another log, also one of the same name, has another.
-    uint64_t log_id = 0;
-    uint64_t next_event = 0;
-    int64_t watermark_us = 0;
-  };
-
-  // What one Read finds, in order.
-  struct Chunk {
-    std::vector<std::shared_ptr<const EventBatch>> batches;
-    // Everything that died at or before this has been read by this cursor, or
-    // is counted as lost. Never goes back.
-    int64_t watermark_us = 0;
-    // Events that were dropped before this cursor came to them, since its last
-    // Read. They died before those in `batches`.
-    uint64_t lost = 0;
-    // Where the cursor stands now.
-    Point point;
-    // Whether there is more to read now.
-    bool more = false;
-    // The map is gone: nothing comes after this.
-    bool closed = false;
-  };
+  using Point = LogPoint;
+  using Start = LogStart;
+  using Chunk = LogChunk;
 
   // A reader's place. Used by one thread at a time; must not outlive its log,
   // nor be destroyed from its own `wake`.
@@ -77,8 +56,6 @@ class ExpiryLog final : public EventHolder {
     // Whether it stands in log_->waiting_.
     bool waiting_ = false;
   };
-
-  enum class Start { kNow, kEarliest };
 
   // Is told of every batch as it is appended: for a consumer group, which keeps
   // what it has not settled beyond what the log retains.

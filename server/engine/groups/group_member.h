@@ -7,7 +7,6 @@
 #include <functional>
 #include <list>
 #include <utility>
-#include <vector>
 
 #include "server/engine/groups/group_events.h"
 #include "server/engine/groups/group_ready.h"
@@ -16,20 +15,6 @@
 namespace timecache {
 
 class ConsumerGroup;
-
-// What a member is given at once.
-struct GroupChunk {
-  std::vector<Delivery> deliveries;
-  // Everything that died at or before this has been settled or lost. Never goes
-  // back.
-  int64_t watermark_us = INT64_MIN;
-  // Events that the group lost and has told no member yet.
-  uint64_t lost = 0;
-  // Whether there may be more for this member now.
-  bool more = false;
-  // The group or its map is gone: nothing comes after this.
-  bool closed = false;
-};
 
 // A stream that takes part: ConsumerGroup::Join makes it. Used by one thread at
 // a time; may outlive the group's deletion, not the group. Its destruction

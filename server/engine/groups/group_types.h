@@ -73,6 +73,20 @@ struct Delivery {
   ExpiredEvent event() const { return batch->event(index); }
 };
 
+// What a member is given at once.
+struct GroupChunk {
+  std::vector<Delivery> deliveries;
+  // Everything that died at or before this has been settled or lost. Never goes
+  // back.
+  int64_t watermark_us = INT64_MIN;
+  // Events that the group lost and has told no member yet.
+  uint64_t lost = 0;
+  // Whether there may be more for this member now.
+  bool more = false;
+  // The group or its map is gone: nothing comes after this.
+  bool closed = false;
+};
+
 // How many events one turn may take out as dead letters, and most bytes of
 // them, but for a single larger one.
 struct DoomedRoom {

@@ -11,7 +11,7 @@ namespace timecache {
 MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   RefreshWatermark(now_us);
   MapStatistics statistics;
-  const Size size = CountedSize();
+  const MapSize size = CountedSize();
   statistics.entries = size.entries;
   statistics.bytes = size.bytes;
   std::vector<int64_t> deaths;

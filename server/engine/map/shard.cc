@@ -546,7 +546,8 @@ void Shard::FreeDead(SegmentId id) {
 }
 
 void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
-                 int64_t* bytes_left, uint32_t* tag, const Visitor& visit) {
+                 int64_t* bytes_left, uint32_t* tag,
+                 const EntryVisitor& visit) {
   absl::MutexLock lock(&mu_);
   now_us = Observe(now_us);
   const SegmentTable* const segments = &segments_;

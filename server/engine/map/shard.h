@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "server/engine/map/live_place.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
+#include "server/engine/map/scan.h"
 #include "server/engine/map/segment.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
@@ -113,14 +113,11 @@ class Shard {
                      AnswerRoom* room, int64_t* new_death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  using Visitor = std::function<void(absl::string_view key,
-                                     absl::string_view value, uint64_t version,
-                                     int64_t put_us, int64_t deadline_us)>;
   // One step of a walk: live entries from `*tag` on, until kScanLines lines or
   // the given numbers are reached. Sets `*tag`; CompactIndex::kTags when
   // through.
   void Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
-            int64_t* bytes_left, uint32_t* tag, const Visitor& visit)
+            int64_t* bytes_left, uint32_t* tag, const EntryVisitor& visit)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);

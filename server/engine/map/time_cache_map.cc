@@ -448,11 +448,11 @@ bool TimeCacheMap::EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
   return room;
 }
 
-TimeCacheMap::Size TimeCacheMap::GetSize(int64_t now_us) {
+MapSize TimeCacheMap::GetSize(int64_t now_us) {
   absl::MutexLock lock(&advance_mu_);
   std::vector<Shard::Detached> due;
   LockAll(now_us, &due);
-  const Size size = {usage_.entries(), usage_.bytes()};
+  const MapSize size = {usage_.entries(), usage_.bytes()};
   UnlockAll();
   AddDue(std::move(due));
   return size;
@@ -460,7 +460,7 @@ TimeCacheMap::Size TimeCacheMap::GetSize(int64_t now_us) {
 
 bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
                         int max_entries, int64_t max_bytes, ScanPlace* place,
-                        const Visitor& visit) {
+                        const EntryVisitor& visit) {
   for (int steps = kMaxScanSteps; steps > 0 && max_entries > 0 && max_bytes > 0;
        --steps) {
     if (place->shard == static_cast<int>(shards_.size())) return false;

@@ -26,6 +26,7 @@
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
 #include "server/engine/map/rate_limit.h"
+#include "server/engine/map/scan.h"
 #include "server/engine/map/shard.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
@@ -110,14 +111,10 @@ class TimeCacheMap {
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
   // or the latest time that any part of the map has seen. Holds all parts for a
   // moment.
-  struct Size {
-    int64_t entries = 0;
-    int64_t bytes = 0;
-  };
-  Size GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  MapSize GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The same as it was counted, without a lock: what died since the last
   // Advance is still in it. O(1).
-  Size CountedSize() const { return {usage_.entries(), usage_.bytes()}; }
+  MapSize CountedSize() const { return {usage_.entries(), usage_.bytes()}; }
 
   // A walk over the live entries whose keys begin with `prefix`. Every entry
   // that is live from the first call to the last is visited exactly once,
@@ -128,14 +125,8 @@ class TimeCacheMap {
   // the next call and returns whether there is more. The views given to `visit`
   // live until it returns; it runs under a part's lock, so it must only copy.
   static constexpr int kMaxScanSteps = 8;
-  struct ScanPlace {
-    int shard = 0;
-    uint32_t tag = 0;
-    bool begins() const { return shard == 0 && tag == 0; }
-  };
-  using Visitor = Shard::Visitor;
   bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
-            int64_t max_bytes, ScanPlace* place, const Visitor& visit);
+            int64_t max_bytes, ScanPlace* place, const EntryVisitor& visit);
 
   MapOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
   // Takes `options` for what comes; entries that are in keep their deaths. They

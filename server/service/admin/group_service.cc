@@ -93,8 +93,8 @@ grpc::ServerUnaryReactor* GroupService::CreateGroup(
         if (!status.ok()) return status;
         const MapOr map = registry_->Find(request.namespace_());
         if (!map.ok()) return map.status();
-        const auto start = request.from_earliest() ? ExpiryLog::Start::kEarliest
-                                                   : ExpiryLog::Start::kNow;
+        const auto start =
+            request.from_earliest() ? LogStart::kEarliest : LogStart::kNow;
         const GroupOr group = (*map)->groups().Create(
             request.name(), options, start, clock_->NowUs(), call->Principal());
         if (!group.ok()) return group.status();

@@ -98,7 +98,7 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   v1::ScanRequest request_;
   size_t max_message_bytes_ = kDefaultMaxMessageBytes;
   std::shared_ptr<ScanStream> self_;
-  TimeCacheMap::ScanPlace place_;
+  ScanPlace place_;
   bool more_ = true;
   absl::Status status_;
   // Found, but not written yet.

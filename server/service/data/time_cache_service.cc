@@ -172,8 +172,8 @@ grpc::ServerUnaryReactor* TimeCacheService::Touch(
 grpc::ServerUnaryReactor* TimeCacheService::Size(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  auto owned = std::make_unique<One<v1::SizeRequest, v1::SizeResponse,
-                                    std::monostate, TimeCacheMap::Size>>(
+  auto owned = std::make_unique<
+      One<v1::SizeRequest, v1::SizeResponse, std::monostate, MapSize>>(
       gate_, methods::kSize, context, request, response);
   auto* const one = owned.get();
   absl::Status status = one->unary.Read();

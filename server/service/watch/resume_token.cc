@@ -40,8 +40,7 @@ uint64_t GetNumber(absl::string_view* from) {
 
 }  // namespace
 
-std::string EncodeResumeToken(absl::string_view map,
-                              const ExpiryLog::Point& point) {
+std::string EncodeResumeToken(absl::string_view map, const LogPoint& point) {
   std::string token(1, kVersion);
   token.reserve(kFixedBytes + map.size());
   PutNumber(point.log_id, &token);

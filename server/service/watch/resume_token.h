@@ -7,19 +7,18 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/expiry/expiry_types.h"
 
 namespace timecache {
 
 // A place in the log of one namespace.
 struct ResumePoint {
   std::string map;
-  ExpiryLog::Point point;
+  LogPoint point;
 };
 
 // 33 bytes and the name: a version, the point, a checksum, the name.
-std::string EncodeResumeToken(absl::string_view map,
-                              const ExpiryLog::Point& point);
+std::string EncodeResumeToken(absl::string_view map, const LogPoint& point);
 
 // INVALID_ARGUMENT about resume_tokens for bytes that no server has given out.
 absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token);

@@ -36,7 +36,7 @@ absl::Status SetStart(const Request& from, WatchRequest* to) {
     return InvalidField("start", absl::StrCat("has no value ", from.start()));
   }
   if (from.start() == v1::WATCH_START_EARLIEST) {
-    to->start = ExpiryLog::Start::kEarliest;
+    to->start = LogStart::kEarliest;
   }
   return absl::OkStatus();
 }

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
-#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/expiry/expiry_types.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/watch/event_filters.h"
 #include "timecache/v1/watch.pb.h"
@@ -27,14 +27,14 @@ struct WatchRequest {
   static constexpr int kMaxMaxInFlight = 65'536;
 
   std::vector<std::string> namespaces;
-  ExpiryLog::Start start = ExpiryLog::Start::kNow;
+  LogStart start = LogStart::kNow;
   std::string key_prefix;
   bool keys_only = false;
   // The two as the server applies them; set once the watch is to be opened.
   std::shared_ptr<const EventFilter> filter;
   int64_t heartbeat_us = kMicrosPerSecond;
   // By namespace.
-  std::map<std::string, ExpiryLog::Point> resume_points;
+  std::map<std::string, LogPoint> resume_points;
   bool fail_on_loss = false;
   // Of WatchExpiring; else 0.
   int64_t lead_us = 0;

@@ -201,11 +201,10 @@ TEST(ExpiringConcurrencyTest, WhatManyThreadsPutIsAllTold) {
     }
   } while (!last);
   for (std::thread& writer : writers) writer.join();
-  TimeCacheMap::ScanPlace place;
+  ScanPlace place;
   int64_t live = 0;
-  const TimeCacheMap::Visitor visit = [&](absl::string_view key,
-                                          absl::string_view, uint64_t, int64_t,
-                                          int64_t) {
+  const EntryVisitor visit = [&](absl::string_view key, absl::string_view,
+                                 uint64_t, int64_t, int64_t) {
     ++live;
     EXPECT_EQ(seen.count(std::string(key)), 1u) << key;
   };

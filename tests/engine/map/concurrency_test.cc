@@ -230,7 +230,7 @@ void ConcurrencyTest::Administrate(std::minstd_rand& random) {
     }
     case 3: {
       std::map<std::string, int> visits;
-      TimeCacheMap::ScanPlace place;
+      ScanPlace place;
       while (map_->Scan("", clock_.NowUs(), 10, 1'000, &place,
                         [&](absl::string_view key, auto, uint64_t, int64_t,
                             int64_t) { ++visits[std::string(key)]; })) {
@@ -296,7 +296,7 @@ TEST_P(ConcurrencyTest, EveryPutEndsInExactlyOneWay) {
       EXPECT_GE(told[i].death_us, told[i].deadline_us) << "died early";
     }
   }
-  TimeCacheMap::ScanPlace place;
+  ScanPlace place;
   int64_t live = 0;
   while (map_->Scan(
       "", now_us, 1'000, 1 << 20, &place,

@@ -150,11 +150,11 @@ TEST_F(StoreRateTest, OperationsBeyondItFailEachForItself) {
 
 TEST_F(StoreRateTest, ASizeAndAWalkCountAsOne) {
   Execute({Operation::Put("a", "v"), Operation::Put("b", "v")});
-  TimeCacheMap::Size size;
+  MapSize size;
   store_.GetSize("map", &size,
                  [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
   EXPECT_EQ(size.entries, 2);
-  TimeCacheMap::ScanPlace place;
+  ScanPlace place;
   int visited = 0;
   for (bool more = true; more;) {
     store_.Scan(
@@ -164,7 +164,7 @@ TEST_F(StoreRateTest, ASizeAndAWalkCountAsOne) {
   EXPECT_EQ(visited, 2);
   store_.GetSize("map", &size,
                  [this](const absl::Status& status) { ExpectRefused(status); });
-  TimeCacheMap::ScanPlace other;
+  ScanPlace other;
   bool more = true;
   store_.Scan(
       "map", "", 1, 1 << 20, &other, &more, [](auto&&...) {},

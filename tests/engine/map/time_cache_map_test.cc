@@ -394,7 +394,7 @@ TEST(TimeCacheMapTest, ScanPagesKeepToTheirBounds) {
   for (int i = 0; i < 1'000; ++i) {
     harness.Put(absl::StrCat("key", i), std::string(1'000, 'v'));
   }
-  TimeCacheMap::ScanPlace place;
+  ScanPlace place;
   int64_t entries = 0, bytes = 0, total = 0;
   const auto visit = [&](absl::string_view key, absl::string_view value,
                          uint64_t, int64_t, int64_t) {
@@ -425,7 +425,7 @@ void ScanWhileOthersComeAndGo(int num_shards, bool grow) {
     for (int j = 0; j < 10; ++j) harness.Put(absl::StrCat("go", other++), "v");
   }
   std::set<std::string> visited;
-  TimeCacheMap::ScanPlace place;
+  ScanPlace place;
   const auto visit = [&](absl::string_view key, auto, uint64_t, int64_t,
                          int64_t) {
     EXPECT_TRUE(visited.insert(std::string(key)).second) << key << " twice";
@@ -460,7 +460,7 @@ TEST(TimeCacheMapTest, ScanIsExactWhileItsEntriesAreOverwrittenAndTouched) {
   MapHarness harness(WithBuckets(kTtlUs, 101));
   for (int i = 0; i < kKeys; ++i) harness.Put(absl::StrCat("key", i), "v");
   std::set<std::string> visited;
-  TimeCacheMap::ScanPlace place;
+  ScanPlace place;
   const auto visit = [&](absl::string_view key, auto, uint64_t, int64_t,
                          int64_t) {
     EXPECT_TRUE(visited.insert(std::string(key)).second) << key << " twice";

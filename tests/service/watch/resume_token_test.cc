@@ -10,7 +10,7 @@ namespace timecache {
 namespace {
 
 const std::string kName(63, 'n');
-constexpr ExpiryLog::Point kPoint = {0xfedcba9876543210, 1'234'567, -5};
+constexpr LogPoint kPoint = {0xfedcba9876543210, 1'234'567, -5};
 
 TEST(ResumeToken, GivesBackWhatWasPutIn) {
   for (const std::string& name : {std::string("a"), kName}) {

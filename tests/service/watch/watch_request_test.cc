@@ -49,7 +49,7 @@ void ExpectInvalid(const Request& request, const std::string& field,
 void ExpectDefaults(const absl::StatusOr<WatchRequest>& request) {
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_THAT(request->namespaces, ElementsAre("a"));
-  EXPECT_EQ(request->start, ExpiryLog::Start::kNow);
+  EXPECT_EQ(request->start, LogStart::kNow);
   EXPECT_EQ(request->key_prefix, "");
   EXPECT_FALSE(request->keys_only);
   EXPECT_EQ(request->heartbeat_us, kMicrosPerSecond);
@@ -87,7 +87,7 @@ TEST(WatchRequest, EveryFieldArrives) {
   const auto request = ToWatchRequest(from);
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_THAT(request->namespaces, ElementsAre("a", "b"));
-  EXPECT_EQ(request->start, ExpiryLog::Start::kEarliest);
+  EXPECT_EQ(request->start, LogStart::kEarliest);
   EXPECT_EQ(request->key_prefix, "k");
   EXPECT_TRUE(request->keys_only);
   EXPECT_EQ(request->heartbeat_us, 2 * kMicrosPerSecond);
@@ -117,7 +117,7 @@ TEST(WatchRequest, EveryFieldArrives) {
   EXPECT_EQ(consume->group, "billing");
   EXPECT_EQ(consume->max_in_flight, 65'536);
   EXPECT_TRUE(consume->keys_only);
-  EXPECT_EQ(consume->start, ExpiryLog::Start::kEarliest);
+  EXPECT_EQ(consume->start, LogStart::kEarliest);
   EXPECT_EQ(consume->heartbeat_us, 2 * kMicrosPerSecond);
   EXPECT_EQ(consume->max_message_bytes, 5'000'000u);
 }

@@ -72,17 +72,17 @@ Reading MapHarness::Tell() {
 Scanned MapHarness::ScanAll(absl::string_view prefix, int page_entries,
                             int64_t page_bytes) {
   Scanned scanned;
-  TimeCacheMap::ScanPlace place;
-  const TimeCacheMap::Visitor visit =
-      [&](absl::string_view key, absl::string_view value, uint64_t version,
-          int64_t put_us, int64_t deadline_us) {
-        const bool first =
-            scanned
-                .insert({std::string(key),
-                         {std::string(value), version, put_us, deadline_us}})
-                .second;
-        EXPECT_TRUE(first) << "a scan came to this key twice: " << key;
-      };
+  ScanPlace place;
+  const EntryVisitor visit = [&](absl::string_view key, absl::string_view value,
+                                 uint64_t version, int64_t put_us,
+                                 int64_t deadline_us) {
+    const bool first =
+        scanned
+            .insert({std::string(key),
+                     {std::string(value), version, put_us, deadline_us}})
+            .second;
+    EXPECT_TRUE(first) << "a scan came to this key twice: " << key;
+  };
   while (map_.Scan(prefix, now_us_, page_entries, page_bytes, &place, visit)) {
   }
   return scanned;

@@ -286,7 +286,7 @@ void ModelWorld::CheckVersion(absl::string_view key, uint64_t version) {
 }
 
 void ModelWorld::CheckSize() {
-  const TimeCacheMap::Size size = map_.GetSize(now_us_);
+  const MapSize size = map_.GetSize(now_us_);
   ASSERT_EQ(size.entries, static_cast<int64_t>(model_.entries().size()));
   ASSERT_EQ(size.bytes, model_.bytes());
 }
@@ -298,15 +298,15 @@ void ModelWorld::CheckScan() {
   const int64_t page_bytes = Draw(1, 1 << 16);
   std::map<std::string, Entry> scanned;
   int visited = 0;
-  const TimeCacheMap::Visitor visit =
-      [&](absl::string_view key, absl::string_view value, uint64_t version,
-          int64_t put_us, int64_t deadline_us) {
-        ++visited;
-        const Entry entry{std::string(value), version, put_us, deadline_us};
-        ASSERT_TRUE(scanned.insert({std::string(key), entry}).second)
-            << "visited twice: " << key;
-      };
-  TimeCacheMap::ScanPlace place;
+  const EntryVisitor visit = [&](absl::string_view key, absl::string_view value,
+                                 uint64_t version, int64_t put_us,
+                                 int64_t deadline_us) {
+    ++visited;
+    const Entry entry{std::string(value), version, put_us, deadline_us};
+    ASSERT_TRUE(scanned.insert({std::string(key), entry}).second)
+        << "visited twice: " << key;
+  };
+  ScanPlace place;
   for (bool more = true; more;) {
     visited = 0;
     more = map_.Scan(prefix, now_us_, page_entries, page_bytes, &place, visit);

@@ -1,0 +1,75 @@
+// What a reader of dead or expiring entries asks for, and what it gets.
+
+#ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_
+#define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/expiry/event_batch.h"
+
+namespace timecache {
+
+// A place in an expiry log, good for as long as the log lives: behind all
+// events with a lower number, and all deaths at or before `watermark_us`.
+struct LogPoint {
+  // Random: another log, also one of the same name, has another.
+  uint64_t log_id = 0;
+  uint64_t next_event = 0;
+  int64_t watermark_us = 0;
+};
+
+// Where a new reader of a log begins: with what dies from now on, or with the
+// oldest retained event.
+enum class LogStart { kNow, kEarliest };
+
+// What one Read of a log finds, in order.
+struct LogChunk {
+  std::vector<std::shared_ptr<const EventBatch>> batches;
+  // Everything that died at or before this has been read by this cursor, or
+  // is counted as lost. Never goes back.
+  int64_t watermark_us = 0;
+  // Events that were dropped before this cursor came to them, since its last
+  // Read. They died before those in `batches`.
+  uint64_t lost = 0;
+  // Where the cursor stands now.
+  LogPoint point;
+  // Whether there is more to read now.
+  bool more = false;
+  // The namespace is gone: nothing comes after this.
+  bool closed = false;
+};
+
+// What a reader of expiring entries reads: entries whose keys begin with
+// `key_prefix`, once they have at most `lead_us` left.
+struct ExpiringOptions {
+  int64_t lead_us = 0;
+  std::string key_prefix = {};
+  bool keys_only = false;
+  // One more cursor on the namespace is refused.
+  int64_t max_cursors = INT64_MAX;
+};
+
+// What one Read of expiring entries finds.
+struct ExpiringChunk {
+  // Of entries that are alive, with the cause kExpiring. The first `shared`
+  // of them are shared by all cursors, unfiltered; the others have what the
+  // cursor's options let pass. A new cursor's are in order of death.
+  std::vector<std::shared_ptr<const EventBatch>> batches;
+  size_t shared = 0;
+  // Everything that was in the namespace at this moment, and was going to die
+  // within the lead time, has been told or has died since. Never goes back;
+  // 0 until all that was there at the start has been told.
+  int64_t watermark_us = 0;
+  // Whether there is more to read now.
+  bool more = false;
+  // The namespace is gone: nothing comes after this.
+  bool closed = false;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_

@@ -1,0 +1,35 @@
+// The size of a namespace, and a walk over its entries.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/strings/string_view.h"
+
+namespace timecache {
+
+// Live entries, and bytes of their keys and values.
+struct MapSize {
+  int64_t entries = 0;
+  int64_t bytes = 0;
+};
+
+// How far a walk has come. Opaque to callers: a walk begins with a new one, and
+// each step takes the one that the step before left.
+struct ScanPlace {
+  int shard = 0;
+  uint32_t tag = 0;
+  bool begins() const { return shard == 0 && tag == 0; }
+};
+
+// Gets an entry of a walk. The views live until it returns; it may run under a
+// lock, so it must only copy.
+using EntryVisitor =
+    std::function<void(absl::string_view key, absl::string_view value,
+                       uint64_t version, int64_t put_us, int64_t deadline_us)>;
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_
