@@ -1,10 +1,44 @@
+#include "server/engine/local_store.h"
+
+#include <memory>
 #include <utility>
 
-#include "server/engine/map/time_cache_map.h"
-#include "server/engine/store.h"
+#include "absl/status/statusor.h"
 
 namespace timecache {
 namespace {
+
+// Maps of a list that are looked at together.
+constexpr size_t kListStep = 256;
+
+using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
+using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
+
+NamespaceInfo Describe(TimeCacheMap* map, const Clock& clock,
+                       bool include_statistics = false) {
+  NamespaceInfo info;
+  info.name = map->name();
+  info.options = map->options();
+  if (include_statistics) {
+    info.statistics = std::make_unique<const MapStatistics>(
+        map->GetStatistics(clock.NowUs()));
+  }
+  return info;
+}
+
+GroupInfo Describe(const TimeCacheMap& map, const ConsumerGroup& group,
+                   bool include_statistics = false) {
+  GroupInfo info;
+  info.namespace_name = map.name();
+  info.name = group.name();
+  info.options = group.options();
+  info.created_by = group.created_by();
+  if (include_statistics) {
+    info.statistics =
+        std::make_unique<const GroupStatistics>(group.GetStatistics());
+  }
+  return info;
+}
 
 void Refuse(const absl::Status& error, absl::Span<Result> results) {
   for (Result& result : results) {
@@ -19,6 +53,8 @@ absl::Status AdmitOne(TimeCacheMap* map, int64_t now_us) {
 }
 
 }  // namespace
+
+// --- Entries.
 
 void LocalStore::Execute(absl::string_view name,
                          absl::Span<const Operation> operations,
@@ -66,6 +102,146 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
     }
   }
   done(std::move(status));
+}
+
+// --- Namespaces.
+
+void LocalStore::CreateNamespace(absl::string_view name, MapOptions options,
+                                 DoneWith<NamespaceInfo> done) {
+  const MapOr map = registry_->Create(name, options);
+  if (!map.ok()) return done(map.status());
+  done(Describe(map->get(), *clock_));
+}
+
+void LocalStore::GetNamespace(absl::string_view name, bool include_statistics,
+                              DoneWith<NamespaceInfo> done) {
+  const MapOr map = registry_->Find(name);
+  if (!map.ok()) return done(map.status());
+  done(Describe(map->get(), *clock_, include_statistics));
+}
+
+// Looks for one more than the page holds, so that the last page knows that it
+// is.
+void LocalStore::ListNamespaces(ListQuery query,
+                                DoneWith<Page<NamespaceInfo>> done) {
+  Page<NamespaceInfo> page;
+  std::string after = std::move(query.after);
+  for (;;) {
+    const auto maps = registry_->ListAfter(after, kListStep);
+    for (const auto& map : maps) {
+      if (query.visible && !query.visible(map->name())) continue;
+      if (page.items.size() == query.most) {
+        page.more = true;
+        return done(std::move(page));
+      }
+      page.items.push_back(
+          Describe(map.get(), *clock_, query.include_statistics));
+    }
+    if (maps.size() < kListStep) return done(std::move(page));
+    after = maps.back()->name();
+  }
+}
+
+void LocalStore::UpdateNamespace(absl::string_view name,
+                                 OptionsChange<MapOptions> change,
+                                 DoneWith<NamespaceInfo> done) {
+  const MapOr map = registry_->Update(name, change);
+  if (!map.ok()) return done(map.status());
+  done(Describe(map->get(), *clock_));
+}
+
+void LocalStore::DeleteNamespace(absl::string_view name, Done done) {
+  done(registry_->Delete(name));
+}
+
+void LocalStore::RotateNamespace(absl::string_view name,
+                                 DoneWith<int64_t> done) {
+  const MapOr map = registry_->Find(name);
+  if (!map.ok()) return done(map.status());
+  done((*map)->Rotate(clock_->NowUs()));
+}
+
+// --- Consumer groups.
+
+void LocalStore::CreateGroup(GroupName name, NewGroup group,
+                             DoneWith<GroupInfo> done) {
+  const MapOr map = registry_->Find(name.namespace_name);
+  if (!map.ok()) return done(map.status());
+  const GroupOr created = (*map)->groups().Create(
+      name.name, group.options, group.start, clock_->NowUs(), group.created_by);
+  if (!created.ok()) return done(created.status());
+  done(Describe(**map, **created));
+}
+
+void LocalStore::GetGroup(GroupName name, bool include_statistics,
+                          DoneWith<GroupInfo> done) {
+  const MapOr map = registry_->Find(name.namespace_name);
+  if (!map.ok()) return done(map.status());
+  const GroupOr group = (*map)->groups().Find(name.name);
+  if (!group.ok()) return done(group.status());
+  done(Describe(**map, **group, include_statistics));
+}
+
+void LocalStore::ListGroups(absl::string_view namespace_name, ListQuery query,
+                            DoneWith<Page<GroupInfo>> done) {
+  const MapOr map = registry_->Find(namespace_name);
+  if (!map.ok()) return done(map.status());
+  Page<GroupInfo> page;
+  for (const auto& group : (*map)->groups().List()) {
+    if (group->name() <= query.after) continue;
+    if (query.visible && !query.visible(group->name())) continue;
+    if (page.items.size() == query.most) {
+      page.more = true;
+      break;
+    }
+    page.items.push_back(Describe(**map, *group, query.include_statistics));
+  }
+  done(std::move(page));
+}
+
+void LocalStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
+                             DoneWith<GroupInfo> done) {
+  const MapOr map = registry_->Find(name.namespace_name);
+  if (!map.ok()) return done(map.status());
+  const GroupOr group = (*map)->groups().Update(name.name, change);
+  if (!group.ok()) return done(group.status());
+  done(Describe(**map, **group));
+}
+
+void LocalStore::DeleteGroup(GroupName name, Done done) {
+  const MapOr map = registry_->Find(name.namespace_name);
+  done(map.ok() ? (*map)->groups().Delete(name.name) : map.status());
+}
+
+void LocalStore::Settle(GroupName name,
+                        absl::Span<const Settlement> settlements,
+                        absl::Span<SettleResult> results, Done done) {
+  const MapOr map = registry_->Find(name.namespace_name);
+  done(map.ok() ? (*map)->groups().Settle(name.name, settlements,
+                                          clock_->NowUs(), results)
+                : map.status());
+}
+
+// --- Of this process.
+
+StoreUsage LocalStore::GetUsage() const {
+  const RegistryLimits limits = registry_->limits();
+  const auto maps = registry_->List();
+  StoreUsage usage;
+  usage.namespaces = static_cast<int64_t>(maps.size());
+  usage.max_namespaces = limits.max_namespaces;
+  for (const auto& map : maps) {
+    const MapSize size = map->CountedSize();
+    usage.entries += size.entries;
+    usage.bytes += size.bytes;
+  }
+  usage.max_entries = limits.max_entries;
+  usage.max_bytes = limits.max_bytes;
+  return usage;
+}
+
+void LocalStore::SetDeadLetterRight(DeadLetterRight right) {
+  registry_->SetDeadLetterRight(std::move(right));
 }
 
 }  // namespace timecache

@@ -1,72 +1,118 @@
-// What the service asks of the engine: operations on a namespace, and a
-// completion.
+// The face of the engine: all that the service asks of namespaces, their
+// entries, their consumer groups and what dies in them.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_H_
 
+#include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/engine/clock.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/scan.h"
-#include "server/engine/registry.h"
+#include "server/engine/store_types.h"
 
 namespace timecache {
 
-// The data of the namespaces, here or on another machine. A namespace's
-// max_operations_per_second counts here: an operation each, a size and a walk
-// as one.
+// Namespaces by name, here or on other machines.
 //
-// Thread-safe. A store on this machine completes before the call returns, on
-// the caller's thread; one on another machine may complete later, on a thread
-// of its own. What a call is given by reference must stay valid until its
-// completion, which is called exactly once.
+// Calls complete asynchronously: `done` is called exactly once, before the call
+// returns or later, on the caller's thread or another. What a call is given by
+// reference, view or span must stay valid until then. So a store may wait for
+// its journal or for another machine, and its caller never blocks. Synchronous
+// are the two that concern this process alone, GetUsage and SetDeadLetterRight.
+//
+// Calls about a namespace that is not there: NOT_FOUND (NAMESPACE_NOT_FOUND),
+// or INVALID_ARGUMENT for a name that no namespace can have. The same of
+// groups: GROUP_NOT_FOUND. Ranges of options are checked here.
+//
+// Thread-safe.
 class Store {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
+  template <typename T>
+  using DoneWith = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
   virtual ~Store() = default;
 
+  // --- Entries. A namespace's max_operations_per_second counts here: an
+  // operation each, a size and a walk as one.
+
   // Applies the operations, in order for each key, and fills the result of
   // each: `results` has as many. `done` gets the error that kept all of them
-  // from being tried (NOT_FOUND, INVALID_ARGUMENT), or OK.
+  // from being tried, or OK.
   virtual void Execute(absl::string_view name,
                        absl::Span<const Operation> operations,
                        absl::Span<Result> results, Done done) = 0;
 
-  // As TimeCacheMap::GetSize.
+  // Live entries at one instant.
   virtual void GetSize(absl::string_view name, MapSize* size, Done done) = 0;
 
-  // One call of TimeCacheMap::Scan. `*place` begins empty, and `*more` tells
-  // whether to call again.
+  // One step of a walk over the live entries whose keys begin with `prefix`.
+  // Every entry that is live from the first step to the last is visited exactly
+  // once, others at most once. A step visits about `max_entries` or
+  // `max_bytes`, or none where it had to search long. `*place` begins empty,
+  // and `*more` tells whether to call again.
   virtual void Scan(absl::string_view name, absl::string_view prefix,
                     int max_entries, int64_t max_bytes, ScanPlace* place,
                     bool* more, const EntryVisitor& visit, Done done) = 0;
-};
 
-// The store that is this process.
-class LocalStore final : public Store {
- public:
-  // Neither is owned; both must outlive the store.
-  LocalStore(const Registry* registry, const Clock* clock)
-      : registry_(registry), clock_(clock) {}
+  // --- Namespaces. Statistics cost O(shards + buckets) each: only where they
+  // are asked for.
 
-  void Execute(absl::string_view name, absl::Span<const Operation> operations,
-               absl::Span<Result> results, Done done) override;
-  void GetSize(absl::string_view name, MapSize* size, Done done) override;
-  void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, ScanPlace* place, bool* more,
-            const EntryVisitor& visit, Done done) override;
+  // ALREADY_EXISTS (NAMESPACE_EXISTS) or RESOURCE_EXHAUSTED (MAX_NAMESPACES,
+  // MAX_MEMORY).
+  virtual void CreateNamespace(absl::string_view name, MapOptions options,
+                               DoneWith<NamespaceInfo> done) = 0;
+  virtual void GetNamespace(absl::string_view name, bool include_statistics,
+                            DoneWith<NamespaceInfo> done) = 0;
+  virtual void ListNamespaces(ListQuery query,
+                              DoneWith<Page<NamespaceInfo>> done) = 0;
+  // Atomic among updates. An error leaves the options as they were.
+  virtual void UpdateNamespace(absl::string_view name,
+                               OptionsChange<MapOptions> change,
+                               DoneWith<NamespaceInfo> done) = 0;
+  virtual void DeleteNamespace(absl::string_view name, Done done) = 0;
+  // Kills the live bucket that would die next: how many entries died.
+  virtual void RotateNamespace(absl::string_view name,
+                               DoneWith<int64_t> done) = 0;
 
- private:
-  const Registry* const registry_;
-  const Clock* const clock_;
+  // --- Consumer groups.
+
+  // ALREADY_EXISTS (GROUP_EXISTS) or RESOURCE_EXHAUSTED (MAX_GROUPS,
+  // MAX_MEMORY).
+  virtual void CreateGroup(GroupName name, NewGroup group,
+                           DoneWith<GroupInfo> done) = 0;
+  virtual void GetGroup(GroupName name, bool include_statistics,
+                        DoneWith<GroupInfo> done) = 0;
+  virtual void ListGroups(absl::string_view namespace_name, ListQuery query,
+                          DoneWith<Page<GroupInfo>> done) = 0;
+  // As UpdateNamespace.
+  virtual void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
+                           DoneWith<GroupInfo> done) = 0;
+  virtual void DeleteGroup(GroupName name, Done done) = 0;
+
+  // Settles events of the group, each by itself, in order, and fills the result
+  // of each: `results` has as many. `done` gets the error that kept all of them
+  // from being tried, or OK.
+  virtual void Settle(GroupName name, absl::Span<const Settlement> settlements,
+                      absl::Span<SettleResult> results, Done done) = 0;
+
+  // --- Of this process.
+
+  virtual StoreUsage GetUsage() const = 0;
+
+  // Whether a principal may put entries into a namespace now: OK or
+  // PERMISSION_DENIED. Asked for each dead letter, about who created its group,
+  // on a thread of the store. Until it is set everything may be put. Waits for
+  // one that is being asked.
+  using DeadLetterRight = std::function<absl::Status(
+      absl::string_view principal, absl::string_view name)>;
+  virtual void SetDeadLetterRight(DeadLetterRight right) = 0;
 };
 
 }  // namespace timecache

@@ -59,8 +59,8 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
       health_service_(&acceptor_.guard()),
       time_cache_service_(&gate_, &store_, registry, &hub_, &streams_, &turns_,
                           options_.limits.max_call_duration),
-      namespace_service_(&gate_, registry, clock, options_.observer),
-      group_service_(&gate_, registry, clock, options_.observer),
+      namespace_service_(&gate_, &store_, options_.observer),
+      group_service_(&gate_, &store_, options_.observer),
       server_service_(&gate_,
                       [this](bool limits, v1::GetServerResponse* server) {
                         Describe(server);
@@ -88,9 +88,9 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
         &gate_, &streams_, std::move(services));
   }
   if (options_.access != nullptr) {
-    registry_->SetDeadLetterRight([access = options_.access](
-                                      absl::string_view principal,
-                                      absl::string_view name) {
+    store_.SetDeadLetterRight([access = options_.access](
+                                  absl::string_view principal,
+                                  absl::string_view name) {
       return CheckPrincipal(*access, principal, config::v1::VERB_WRITE, name);
     });
     options_.access->SetListener([this] {
@@ -105,7 +105,7 @@ Server::~Server() {
   if (options_.access != nullptr) {
     options_.access->SetListener(nullptr);
     // The rules may end before the registry does.
-    registry_->SetDeadLetterRight([](absl::string_view, absl::string_view) {
+    store_.SetDeadLetterRight([](absl::string_view, absl::string_view) {
       return absl::PermissionDeniedError("the server has stopped");
     });
   }
@@ -214,22 +214,14 @@ void Server::Describe(v1::GetServerResponse* server) const {
 }
 
 void Server::DescribeLimits(v1::GetServerResponse* server) const {
-  const auto set = [](uint64_t used, uint64_t max, v1::LimitUse* use) {
-    use->set_used(used);
-    use->set_max(max);
+  const auto set = [](auto used, auto max, v1::LimitUse* use) {
+    use->set_used(static_cast<uint64_t>(used));
+    use->set_max(static_cast<uint64_t>(max));
   };
-  const RegistryLimits limits = registry_->limits();
-  const auto maps = registry_->List();
-  uint64_t entries = 0;
-  uint64_t bytes = 0;
-  for (const auto& map : maps) {
-    const auto size = map->CountedSize();
-    entries += static_cast<uint64_t>(size.entries);
-    bytes += static_cast<uint64_t>(size.bytes);
-  }
-  set(maps.size(), limits.max_namespaces, server->mutable_namespaces());
-  set(entries, limits.max_entries, server->mutable_entries());
-  set(bytes, limits.max_bytes, server->mutable_bytes());
+  const StoreUsage usage = store_.GetUsage();
+  set(usage.namespaces, usage.max_namespaces, server->mutable_namespaces());
+  set(usage.entries, usage.max_entries, server->mutable_entries());
+  set(usage.bytes, usage.max_bytes, server->mutable_bytes());
   set(hub_.size(), hub_.max(), server->mutable_watchers());
   const MemoryBudget& memory = MemoryBudget::Process();
   set(memory.used_bytes(), memory.limit_bytes(),

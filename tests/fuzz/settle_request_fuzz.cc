@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
 #include "server/service/watch/event_codec.h"
 #include "server/service/watch/settle.h"
 #include "tests/fuzz/fuzz.h"
@@ -55,7 +57,16 @@ class World {
     Require(chunk.deliveries.size() == kInFlight, "events are given out");
   }
 
-  const Registry& registry() const { return registry_; }
+  // The store completes inline.
+  absl::Status Settle(const v1::SettleExpiredRequest& request,
+                      v1::SettleExpiredResponse* response) {
+    absl::Status settled = absl::UnknownError("not completed");
+    timecache::Settle(request, &store_, response,
+                      [&settled](absl::Status status, const RefusalCount&) {
+                        settled = std::move(status);
+                      });
+    return settled;
+  }
   GroupStatistics statistics() const { return group_->GetStatistics(); }
   int64_t now_us() const { return clock_.NowUs(); }
 
@@ -63,6 +74,7 @@ class World {
   ManualClock clock_;
   Reaper reaper_;
   Registry registry_;
+  LocalStore store_{&registry_, &clock_};
   // It outlives its group.
   std::shared_ptr<TimeCacheMap> map_;
   std::shared_ptr<ConsumerGroup> group_;
@@ -99,14 +111,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   world.Renew();
   // Twice: as they came, and to the group that is there.
   v1::SettleExpiredResponse response;
-  (void)Settle(request, world.registry(), world.now_us(), &response);
+  (void)world.Settle(request, &response);
   response.Clear();
   request.set_namespace_("n");
   request.set_group("g");
   const uint64_t settled_before =
       world.statistics().acked + world.statistics().put_back;
-  const absl::Status status =
-      Settle(request, world.registry(), world.now_us(), &response);
+  const absl::Status status = world.Settle(request, &response);
   if (!status.ok()) {
     Require(FieldOf(status) == "settlements", status.ToString());
     return 0;

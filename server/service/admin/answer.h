@@ -7,6 +7,8 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <memory>
+
 #include "absl/status/status.h"
 #include "server/service/call/call.h"
 #include "server/service/call/call_gate.h"
@@ -15,8 +17,9 @@
 
 namespace timecache {
 
-// Inline, as such calls are rare: `handle` gets the call, the request and the
-// response.
+// Reads the request and calls `handle` with a shared pointer to the UnaryCall.
+// An error that `handle` returns ends the call. After OK the call is ended by
+// whoever holds it: the store's completion, which may come on another thread.
 template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
                                  grpc::CallbackServerContext* context,
@@ -24,13 +27,14 @@ grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
                                  grpc::ByteBuffer* answer,
                                  Call::FieldPath field_path,
                                  const Handle& handle) {
-  UnaryCall<Request, Response> unary(gate, method, context, bytes, answer);
-  absl::Status status = unary.Read();
-  if (status.ok()) status = unary.CheckShare();
-  if (status.ok()) {
-    status = handle(&unary.call(), unary.request(), &unary.response());
-  }
-  return unary.Finish(status, field_path);
+  const auto unary = std::make_shared<UnaryCall<Request, Response>>(
+      gate, method, context, bytes, answer, field_path);
+  grpc::ServerUnaryReactor* const reactor = unary->reactor();
+  absl::Status status = unary->Read();
+  if (status.ok()) status = unary->CheckShare();
+  if (status.ok()) status = handle(unary);
+  if (!status.ok()) unary->Finish(status);
+  return reactor;
 }
 
 }  // namespace timecache

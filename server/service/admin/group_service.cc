@@ -1,9 +1,8 @@
 #include "server/service/admin/group_service.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -14,9 +13,6 @@
 
 namespace timecache {
 namespace {
-
-using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
-using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
 
 // Requests about a group have it as `name`, and its options in `options`.
 std::string FieldPath(const std::string& field) {
@@ -40,38 +36,31 @@ absl::Status ToChanges(const v1::UpdateGroupRequest& request,
                          defaults, /*fixed=*/"", changes);
 }
 
-void Describe(const std::string& map, const ConsumerGroup& group,
-              bool include_statistics, v1::Group* to) {
-  SetGroup(map, group, to);
-  if (include_statistics) {
-    SetStatistics(group.GetStatistics(), to->mutable_statistics());
-  }
-}
-
-// The token is the name behind which the page begins.
-absl::Status ListPage(const v1::ListGroupsRequest& request, TimeCacheMap* map,
-                      v1::ListGroupsResponse* response) {
+// The token is the name behind which the page begins. Without a size it is all
+// of a namespace's groups.
+absl::StatusOr<ListQuery> ToListQuery(const v1::ListGroupsRequest& request) {
   if (request.page_size() < 0) {
     return InvalidField("page_size", absl::StrCat("must not be negative, as ",
                                                   request.page_size(), " is"));
   }
-  const std::string& after = request.page_token();
-  if (!after.empty() && !ValidateNamespaceName(after).ok()) {
+  ListQuery query;
+  query.after = request.page_token();
+  if (!query.after.empty() && !ValidateNamespaceName(query.after).ok()) {
     return InvalidField("page_token",
                         "must be the next_page_token of a page before");
   }
-  constexpr int kMost = ConsumerGroups::kMaxGroups;
-  int left = request.page_size() == 0 ? kMost : request.page_size();
-  for (const auto& group : map->groups().List()) {
-    if (group->name() <= after) continue;
-    if (left-- == 0) {
-      response->set_next_page_token(response->groups().rbegin()->name());
-      break;
-    }
-    Describe(map->name(), *group, request.include_statistics(),
-             response->add_groups());
+  if (request.page_size() > 0) {
+    query.most = static_cast<size_t>(request.page_size());
   }
-  return absl::OkStatus();
+  query.include_statistics = request.include_statistics();
+  return query;
+}
+
+void SetPage(const Page<GroupInfo>& page, v1::ListGroupsResponse* response) {
+  for (const GroupInfo& item : page.items) {
+    SetGroup(item, response->add_groups());
+  }
+  if (page.more) response->set_next_page_token(page.items.back().name);
 }
 
 }  // namespace
@@ -83,27 +72,31 @@ grpc::ServerUnaryReactor* GroupService::CreateGroup(
   using Response = v1::CreateGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kCreateGroup, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        Call* const call = &unary->call();
         const absl::Status access =
             call->Authorize(config::v1::VERB_ADMIN, request.namespace_());
         if (!access.ok()) return access;
-        GroupOptions options;
-        absl::Status status = ApplyOptions(request.options(), &options);
+        NewGroup group;
+        const absl::Status status =
+            ApplyOptions(request.options(), &group.options);
         if (!status.ok()) return status;
-        const MapOr map = registry_->Find(request.namespace_());
-        if (!map.ok()) return map.status();
-        const auto start =
-            request.from_earliest() ? LogStart::kEarliest : LogStart::kNow;
-        const GroupOr group = (*map)->groups().Create(
-            request.name(), options, start, clock_->NowUs(), call->Principal());
-        if (!group.ok()) return group.status();
-        Describe((*map)->name(), **group, /*include_statistics=*/false,
-                 response->mutable_group());
-        observer_({.event = "group_created",
-                   .name = request.namespace_(),
-                   .group = request.name(),
-                   .options = &response->group().options()});
+        if (request.from_earliest()) group.start = LogStart::kEarliest;
+        group.created_by = call->Principal();
+        store_->CreateGroup(
+            {request.namespace_(), request.name()}, std::move(group),
+            [this, unary](const absl::StatusOr<GroupInfo>& created) {
+              if (created.ok()) {
+                v1::Group* const to = unary->response().mutable_group();
+                SetGroup(*created, to);
+                observer_({.event = "group_created",
+                           .name = created->namespace_name,
+                           .group = created->name,
+                           .options = &to->options()});
+              }
+              unary->Finish(created.status());
+            });
         return absl::OkStatus();
       });
 }
@@ -115,17 +108,20 @@ grpc::ServerUnaryReactor* GroupService::GetGroup(
   using Response = v1::GetGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kGetGroup, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(config::v1::VERB_WATCH, request.namespace_());
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        const absl::Status access = unary->call().Authorize(
+            config::v1::VERB_WATCH, request.namespace_());
         if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.namespace_());
-        if (!map.ok()) return map.status();
-        const GroupOr group = (*map)->groups().Find(request.name());
-        if (!group.ok()) return group.status();
-        Describe((*map)->name(), **group, request.include_statistics(),
-                 response->mutable_group());
+        store_->GetGroup({request.namespace_(), request.name()},
+                         request.include_statistics(),
+                         [unary](const absl::StatusOr<GroupInfo>& found) {
+                           if (found.ok()) {
+                             SetGroup(*found,
+                                      unary->response().mutable_group());
+                           }
+                           unary->Finish(found.status());
+                         });
         return absl::OkStatus();
       });
 }
@@ -137,14 +133,20 @@ grpc::ServerUnaryReactor* GroupService::ListGroups(
   using Response = v1::ListGroupsResponse;
   return Answer<Request, Response>(
       gate_, methods::kListGroups, context, bytes, answer, ListFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(config::v1::VERB_WATCH, request.namespace_());
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        const absl::Status access = unary->call().Authorize(
+            config::v1::VERB_WATCH, request.namespace_());
         if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.namespace_());
-        return map.ok() ? ListPage(request, map->get(), response)
-                        : map.status();
+        absl::StatusOr<ListQuery> query = ToListQuery(request);
+        if (!query.ok()) return query.status();
+        store_->ListGroups(
+            request.namespace_(), *std::move(query),
+            [unary](const absl::StatusOr<Page<GroupInfo>>& page) {
+              if (page.ok()) SetPage(*page, &unary->response());
+              unary->Finish(page.status());
+            });
+        return absl::OkStatus();
       });
 }
 
@@ -155,27 +157,30 @@ grpc::ServerUnaryReactor* GroupService::UpdateGroup(
   using Response = v1::UpdateGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kUpdateGroup, context, bytes, answer, UpdateFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const std::string& name = request.group().namespace_();
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        const v1::Group& group = request.group();
         const absl::Status access =
-            call->Authorize(config::v1::VERB_ADMIN, name);
+            unary->call().Authorize(config::v1::VERB_ADMIN, group.namespace_());
         if (!access.ok()) return access;
-        v1::GroupOptions changes;
-        const absl::Status status = ToChanges(request, &changes);
+        const auto changes = std::make_shared<v1::GroupOptions>();
+        const absl::Status status = ToChanges(request, changes.get());
         if (!status.ok()) return status;
-        const MapOr map = registry_->Find(name);
-        if (!map.ok()) return map.status();
-        const GroupOr group = (*map)->groups().Update(
-            request.group().name(), [&](GroupOptions* options) {
-              return ApplyOptions(changes, options);
+        store_->UpdateGroup(
+            {group.namespace_(), group.name()},
+            [changes](GroupOptions* options) {
+              return ApplyOptions(*changes, options);
+            },
+            [this, unary, changes](const absl::StatusOr<GroupInfo>& updated) {
+              if (updated.ok()) {
+                SetGroup(*updated, unary->response().mutable_group());
+                observer_({.event = "group_updated",
+                           .name = updated->namespace_name,
+                           .group = updated->name,
+                           .options = changes.get()});
+              }
+              unary->Finish(updated.status());
             });
-        if (!group.ok()) return group.status();
-        SetGroup((*map)->name(), **group, response->mutable_group());
-        observer_({.event = "group_updated",
-                   .name = name,
-                   .group = request.group().name(),
-                   .options = &changes});
         return absl::OkStatus();
       });
 }
@@ -187,20 +192,22 @@ grpc::ServerUnaryReactor* GroupService::DeleteGroup(
   using Response = v1::DeleteGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kDeleteGroup, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* /*response*/) -> absl::Status {
-        const absl::Status access =
-            call->Authorize(config::v1::VERB_ADMIN, request.namespace_());
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        const absl::Status access = unary->call().Authorize(
+            config::v1::VERB_ADMIN, request.namespace_());
         if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.namespace_());
-        const absl::Status status =
-            map.ok() ? (*map)->groups().Delete(request.name()) : map.status();
-        if (status.ok()) {
-          observer_({.event = "group_deleted",
-                     .name = request.namespace_(),
-                     .group = request.name()});
-        }
-        return status;
+        store_->DeleteGroup({request.namespace_(), request.name()},
+                            [this, unary](const absl::Status& status) {
+                              const Request& request = unary->request();
+                              if (status.ok()) {
+                                observer_({.event = "group_deleted",
+                                           .name = request.namespace_(),
+                                           .group = request.name()});
+                              }
+                              unary->Finish(status);
+                            });
+        return absl::OkStatus();
       });
 }
 

@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "server/engine/clock.h"
-#include "server/engine/registry.h"
+#include "server/engine/store.h"
 #include "server/service/admin/change.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
@@ -23,16 +22,12 @@ using Groups = G::WithRawCallbackMethod_CreateGroup<
             G::WithRawCallbackMethod_DeleteGroup<G::Service>>>>>;
 }  // namespace methods
 
-// Thread-safe. Calls are rare and answered inline.
+// Thread-safe. A call is answered by the store's completion.
 class GroupService final : public methods::Groups {
  public:
-  // None is owned; all must outlive the service.
-  GroupService(const CallGate* gate, Registry* registry, const Clock* clock,
-               AdminObserver observer)
-      : gate_(*gate),
-        registry_(registry),
-        clock_(clock),
-        observer_(std::move(observer)) {}
+  // None is owned; all must outlive the service and its calls.
+  GroupService(const CallGate* gate, Store* store, AdminObserver observer)
+      : gate_(*gate), store_(store), observer_(std::move(observer)) {}
 
   // As TimeCacheService's.
   void CountCalls(CountedCalls* counted) {
@@ -59,8 +54,7 @@ class GroupService final : public methods::Groups {
 
  private:
   const CallGate& gate_;
-  Registry* const registry_;
-  const Clock* const clock_;
+  Store* const store_;
   const AdminObserver observer_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
@@ -16,10 +17,6 @@ namespace {
 // Of ListNamespaces. Less than 512 B each: 2 MiB at most.
 constexpr int kDefaultPageNamespaces = 1'000;
 constexpr int kMaxPageNamespaces = 4'000;
-// Of the registry's, that are looked at together.
-constexpr size_t kListStep = 256;
-
-using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
 
 // Requests about a namespace have it as `name` and its options in `options`.
 std::string FieldPath(const std::string& field) {
@@ -32,6 +29,34 @@ std::string ListFieldPath(const std::string& field) { return field; }
 std::string UpdateFieldPath(const std::string& field) {
   if (field == "update_mask") return field;
   return absl::StrCat("namespace.", FieldPath(field));
+}
+
+// The token is the name behind which the page begins.
+absl::StatusOr<ListQuery> ToListQuery(
+    const v1::ListNamespacesRequest& request) {
+  if (request.page_size() < 0) {
+    return InvalidField("page_size", absl::StrCat("must not be negative, as ",
+                                                  request.page_size(), " is"));
+  }
+  ListQuery query;
+  query.after = request.page_token();
+  if (!query.after.empty() && !ValidateNamespaceName(query.after).ok()) {
+    return InvalidField("page_token",
+                        "must be the next_page_token of a page before");
+  }
+  int most = std::min(request.page_size(), kMaxPageNamespaces);
+  if (most == 0) most = kDefaultPageNamespaces;
+  query.most = static_cast<size_t>(most);
+  query.include_statistics = request.include_statistics();
+  return query;
+}
+
+void SetPage(const Page<NamespaceInfo>& page,
+             v1::ListNamespacesResponse* response) {
+  for (const NamespaceInfo& item : page.items) {
+    SetNamespace(item, response->add_namespaces());
+  }
+  if (page.more) response->set_next_page_token(page.items.back().name);
 }
 
 // A dead letter is an entry there: who may not put it may not have it put.
@@ -59,8 +84,9 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
   using Response = v1::CreateNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kCreateNamespace, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        Call* const call = &unary->call();
         absl::Status access =
             call->Authorize(config::v1::VERB_ADMIN, request.name());
         if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
@@ -68,14 +94,20 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
         const absl::StatusOr<MapOptions> options =
             NewOptions(request.options());
         if (!options.ok()) return options.status();
-        const MapOr map = registry_->Create(request.name(), *options);
-        if (map.ok()) {
-          SetNamespace(**map, response->mutable_namespace_());
-          observer_({.event = "namespace_created",
-                     .name = request.name(),
-                     .options = &response->namespace_().options()});
-        }
-        return map.status();
+        store_->CreateNamespace(
+            request.name(), *options,
+            [this, unary](const absl::StatusOr<NamespaceInfo>& created) {
+              if (created.ok()) {
+                v1::Namespace* const to =
+                    unary->response().mutable_namespace_();
+                SetNamespace(*created, to);
+                observer_({.event = "namespace_created",
+                           .name = unary->request().name(),
+                           .options = &to->options()});
+              }
+              unary->Finish(created.status());
+            });
+        return absl::OkStatus();
       });
 }
 
@@ -86,27 +118,21 @@ grpc::ServerUnaryReactor* NamespaceService::GetNamespace(
   using Response = v1::GetNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kGetNamespace, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
         const absl::Status access =
-            call->Authorize(config::v1::VERB_READ, request.name());
+            unary->call().Authorize(config::v1::VERB_READ, request.name());
         if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.name());
-        if (map.ok()) {
-          Describe(map->get(), request.include_statistics(),
-                   response->mutable_namespace_());
-        }
-        return map.status();
+        store_->GetNamespace(
+            request.name(), request.include_statistics(),
+            [unary](const absl::StatusOr<NamespaceInfo>& found) {
+              if (found.ok()) {
+                SetNamespace(*found, unary->response().mutable_namespace_());
+              }
+              unary->Finish(found.status());
+            });
+        return absl::OkStatus();
       });
-}
-
-void NamespaceService::Describe(TimeCacheMap* map, bool include_statistics,
-                                v1::Namespace* to) const {
-  SetNamespace(*map, to);
-  if (include_statistics) {
-    SetStatistics(map->GetStatistics(clock_->NowUs()),
-                  to->mutable_statistics());
-  }
 }
 
 grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
@@ -116,44 +142,23 @@ grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
   using Response = v1::ListNamespacesResponse;
   return Answer<Request, Response>(
       gate_, methods::kListNamespaces, context, bytes, answer, ListFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
-        const absl::Status access = call->Identify();
-        return access.ok() ? ListPage(request, *call, response) : access;
-      });
-}
-
-// The token is the name behind which the page begins. One more than the page
-// holds is looked for, so that the last page knows that it is.
-absl::Status NamespaceService::ListPage(
-    const v1::ListNamespacesRequest& request, const Call& call,
-    v1::ListNamespacesResponse* response) const {
-  if (request.page_size() < 0) {
-    return InvalidField("page_size", absl::StrCat("must not be negative, as ",
-                                                  request.page_size(), " is"));
-  }
-  std::string after = request.page_token();
-  if (!after.empty() && !ValidateNamespaceName(after).ok()) {
-    return InvalidField("page_token",
-                        "must be the next_page_token of a page before");
-  }
-  int left = std::min(request.page_size(), kMaxPageNamespaces);
-  if (left == 0) left = kDefaultPageNamespaces;
-  for (;;) {
-    const auto some = registry_->ListAfter(after, kListStep);
-    for (const auto& map : some) {
-      if (!call.MaySee(map->name())) continue;
-      if (left == 0) {
-        response->set_next_page_token(response->namespaces().rbegin()->name());
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        const absl::Status access = unary->call().Identify();
+        if (!access.ok()) return access;
+        absl::StatusOr<ListQuery> query = ToListQuery(request);
+        if (!query.ok()) return query.status();
+        query->visible = [unary](absl::string_view name) {
+          return unary->call().MaySee(name);
+        };
+        store_->ListNamespaces(
+            *std::move(query),
+            [unary](const absl::StatusOr<Page<NamespaceInfo>>& page) {
+              if (page.ok()) SetPage(*page, &unary->response());
+              unary->Finish(page.status());
+            });
         return absl::OkStatus();
-      }
-      --left;
-      Describe(map.get(), request.include_statistics(),
-               response->add_namespaces());
-    }
-    if (some.size() < kListStep) return absl::OkStatus();
-    after = some.back()->name();
-  }
+      });
 }
 
 grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
@@ -163,32 +168,41 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
   using Response = v1::UpdateNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kUpdateNamespace, context, bytes, answer, UpdateFieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
+        Call* const call = &unary->call();
         const std::string& name = request.namespace_().name();
         absl::Status status = call->Authorize(config::v1::VERB_ADMIN, name);
         if (!status.ok()) return status;
-        v1::NamespaceOptions changes;
-        status = ToChanges(request, &changes);
-        if (status.ok()) status = AuthorizeDeadLetters(changes, call);
+        const auto changes = std::make_shared<v1::NamespaceOptions>();
+        status = ToChanges(request, changes.get());
+        if (status.ok()) status = AuthorizeDeadLetters(*changes, call);
         if (!status.ok()) return status;
-        const bool own_max_ttl = request.namespace_().options().has_max_ttl();
-        const MapOr map = registry_->Update(name, [&](MapOptions* options) {
-          absl::Status changed = ChangeOptions(changes, options);
-          // The default is never less than the ttl.
-          if (changes.has_max_ttl() && !own_max_ttl) {
-            options->max_ttl_us =
-                std::max(options->max_ttl_us, options->ttl_us);
-          }
-          return changed;
-        });
-        if (map.ok()) {
-          SetNamespace(**map, response->mutable_namespace_());
-          observer_({.event = "namespace_updated",
-                     .name = name,
-                     .options = &changes});
-        }
-        return map.status();
+        // The default is never less than the ttl.
+        const bool default_max_ttl =
+            changes->has_max_ttl() &&
+            !request.namespace_().options().has_max_ttl();
+        store_->UpdateNamespace(
+            name,
+            [changes, default_max_ttl](MapOptions* options) {
+              absl::Status changed = ChangeOptions(*changes, options);
+              if (default_max_ttl) {
+                options->max_ttl_us =
+                    std::max(options->max_ttl_us, options->ttl_us);
+              }
+              return changed;
+            },
+            [this, unary,
+             changes](const absl::StatusOr<NamespaceInfo>& updated) {
+              if (updated.ok()) {
+                SetNamespace(*updated, unary->response().mutable_namespace_());
+                observer_({.event = "namespace_updated",
+                           .name = updated->name,
+                           .options = changes.get()});
+              }
+              unary->Finish(updated.status());
+            });
+        return absl::OkStatus();
       });
 }
 
@@ -199,16 +213,20 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
   using Response = v1::DeleteNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kDeleteNamespace, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* /*response*/) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
         const absl::Status access =
-            call->Authorize(config::v1::VERB_ADMIN, request.name());
+            unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
-        const absl::Status status = registry_->Delete(request.name());
-        if (status.ok()) {
-          observer_({.event = "namespace_deleted", .name = request.name()});
-        }
-        return status;
+        store_->DeleteNamespace(
+            request.name(), [this, unary](const absl::Status& status) {
+              if (status.ok()) {
+                observer_({.event = "namespace_deleted",
+                           .name = unary->request().name()});
+              }
+              unary->Finish(status);
+            });
+        return absl::OkStatus();
       });
 }
 
@@ -219,20 +237,22 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
   using Response = v1::RotateNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kRotateNamespace, context, bytes, answer, FieldPath,
-      [&](Call* call, const Request& request,
-          Response* response) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        const Request& request = unary->request();
         const absl::Status access =
-            call->Authorize(config::v1::VERB_ADMIN, request.name());
+            unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
-        const MapOr map = registry_->Find(request.name());
-        if (map.ok()) {
-          const int64_t died = (*map)->Rotate(clock_->NowUs());
-          response->set_entries(static_cast<uint64_t>(died));
-          observer_({.event = "namespace_rotated",
-                     .name = request.name(),
-                     .entries = died});
-        }
-        return map.status();
+        store_->RotateNamespace(
+            request.name(), [this, unary](const absl::StatusOr<int64_t>& died) {
+              if (died.ok()) {
+                unary->response().set_entries(static_cast<uint64_t>(*died));
+                observer_({.event = "namespace_rotated",
+                           .name = unary->request().name(),
+                           .entries = *died});
+              }
+              unary->Finish(died.status());
+            });
+        return absl::OkStatus();
       });
 }
 

@@ -1,4 +1,4 @@
-// timecache.v1.NamespaceService: administration of the registry.
+// timecache.v1.NamespaceService: administration of namespaces.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_NAMESPACE_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_NAMESPACE_SERVICE_H_
@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "server/engine/clock.h"
-#include "server/engine/registry.h"
+#include "server/engine/store.h"
 #include "server/service/admin/change.h"
 #include "server/service/call/call.h"
 #include "server/service/call/call_gate.h"
@@ -28,16 +27,12 @@ using Namespaces = N::WithRawCallbackMethod_CreateNamespace<
                     N::WithRawCallbackMethod_RotateNamespace<N::Service>>>>>>;
 }  // namespace methods
 
-// Thread-safe. Calls are rare and answered inline.
+// Thread-safe. A call is answered by the store's completion.
 class NamespaceService final : public methods::Namespaces {
  public:
-  // None is owned; all must outlive the service.
-  NamespaceService(const CallGate* gate, Registry* registry, const Clock* clock,
-                   AdminObserver observer)
-      : gate_(*gate),
-        registry_(registry),
-        clock_(clock),
-        observer_(std::move(observer)) {}
+  // None is owned; all must outlive the service and its calls.
+  NamespaceService(const CallGate* gate, Store* store, AdminObserver observer)
+      : gate_(*gate), store_(store), observer_(std::move(observer)) {}
 
   // As TimeCacheService's.
   void CountCalls(CountedCalls* counted) {
@@ -66,15 +61,8 @@ class NamespaceService final : public methods::Namespaces {
       grpc::ByteBuffer* response) override;
 
  private:
-  absl::Status ListPage(const v1::ListNamespacesRequest& request,
-                        const Call& call,
-                        v1::ListNamespacesResponse* response) const;
-  void Describe(TimeCacheMap* map, bool include_statistics,
-                v1::Namespace* to) const;
-
   const CallGate& gate_;
-  Registry* const registry_;
-  const Clock* const clock_;
+  Store* const store_;
   const AdminObserver observer_;
 };
 

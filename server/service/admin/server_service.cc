@@ -11,13 +11,14 @@ grpc::ServerUnaryReactor* ServerService::GetServer(
   using Response = v1::GetServerResponse;
   return Answer<Request, Response>(
       gate_, methods::kGetServer, context, bytes, answer, nullptr,
-      [&](Call* call, const Request& /*request*/,
-          Response* response) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
+        Call* const call = &unary->call();
         const absl::Status access = call->AuthorizeAnywhere();
         if (!access.ok()) return access;
         // How much all namespaces hold is for who may read all of them.
         describe_server_(call->May(config::v1::VERB_READ, kWholeServer),
-                         response);
+                         &unary->response());
+        unary->Finish(absl::OkStatus());
         return absl::OkStatus();
       });
 }

@@ -274,13 +274,6 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   SetDuration(options.unused_group_ttl_us, to->mutable_unused_group_ttl());
 }
 
-void SetNamespace(const TimeCacheMap& map, v1::Namespace* to) {
-  to->set_name(map.name());
-  const MapOptions options = map.options();
-  SetOptions(options, to->mutable_options());
-  SetDuration(BucketWidthUs(options), to->mutable_bucket_width());
-}
-
 void SetStatistics(const MapStatistics& from,
                    v1::NamespaceStatistics* statistics) {
   statistics->set_entries(static_cast<uint64_t>(from.entries));
@@ -310,6 +303,15 @@ void SetStatistics(const MapStatistics& from,
   statistics->set_backlog_limit_bytes(
       static_cast<uint64_t>(from.backlog_limit_bytes));
   statistics->set_groups_expired(from.groups_expired);
+}
+
+void SetNamespace(const NamespaceInfo& from, v1::Namespace* to) {
+  to->set_name(from.name);
+  SetOptions(from.options, to->mutable_options());
+  SetDuration(BucketWidthUs(from.options), to->mutable_bucket_width());
+  if (from.statistics != nullptr) {
+    SetStatistics(*from.statistics, to->mutable_statistics());
+  }
 }
 
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {
@@ -362,12 +364,14 @@ void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
   }
 }
 
-void SetGroup(const std::string& map, const ConsumerGroup& group,
-              v1::Group* to) {
-  to->set_name(group.name());
-  to->set_namespace_(map);
-  SetOptions(group.options(), to->mutable_options());
-  to->set_created_by(group.created_by());
+void SetGroup(const GroupInfo& from, v1::Group* to) {
+  to->set_name(from.name);
+  to->set_namespace_(from.namespace_name);
+  SetOptions(from.options, to->mutable_options());
+  to->set_created_by(from.created_by);
+  if (from.statistics != nullptr) {
+    SetStatistics(*from.statistics, to->mutable_statistics());
+  }
 }
 
 }  // namespace timecache

@@ -12,10 +12,9 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "server/engine/clock.h"
-#include "server/engine/groups/consumer_group.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
-#include "server/engine/map/time_cache_map.h"
+#include "server/engine/store_types.h"
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/groups.pb.h"
 #include "timecache/v1/namespaces.pb.h"
@@ -76,8 +75,8 @@ absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);
 
 void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);
 
-// All but the statistics.
-void SetNamespace(const TimeCacheMap& map, v1::Namespace* to);
+// With the statistics, if it has them.
+void SetNamespace(const NamespaceInfo& from, v1::Namespace* to);
 void SetStatistics(const MapStatistics& from,
                    v1::NamespaceStatistics* statistics);
 
@@ -85,8 +84,7 @@ void SetStatistics(const MapStatistics& from,
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to);
 void SetOptions(const GroupOptions& options, v1::GroupOptions* to);
 void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to);
-void SetGroup(const std::string& map, const ConsumerGroup& group,
-              v1::Group* to);
+void SetGroup(const GroupInfo& from, v1::Group* to);
 
 }  // namespace timecache
 

@@ -26,15 +26,16 @@ namespace timecache {
 template <typename Request, typename Response>
 class UnaryCall {
  public:
-  // Nothing is owned; all must outlive Finish.
+  // Nothing is owned; all must outlive Finish. `field_path` as Call::End's.
   UnaryCall(const CallGate& gate, const Method& method,
             grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-            grpc::ByteBuffer* answer)
+            grpc::ByteBuffer* answer, Call::FieldPath field_path = nullptr)
       : bytes_(bytes),
         answer_(answer),
         reactor_(context->DefaultReactor()),
         counted_(CountedCall::Of(context)),
         account_(counted_ == nullptr ? nullptr : counted_->Begin(*context)),
+        field_path_(field_path),
         call_(gate, method, context) {}
 
   // Makes the request good, or says what is wrong: to who is known, others are
@@ -62,13 +63,12 @@ class UnaryCall {
   }
 
   // Returns what the handler returns.
-  grpc::ServerUnaryReactor* Finish(const absl::Status& status,
-                                   Call::FieldPath field_path = nullptr) {
+  grpc::ServerUnaryReactor* Finish(const absl::Status& status) {
     if (status.ok()) *answer_ = ToBytes(response_, account_);
     if (counted_ != nullptr) counted_->Answer();
     grpc::ServerUnaryReactor* const reactor = reactor_;
     // From here on this may be gone.
-    reactor->Finish(call_.End(status, field_path));
+    reactor->Finish(call_.End(status, field_path_));
     return reactor;
   }
 
@@ -78,6 +78,7 @@ class UnaryCall {
   grpc::ServerUnaryReactor* const reactor_;
   CountedCall* const counted_;
   ResponseAccount* const account_;
+  const Call::FieldPath field_path_;
   Call call_;
   Request request_;
   Response response_;

@@ -240,21 +240,23 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpiring(
 grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  UnaryCall<v1::SettleExpiredRequest, v1::SettleExpiredResponse> unary(
+  const auto unary = std::make_shared<
+      UnaryCall<v1::SettleExpiredRequest, v1::SettleExpiredResponse>>(
       gate_, methods::kSettleExpired, context, request, response);
-  absl::Status status = unary.Read("settlements");
-  if (status.ok()) status = unary.CheckShare();
-  const v1::SettleExpiredRequest& from = unary.request();
+  absl::Status status = unary->Read("settlements");
+  if (status.ok()) status = unary->CheckShare();
   if (status.ok()) {
-    status = unary.call().Authorize(config::v1::VERB_SETTLE, from.namespace_());
+    status = unary->call().Authorize(config::v1::VERB_SETTLE,
+                                     unary->request().namespace_());
   }
-  if (status.ok()) {
-    RefusalCount refused;
-    status = Settle(from, *registry_, hub_->clock()->NowUs(), &unary.response(),
-                    &refused);
-    refused.Tell(unary.call());
-  }
-  return unary.Finish(status);
+  if (!status.ok()) return unary->Finish(status);
+  grpc::ServerUnaryReactor* const reactor = unary->reactor();
+  Settle(unary->request(), store_, &unary->response(),
+         [unary](const absl::Status& status, const RefusalCount& refused) {
+           refused.Tell(unary->call());
+           unary->Finish(status);
+         });
+  return reactor;
 }
 
 }  // namespace timecache

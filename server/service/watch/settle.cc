@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,45 @@ void SetError(const absl::Status& status, google::rpc::Status* to) {
   to->ParseFromString(ToGrpcStatus(status, FieldPath).error_details());
 }
 
+// A request, what the store is asked of it, and what it answers.
+struct Settling {
+  explicit Settling(const v1::SettleExpiredRequest& request) {
+    const auto count = static_cast<size_t>(request.settlements_size());
+    checked.reserve(count);
+    settlements.reserve(count);
+    for (const v1::Settlement& from : request.settlements()) {
+      const absl::StatusOr<Settlement> settlement = ToSettlement(from);
+      checked.push_back(settlement.status());
+      if (settlement.ok()) settlements.push_back(*settlement);
+    }
+    results.resize(settlements.size());
+  }
+
+  void Answer(v1::SettleExpiredResponse* response,
+              RefusalCount* refused_by_limits) const {
+    response->mutable_results()->Reserve(static_cast<int>(checked.size()));
+    auto result = results.begin();
+    for (const absl::Status& check : checked) {
+      v1::SettleResult* const to = response->add_results();
+      if (!check.ok()) {
+        SetError(check, to->mutable_error());
+        continue;
+      }
+      if (!result->status.ok()) {
+        SetError(result->status, to->mutable_error());
+        refused_by_limits->Add(result->status);
+      }
+      to->set_version(result->version);
+      ++result;
+    }
+  }
+
+  // Of each settlement of the request: whether it is in `settlements`.
+  std::vector<absl::Status> checked;
+  std::vector<Settlement> settlements;
+  std::vector<SettleResult> results;
+};
+
 }  // namespace
 
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
@@ -70,49 +110,25 @@ absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
   return to;
 }
 
-absl::Status Settle(const v1::SettleExpiredRequest& request,
-                    const Registry& registry, int64_t now_us,
-                    v1::SettleExpiredResponse* response,
-                    RefusalCount* refused_by_limits) {
+void Settle(const v1::SettleExpiredRequest& request, Store* store,
+            v1::SettleExpiredResponse* response, SettleDone done) {
   const int count = request.settlements_size();
   if (count == 0 || count > kMaxSettlements) {
-    return InvalidField("settlements",
-                        absl::StrCat("must be 1 to ", kMaxSettlements,
-                                     " settlements, not ", count));
+    return done(InvalidField("settlements",
+                             absl::StrCat("must be 1 to ", kMaxSettlements,
+                                          " settlements, not ", count)),
+                RefusalCount());
   }
-  const auto map = registry.Find(request.namespace_());
-  if (!map.ok()) return map.status();
-
-  std::vector<absl::Status> refused;
-  std::vector<Settlement> settlements;
-  refused.reserve(static_cast<size_t>(count));
-  settlements.reserve(static_cast<size_t>(count));
-  for (const v1::Settlement& from : request.settlements()) {
-    const absl::StatusOr<Settlement> settlement = ToSettlement(from);
-    refused.push_back(settlement.status());
-    if (settlement.ok()) settlements.push_back(*settlement);
-  }
-  std::vector<SettleResult> results(settlements.size());
-  absl::Status status = (*map)->groups().Settle(
-      request.group(), settlements, now_us, absl::MakeSpan(results));
-  if (!status.ok()) return status;
-
-  response->mutable_results()->Reserve(count);
-  auto result = results.begin();
-  for (const absl::Status& refusal : refused) {
-    v1::SettleResult* const to = response->add_results();
-    if (!refusal.ok()) {
-      SetError(refusal, to->mutable_error());
-      continue;
-    }
-    if (!result->status.ok()) {
-      SetError(result->status, to->mutable_error());
-      if (refused_by_limits != nullptr) refused_by_limits->Add(result->status);
-    }
-    to->set_version(result->version);
-    ++result;
-  }
-  return absl::OkStatus();
+  auto owned = std::make_unique<Settling>(request);
+  auto* const settling = owned.get();
+  store->Settle({request.namespace_(), request.group()}, settling->settlements,
+                absl::MakeSpan(settling->results),
+                [owned = std::move(owned), response,
+                 done = std::move(done)](absl::Status status) mutable {
+                  RefusalCount refused;
+                  if (status.ok()) owned->Answer(response, &refused);
+                  done(std::move(status), refused);
+                });
 }
 
 }  // namespace timecache

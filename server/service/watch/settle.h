@@ -3,11 +3,11 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_SETTLE_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_SETTLE_H_
 
-#include <cstdint>
-
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/engine/groups/group_types.h"
-#include "server/engine/registry.h"
+#include "server/engine/store.h"
 #include "server/service/call/refusal_count.h"
 #include "timecache/v1/watch.pb.h"
 
@@ -19,13 +19,15 @@ inline constexpr int kMaxSettlements = 4'096;
 // durations, fields of another action.
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from);
 
-// Settles what `request` asks for, each by itself, and fills `*response`. An
-// error says that none was tried. `*refused_by_limits`, unless null, counts
-// those that a limit refused. Thread-safe; costs what the group's Settle does.
-absl::Status Settle(const v1::SettleExpiredRequest& request,
-                    const Registry& registry, int64_t now_us,
-                    v1::SettleExpiredResponse* response,
-                    RefusalCount* refused_by_limits = nullptr);
+// Gets the error that kept all settlements from being tried, or OK, and which
+// of them a limit refused.
+using SettleDone =
+    absl::AnyInvocable<void(absl::Status, const RefusalCount& refused)>;
+
+// Settles what `request` asks for, each by itself, and fills `*response`. Both
+// must live until `done` is called, on whichever thread the store completes.
+void Settle(const v1::SettleExpiredRequest& request, Store* store,
+            v1::SettleExpiredResponse* response, SettleDone done);
 
 }  // namespace timecache
 

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/engine/store.h"
+#include "server/engine/local_store.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/engine/map_harness.h"
 

@@ -1,0 +1,64 @@
+// The store that is this process.
+
+#ifndef TIMECACHED_SERVER_ENGINE_LOCAL_STORE_H_
+#define TIMECACHED_SERVER_ENGINE_LOCAL_STORE_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/engine/clock.h"
+#include "server/engine/registry.h"
+#include "server/engine/store.h"
+
+namespace timecache {
+
+// A registry's maps behind the face of a Store. Every call completes before it
+// returns, on the caller's thread. Costs what the registry and its maps do.
+class LocalStore final : public Store {
+ public:
+  // Neither is owned; both must outlive the store.
+  LocalStore(Registry* registry, const Clock* clock)
+      : registry_(registry), clock_(clock) {}
+
+  void Execute(absl::string_view name, absl::Span<const Operation> operations,
+               absl::Span<Result> results, Done done) override;
+  void GetSize(absl::string_view name, MapSize* size, Done done) override;
+  void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
+            int64_t max_bytes, ScanPlace* place, bool* more,
+            const EntryVisitor& visit, Done done) override;
+
+  void CreateNamespace(absl::string_view name, MapOptions options,
+                       DoneWith<NamespaceInfo> done) override;
+  void GetNamespace(absl::string_view name, bool include_statistics,
+                    DoneWith<NamespaceInfo> done) override;
+  void ListNamespaces(ListQuery query,
+                      DoneWith<Page<NamespaceInfo>> done) override;
+  void UpdateNamespace(absl::string_view name, OptionsChange<MapOptions> change,
+                       DoneWith<NamespaceInfo> done) override;
+  void DeleteNamespace(absl::string_view name, Done done) override;
+  void RotateNamespace(absl::string_view name, DoneWith<int64_t> done) override;
+
+  void CreateGroup(GroupName name, NewGroup group,
+                   DoneWith<GroupInfo> done) override;
+  void GetGroup(GroupName name, bool include_statistics,
+                DoneWith<GroupInfo> done) override;
+  void ListGroups(absl::string_view namespace_name, ListQuery query,
+                  DoneWith<Page<GroupInfo>> done) override;
+  void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
+                   DoneWith<GroupInfo> done) override;
+  void DeleteGroup(GroupName name, Done done) override;
+  void Settle(GroupName name, absl::Span<const Settlement> settlements,
+              absl::Span<SettleResult> results, Done done) override;
+
+  StoreUsage GetUsage() const override;
+  void SetDeadLetterRight(DeadLetterRight right) override;
+
+ private:
+  Registry* const registry_;
+  const Clock* const clock_;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_LOCAL_STORE_H_

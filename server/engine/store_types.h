@@ -1,0 +1,89 @@
+// What a Store says of namespaces and groups, and how they are listed.
+
+#ifndef TIMECACHED_SERVER_ENGINE_STORE_TYPES_H_
+#define TIMECACHED_SERVER_ENGINE_STORE_TYPES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/expiry/expiry_types.h"
+#include "server/engine/groups/group_types.h"
+#include "server/engine/map/options.h"
+#include "server/engine/statistics.h"
+
+namespace timecache {
+
+struct NamespaceInfo {
+  std::string name;
+  MapOptions options;
+  // Null unless they were asked for.
+  std::unique_ptr<const MapStatistics> statistics;
+};
+
+struct GroupInfo {
+  std::string namespace_name;
+  std::string name;
+  GroupOptions options;
+  // The principal that created it.
+  std::string created_by;
+  // Null unless they were asked for.
+  std::unique_ptr<const GroupStatistics> statistics;
+};
+
+// A group of a namespace. Views.
+struct GroupName {
+  absl::string_view namespace_name;
+  absl::string_view name;
+};
+
+// A part of a list that is ordered by name.
+struct ListQuery {
+  // Names behind this one; empty: all.
+  std::string after;
+  size_t most = SIZE_MAX;
+  bool include_statistics = false;
+  // Which names are listed; null: all. Called before the completion, on any
+  // thread.
+  std::function<bool(absl::string_view name)> visible;
+};
+
+template <typename Info>
+struct Page {
+  std::vector<Info> items;
+  // Whether more names come behind these.
+  bool more = false;
+};
+
+// Changes the options in force, or says why it cannot. It owns what it needs,
+// and may be called on any thread, and again where another change came between.
+template <typename Options>
+using OptionsChange = std::function<absl::Status(Options* options)>;
+
+// A group that is to be created.
+struct NewGroup {
+  GroupOptions options;
+  LogStart start = LogStart::kNow;
+  // The principal that asks for it.
+  std::string created_by;
+};
+
+// What a store holds, and how much it may; a limit of 0 is none.
+struct StoreUsage {
+  int64_t namespaces = 0;
+  int64_t max_namespaces = 0;
+  // Entries, and bytes of their keys and values, in all namespaces.
+  int64_t entries = 0;
+  int64_t max_entries = 0;
+  int64_t bytes = 0;
+  int64_t max_bytes = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_STORE_TYPES_H_
