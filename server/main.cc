@@ -22,6 +22,7 @@
 #include "server/config/proto_to_yaml.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
 #include "server/engine/memory_budget.h"
 #include "server/engine/registry.h"
 #include "server/observability/call_log.h"
@@ -169,7 +170,9 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   const auto tls = TlsListeners::Create(config, &files, &housekeeping);
   if (!tls.ok()) return Fail(tls.status().message());
   options.credentials = (*tls)->credentials();
-  Server server(&registry, &reaper, &clock, std::move(options));
+  options.flush = [&reaper] { reaper.Flush(); };
+  LocalStore store(&registry, &clock);
+  Server server(&store, &clock, std::move(options));
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
   LogStartupChecks(config);

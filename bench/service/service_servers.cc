@@ -14,6 +14,7 @@
 
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
 #include "server/engine/map/options.h"
 #include "server/engine/registry.h"
 #include "server/service/server.h"
@@ -62,7 +63,8 @@ int ServeTimecached() {
   ServerOptions server_options;
   server_options.addresses = {"127.0.0.1:0"};
   server_options.observer = [](const AdminChange&) {};
-  Server server(&registry, &reaper, &clock, server_options);
+  LocalStore store(&registry, &clock);
+  Server server(&store, &clock, server_options);
   if (!server.Start().ok()) return EXIT_FAILURE;
   return ServeUntilInputEnds(server.addresses().at(0));
 }

@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/engine/local_readers.h"
 
 namespace timecache {
 namespace {
@@ -89,7 +91,7 @@ void LocalStore::GetSize(absl::string_view name, MapSize* size, Done done) {
 
 void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
                       int max_entries, int64_t max_bytes, ScanPlace* place,
-                      bool* more, const EntryVisitor& visit, Done done) {
+                      bool* more, EntryVisitor visit, Done done) {
   const auto map = registry_->Find(name);
   absl::Status status = map.status();
   if (status.ok()) {
@@ -220,6 +222,61 @@ void LocalStore::Settle(GroupName name,
   done(map.ok() ? (*map)->groups().Settle(name.name, settlements,
                                           clock_->NowUs(), results)
                 : map.status());
+}
+
+// --- Watches.
+
+namespace {
+
+// Completes with what `open` makes of each of the namespaces: all or none.
+template <typename Reader, typename Open>
+void OpenEach(const Registry& registry, absl::Span<const std::string> names,
+              Store::DoneWith<Store::Readers<Reader>> done, const Open& open) {
+  std::vector<std::shared_ptr<TimeCacheMap>> maps;
+  for (const std::string& name : names) {
+    MapOr map = registry.Find(name);
+    if (!map.ok()) return done(map.status());
+    maps.push_back(*std::move(map));
+  }
+  Store::Readers<Reader> readers;
+  for (auto& map : maps) {
+    absl::StatusOr<std::unique_ptr<Reader>> reader = open(std::move(map));
+    if (!reader.ok()) return done(reader.status());
+    readers.push_back(*std::move(reader));
+  }
+  done(std::move(readers));
+}
+
+}  // namespace
+
+void LocalStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
+                          const LogPoints& points, Wake wake,
+                          DoneWith<Readers<LogReader>> done) {
+  OpenEach<LogReader>(*registry_, names, std::move(done),
+                      [&](std::shared_ptr<TimeCacheMap> map) {
+                        return OpenLogReader(std::move(map), start, points,
+                                             clock_->NowUs(), wake);
+                      });
+}
+
+void LocalStore::JoinGroups(absl::Span<const std::string> names,
+                            Membership membership, Wake wake,
+                            DoneWith<Readers<GroupReader>> done) {
+  OpenEach<GroupReader>(*registry_, names, std::move(done),
+                        [&](std::shared_ptr<TimeCacheMap> map) {
+                          return JoinGroupReader(std::move(map), membership,
+                                                 clock_->NowUs(), wake);
+                        });
+}
+
+void LocalStore::OpenExpiring(absl::Span<const std::string> names,
+                              ExpiringOptions options, Wake wake,
+                              DoneWith<Readers<ExpiringReader>> done) {
+  OpenEach<ExpiringReader>(*registry_, names, std::move(done),
+                           [&](std::shared_ptr<TimeCacheMap> map) {
+                             return OpenExpiringReader(std::move(map), options,
+                                                       wake);
+                           });
 }
 
 // --- Of this process.

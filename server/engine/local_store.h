@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_ENGINE_LOCAL_STORE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -25,8 +26,8 @@ class LocalStore final : public Store {
                absl::Span<Result> results, Done done) override;
   void GetSize(absl::string_view name, MapSize* size, Done done) override;
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, ScanPlace* place, bool* more,
-            const EntryVisitor& visit, Done done) override;
+            int64_t max_bytes, ScanPlace* place, bool* more, EntryVisitor visit,
+            Done done) override;
 
   void CreateNamespace(absl::string_view name, MapOptions options,
                        DoneWith<NamespaceInfo> done) override;
@@ -50,6 +51,15 @@ class LocalStore final : public Store {
   void DeleteGroup(GroupName name, Done done) override;
   void Settle(GroupName name, absl::Span<const Settlement> settlements,
               absl::Span<SettleResult> results, Done done) override;
+
+  void OpenLogs(absl::Span<const std::string> names, LogStart start,
+                const LogPoints& points, Wake wake,
+                DoneWith<Readers<LogReader>> done) override;
+  void JoinGroups(absl::Span<const std::string> names, Membership membership,
+                  Wake wake, DoneWith<Readers<GroupReader>> done) override;
+  void OpenExpiring(absl::Span<const std::string> names,
+                    ExpiringOptions options, Wake wake,
+                    DoneWith<Readers<ExpiringReader>> done) override;
 
   StoreUsage GetUsage() const override;
   void SetDeadLetterRight(DeadLetterRight right) override;

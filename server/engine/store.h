@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -14,6 +17,7 @@
 #include "absl/types/span.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/scan.h"
+#include "server/engine/readers.h"
 #include "server/engine/store_types.h"
 
 namespace timecache {
@@ -24,7 +28,8 @@ namespace timecache {
 // returns or later, on the caller's thread or another. What a call is given by
 // reference, view or span must stay valid until then. So a store may wait for
 // its journal or for another machine, and its caller never blocks. Synchronous
-// are the two that concern this process alone, GetUsage and SetDeadLetterRight.
+// are the two that concern this process alone, GetUsage and SetDeadLetterRight,
+// and EventReaders, which read memory.
 //
 // Calls about a namespace that is not there: NOT_FOUND (NAMESPACE_NOT_FOUND),
 // or INVALID_ARGUMENT for a name that no namespace can have. The same of
@@ -59,7 +64,7 @@ class Store {
   // and `*more` tells whether to call again.
   virtual void Scan(absl::string_view name, absl::string_view prefix,
                     int max_entries, int64_t max_bytes, ScanPlace* place,
-                    bool* more, const EntryVisitor& visit, Done done) = 0;
+                    bool* more, EntryVisitor visit, Done done) = 0;
 
   // --- Namespaces. Statistics cost O(shards + buckets) each: only where they
   // are asked for.
@@ -101,6 +106,32 @@ class Store {
   // from being tried, or OK.
   virtual void Settle(GroupName name, absl::Span<const Settlement> settlements,
                       absl::Span<SettleResult> results, Done done) = 0;
+
+  // --- Watches: a reader for each of the namespaces, in their order, or for
+  // none of them. `wake` is every reader's; see EventReader. Opening is
+  // asynchronous, since to join a group may be to create it.
+
+  template <typename Reader>
+  using Readers = std::vector<std::unique_ptr<Reader>>;
+  using Wake = std::function<void()>;
+
+  // At the namespace's point in `points`, or where `start` says. Of a point, an
+  // error has the metadata `namespace`: FAILED_PRECONDITION (LOG_CHANGED) for
+  // one of another log, OUT_OF_RANGE (RESUME_POINT_AHEAD) for one that the log
+  // has not reached.
+  virtual void OpenLogs(absl::Span<const std::string> names, LogStart start,
+                        const LogPoints& points, Wake wake,
+                        DoneWith<Readers<LogReader>> done) = 0;
+  // Creates groups that are not there: RESOURCE_EXHAUSTED (MAX_GROUPS), with
+  // the metadata `namespace`, where that cannot be. No group is created unless
+  // all namespaces are there.
+  virtual void JoinGroups(absl::Span<const std::string> names,
+                          Membership membership, Wake wake,
+                          DoneWith<Readers<GroupReader>> done) = 0;
+  // RESOURCE_EXHAUSTED (MAX_EXPIRING_WATCHERS).
+  virtual void OpenExpiring(absl::Span<const std::string> names,
+                            ExpiringOptions options, Wake wake,
+                            DoneWith<Readers<ExpiringReader>> done) = 0;
 
   // --- Of this process.
 

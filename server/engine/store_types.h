@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,19 @@ struct NewGroup {
   // The principal that asks for it.
   std::string created_by;
 };
+
+// A part in groups of one name, one in each namespace.
+struct Membership {
+  std::string group;
+  // Events that the member may hold, in each of the groups.
+  int max_in_flight = 1'000;
+  // Of a group that is created by its first member.
+  LogStart start = LogStart::kNow;
+  std::string created_by;
+};
+
+// By namespace.
+using LogPoints = std::map<std::string, LogPoint>;
 
 // What a store holds, and how much it may; a limit of 0 is none.
 struct StoreUsage {

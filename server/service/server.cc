@@ -35,11 +35,10 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 }  // namespace
 
-Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
-               ServerOptions options)
+Server::Server(Store* store, const Clock* clock, ServerOptions options)
     : options_(std::move(options)),
       clock_(clock),
-      registry_(registry),
+      store_(store),
       start_us_(clock->NowUs()),
       acceptor_(static_cast<size_t>(options_.limits.max_connections),
                 options_.limits.max_new_connections_per_second),
@@ -54,13 +53,12 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
                }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
             &responses_),
-      store_(registry, clock),
       hub_(clock, options_.max_watchers, options_.max_expiring_watchers),
       health_service_(&acceptor_.guard()),
-      time_cache_service_(&gate_, &store_, registry, &hub_, &streams_, &turns_,
+      time_cache_service_(&gate_, store, &hub_, &streams_, &turns_,
                           options_.limits.max_call_duration),
-      namespace_service_(&gate_, &store_, options_.observer),
-      group_service_(&gate_, &store_, options_.observer),
+      namespace_service_(&gate_, store, options_.observer),
+      group_service_(&gate_, store, options_.observer),
       server_service_(&gate_,
                       [this](bool limits, v1::GetServerResponse* server) {
                         Describe(server);
@@ -73,7 +71,7 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
   server_service_.CountCalls(&counted_calls_);
   if (options_.virtual_clock != nullptr) {
     virtual_clock_service_ = std::make_unique<VirtualClockService>(
-        &gate_, options_.virtual_clock, reaper, &hub_);
+        &gate_, options_.virtual_clock, options_.flush, &hub_);
   }
   if (options_.reflection) {
     std::vector<std::string> services = {
@@ -88,9 +86,9 @@ Server::Server(Registry* registry, Reaper* reaper, const Clock* clock,
         &gate_, &streams_, std::move(services));
   }
   if (options_.access != nullptr) {
-    store_.SetDeadLetterRight([access = options_.access](
-                                  absl::string_view principal,
-                                  absl::string_view name) {
+    store_->SetDeadLetterRight([access = options_.access](
+                                   absl::string_view principal,
+                                   absl::string_view name) {
       return CheckPrincipal(*access, principal, config::v1::VERB_WRITE, name);
     });
     options_.access->SetListener([this] {
@@ -105,7 +103,7 @@ Server::~Server() {
   if (options_.access != nullptr) {
     options_.access->SetListener(nullptr);
     // The rules may end before the registry does.
-    store_.SetDeadLetterRight([](absl::string_view, absl::string_view) {
+    store_->SetDeadLetterRight([](absl::string_view, absl::string_view) {
       return absl::PermissionDeniedError("the server has stopped");
     });
   }
@@ -218,7 +216,7 @@ void Server::DescribeLimits(v1::GetServerResponse* server) const {
     use->set_used(static_cast<uint64_t>(used));
     use->set_max(static_cast<uint64_t>(max));
   };
-  const StoreUsage usage = store_.GetUsage();
+  const StoreUsage usage = store_->GetUsage();
   set(usage.namespaces, usage.max_namespaces, server->mutable_namespaces());
   set(usage.entries, usage.max_entries, server->mutable_entries());
   set(usage.bytes, usage.max_bytes, server->mutable_bytes());

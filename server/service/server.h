@@ -9,15 +9,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
-#include "server/engine/local_store.h"
-#include "server/engine/registry.h"
+#include "server/engine/store.h"
 #include "server/service/admin/change.h"
 #include "server/service/admin/group_service.h"
 #include "server/service/admin/health_server.h"
@@ -51,9 +50,12 @@ struct ServerOptions {
   // Of WatchExpiring, of one namespace.
   int64_t max_expiring_watchers = 256;
   ServerLimits limits;
-  // Set: VirtualClockService is served on it. Not owned; the same that everything else
-  // uses.
+  // Set: VirtualClockService is served on it. Not owned; the same that
+  // everything else uses.
   ManualClock* virtual_clock = nullptr;
+  // Of a virtual clock: waits until all that is due at its time has been
+  // published.
+  std::function<void()> flush;
   // The rules that calls are held to; null: everybody may do everything. Not
   // owned, as the observers, who are told of calls.
   Access* access = nullptr;
@@ -83,10 +85,8 @@ struct DrainReport {
 // Serves from Start to Drain. Start and Drain are called once, by one thread.
 class Server {
  public:
-  // Neither is owned; all must outlive the server. What the store holds must be
-  // driven by `reaper`.
-  Server(Registry* registry, Reaper* reaper, const Clock* clock,
-         ServerOptions options);
+  // Neither is owned; both must outlive the server.
+  Server(Store* store, const Clock* clock, ServerOptions options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -146,14 +146,13 @@ class Server {
 
   ServerOptions options_;
   const Clock* const clock_;
-  Registry* const registry_;
+  Store* const store_;
   const int64_t start_us_;
   std::atomic<bool> draining_{false};
   ConnectionAcceptor acceptor_;
   ResponseLedger responses_;
   CountedCalls counted_calls_{&responses_};
   CallGate gate_;
-  LocalStore store_;
   WatchHub hub_;
   OpenStreams streams_;
   HealthService health_service_;

@@ -117,7 +117,7 @@ RpcWorld::RpcWorld(Access* access)
     : clock_(kStartUs),
       reaper_(&clock_),
       registry_(&clock_, &reaper_, SmallLimits(), WireFormat()),
-      server_(&registry_, &reaper_, &clock_, Options(access)) {
+      server_(&store_, &clock_, Options(access)) {
   const absl::Status started = server_.Start();
   Require(started.ok(), started.ToString());
   channel_ = server_.InProcessChannel();

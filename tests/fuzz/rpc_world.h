@@ -14,6 +14,7 @@
 
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
 #include "server/engine/registry.h"
 #include "server/service/call/access.h"
 #include "server/service/server.h"
@@ -79,6 +80,7 @@ class RpcWorld {
   Registry registry_;
   // The namespace "default", as Reset made it.
   std::shared_ptr<TimeCacheMap> map_;
+  LocalStore store_{&registry_, &clock_};
   Server server_;
   std::shared_ptr<grpc::Channel> channel_;
 };

@@ -12,11 +12,13 @@ namespace timecache::test {
 namespace {
 
 ServerOptions ToServerOptions(const TestServerOptions& options,
-                              ManualClock* clock, AdminObserver observer) {
+                              ManualClock* clock, Reaper* reaper,
+                              AdminObserver observer) {
   ServerOptions to;
   to.addresses = {"127.0.0.1:0"};
   to.max_watchers = options.max_watchers;
   to.virtual_clock = clock;
+  to.flush = [reaper] { reaper->Flush(); };
   to.access = options.access;
   to.observer = std::move(observer);
   if (options.change) options.change(&to);
@@ -41,8 +43,12 @@ TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
       registry_(&manual_clock_, &reaper_, options.limits, WireFormat()),
-      server_(&registry_, &reaper_, &manual_clock_,
-              ToServerOptions(options, &manual_clock_,
+      local_store_(&registry_, &manual_clock_),
+      wrapped_store_(options.wrap_store ? options.wrap_store(&local_store_)
+                                        : nullptr),
+      server_(wrapped_store_ != nullptr ? wrapped_store_.get() : &local_store_,
+              &manual_clock_,
+              ToServerOptions(options, &manual_clock_, &reaper_,
                               [this](const AdminChange& change) {
                                 absl::MutexLock lock(&mu_);
                                 observed_.push_back(TextOf(change));

@@ -12,6 +12,7 @@
 
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
 #include "server/engine/registry.h"
 #include "server/service/server.h"
 #include "tests/support/rpc.h"
@@ -38,6 +39,8 @@ struct TestServerOptions {
   // Held to; not owned. The functions below that call the server then fail:
   // they show no credentials.
   Access* access = nullptr;
+  // What the server calls instead of its store, which it is made of.
+  std::function<std::unique_ptr<Store>(Store*)> wrap_store = nullptr;
   // Changes what else the server is made with; more addresses go behind the
   // first, which speaks plain text.
   std::function<void(ServerOptions*)> change = nullptr;
@@ -95,6 +98,9 @@ class TestServer {
   ManualClock manual_clock_;
   Reaper reaper_;
   Registry registry_;
+  LocalStore local_store_;
+  // Null where the server calls local_store_.
+  const std::unique_ptr<Store> wrapped_store_;
   Server server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::TimeCacheService::Stub> data_;

@@ -50,11 +50,14 @@ absl::StatusOr<int64_t> Target(const testing::v1::AdvanceRequest& request,
 }  // namespace
 
 VirtualClockService::VirtualClockService(const CallGate* gate,
-                                         ManualClock* clock, Reaper* reaper,
+                                         ManualClock* clock,
+                                         std::function<void()> flush,
                                          WatchHub* hub)
-    : gate_(*gate), clock_(clock), reaper_(reaper), hub_(hub), thread_([this] {
-        Run();
-      }) {}
+    : gate_(*gate),
+      clock_(clock),
+      flush_(std::move(flush)),
+      hub_(hub),
+      thread_([this] { Run(); }) {}
 
 VirtualClockService::~VirtualClockService() {
   {
@@ -107,7 +110,7 @@ absl::Status VirtualClockService::AdvanceTo(
   const absl::StatusOr<int64_t> target_us = Target(request, clock_->NowUs());
   if (!target_us.ok()) return target_us.status();
   clock_->AdvanceTo(*target_us);
-  reaper_->Flush();
+  flush_();
   hub_->HeartbeatAll();
   SetTime(*target_us, response->mutable_now());
   return absl::OkStatus();

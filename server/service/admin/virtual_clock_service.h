@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/watch/watch_hub.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
@@ -25,9 +24,10 @@ class VirtualClockService final
           testing::v1::VirtualClockService::WithRawCallbackMethod_Now<
               testing::v1::VirtualClockService::Service>> {
  public:
-  // None is owned; all must outlive the service.
-  VirtualClockService(const CallGate* gate, ManualClock* clock, Reaper* reaper,
-                      WatchHub* hub);
+  // `flush` waits until all that is due at the clock's time has been published.
+  // Nothing is owned; all must outlive the service.
+  VirtualClockService(const CallGate* gate, ManualClock* clock,
+                      std::function<void()> flush, WatchHub* hub);
   // No call is open any more.
   ~VirtualClockService() override;
 
@@ -46,7 +46,7 @@ class VirtualClockService final
 
   const CallGate& gate_;
   ManualClock* const clock_;
-  Reaper* const reaper_;
+  const std::function<void()> flush_;
   WatchHub* const hub_;
 
   absl::Mutex mu_;

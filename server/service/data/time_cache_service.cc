@@ -222,19 +222,19 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   return WatchStream::Start<v1::WatchExpiredRequest>(
-      gate_, methods::kWatchExpired, context, hub_, *registry_, *request);
+      gate_, methods::kWatchExpired, context, hub_, store_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::ConsumeExpired(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   return WatchStream::Start<v1::ConsumeExpiredRequest>(
-      gate_, methods::kConsumeExpired, context, hub_, *registry_, *request);
+      gate_, methods::kConsumeExpired, context, hub_, store_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpiring(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   return WatchStream::Start<v1::WatchExpiringRequest>(
-      gate_, methods::kWatchExpiring, context, hub_, *registry_, *request);
+      gate_, methods::kWatchExpiring, context, hub_, store_, *request);
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(

@@ -4,7 +4,6 @@
 #define TIMECACHED_SERVER_SERVICE_DATA_TIME_CACHE_SERVICE_H_
 
 #include "absl/time/time.h"
-#include "server/engine/registry.h"
 #include "server/engine/store.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
@@ -37,12 +36,11 @@ using All = S::WithRawCallbackMethod_Execute<
 class TimeCacheService final : public methods::All {
  public:
   // None is owned; all must outlive the service and its calls.
-  TimeCacheService(const CallGate* gate, Store* store, const Registry* registry,
-                   WatchHub* hub, OpenStreams* streams, Turns* turns,
+  TimeCacheService(const CallGate* gate, Store* store, WatchHub* hub,
+                   OpenStreams* streams, Turns* turns,
                    absl::Duration max_call_duration)
       : gate_(*gate),
         store_(store),
-        registry_(registry),
         hub_(hub),
         streams_(streams),
         turns_(turns),
@@ -97,7 +95,6 @@ class TimeCacheService final : public methods::All {
  private:
   const CallGate& gate_;
   Store* const store_;
-  const Registry* const registry_;
   WatchHub* const hub_;
   OpenStreams* const streams_;
   Turns* const turns_;

@@ -4,14 +4,10 @@
 #define TIMECACHED_SERVER_SERVICE_WATCH_GROUP_SOURCE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "server/engine/groups/consumer_group.h"
-#include "server/engine/map/time_cache_map.h"
+#include "server/engine/readers.h"
 #include "server/service/watch/watch_request.h"
 #include "server/service/watch/watch_source.h"
 
@@ -21,31 +17,19 @@ namespace timecache {
 // ends. The events of a message are copied, each with its number and attempt.
 class GroupSource final : public WatchSource {
  public:
-  // Joins the group that `request` names, which must outlive the source; makes
-  // it for `principal` if it is not there. RESOURCE_EXHAUSTED (MAX_GROUPS) if
-  // it cannot.
-  static absl::StatusOr<std::unique_ptr<WatchSource>> Open(
-      std::shared_ptr<TimeCacheMap> map, const WatchRequest* request,
-      const std::string& principal, int64_t now_us, std::function<void()> wake);
+  // Of the namespace `name`.
+  GroupSource(std::string name, bool keys_only,
+              std::unique_ptr<GroupReader> reader);
 
   Reading Read(int64_t now_us, WatchMessage* message) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
   void OnDrain() override { draining_ = true; }
-  void OnEnd() override { member_.reset(); }
+  void OnEnd() override { reader_->Leave(); }
 
  private:
-  GroupSource(std::shared_ptr<TimeCacheMap> map,
-              std::shared_ptr<ConsumerGroup> group,
-              std::unique_ptr<ConsumerGroup::Member> member, bool keys_only);
-
-  absl::Status WhyClosed() const;
-
-  // Each is destroyed before the one above it, which it needs.
-  const std::shared_ptr<TimeCacheMap> map_;
-  const std::shared_ptr<ConsumerGroup> group_;
-  // Null once the stream has ended.
-  std::unique_ptr<ConsumerGroup::Member> member_;
+  const std::string name_;
   const bool keys_only_;
+  const std::unique_ptr<GroupReader> reader_;
   bool draining_ = false;
 };
 

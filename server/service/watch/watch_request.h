@@ -5,14 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
-#include "server/engine/expiry/expiry_types.h"
+#include "server/engine/store_types.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/watch/event_filters.h"
 #include "timecache/v1/watch.pb.h"
@@ -34,7 +33,7 @@ struct WatchRequest {
   std::shared_ptr<const EventFilter> filter;
   int64_t heartbeat_us = kMicrosPerSecond;
   // By namespace.
-  std::map<std::string, LogPoint> resume_points;
+  LogPoints resume_points;
   bool fail_on_loss = false;
   // Of WatchExpiring; else 0.
   int64_t lead_us = 0;

@@ -4,10 +4,8 @@
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_
 
 #include <cstdint>
-#include <functional>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/event_batch.h"
 #include "server/service/watch/watch_message.h"
@@ -15,11 +13,10 @@
 namespace timecache {
 
 // One namespace as one watch sees it: its log, a consumer group's share of it,
-// or what is going to die. A source is made with a `wake` that it calls, from
-// any thread, when there may be something new to Read; it must not be called
-// from within the source's own methods.
+// or what is going to die. It reads an EventReader, whose `wake` tells that there
+// may be something new to Read.
 //
-// Used by one thread at a time. Not destroyed from its own `wake`.
+// Used by one thread at a time. Not destroyed from its reader's `wake`.
 class WatchSource {
  public:
   // Encoded events that one Read takes, unless the first batch is larger. That
@@ -61,10 +58,6 @@ class WatchSource {
 
   // When there may be something to Read without a `wake`; kNeverUs if never.
   virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }
-
- protected:
-  // How the streams of a namespace end that is deleted.
-  static absl::Status NamespaceDeleted(absl::string_view map);
 };
 
 }  // namespace timecache

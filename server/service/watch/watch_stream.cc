@@ -21,26 +21,21 @@ std::string FieldPath(const std::string& field) {
 WatchStream* WatchStream::StartWith(ReadRequest read_request,
                                     const CallGate& gate, const Method& method,
                                     grpc::CallbackServerContext* context,
-                                    WatchHub* hub, const Registry& registry) {
+                                    WatchHub* hub, Store* store) {
   std::shared_ptr<WatchStream> stream(
       new WatchStream(gate, method, context, hub));
   stream->self_ = stream;
-  const absl::Status status = stream->Open(registry, read_request);
-  absl::MutexLock lock(&stream->mu_);
+  const absl::Status status = stream->Prepare(read_request);
   if (status.ok()) {
-    // What it was woken for before is looked at now.
-    stream->open_ = true;
-    if (stream->draining_) stream->DrainSources();
-    stream->CheckAccess();
-    stream->PumpOrQueue();
+    stream->OpenReaders(store);
   } else {
+    absl::MutexLock lock(&stream->mu_);
     stream->End(status);
   }
   return stream.get();
 }
 
-absl::Status WatchStream::Open(const Registry& registry,
-                               ReadRequest read_request) {
+absl::Status WatchStream::Prepare(ReadRequest read_request) {
   absl::Status status = call_.Identify();
   if (!status.ok()) return status;
   absl::StatusOr<WatchRequest> valid = read_request();
@@ -48,47 +43,71 @@ absl::Status WatchStream::Open(const Registry& registry,
   request_ = *std::move(valid);
   status = Authorize();
   if (!status.ok()) return status;
-  std::vector<std::shared_ptr<TimeCacheMap>> maps;
-  for (const std::string& name : request_.namespaces) {
-    auto map = registry.Find(name);
-    if (!map.ok()) return map.status();
-    maps.push_back(*std::move(map));
-  }
   request_.filter =
       hub_->filters()->Find(request_.key_prefix, request_.keys_only);
   needs_ = {request_.namespaces.front(),
             static_cast<int64_t>(request_.namespaces.size()),
             request_.heartbeat_us};
-  absl::MutexLock lock(&mu_);
-  writable_us_ = hub_->clock()->NowUs();
   // First, so that one watcher too many leaves no group behind. Until open_ is
   // set nothing wakes the stream: it may still fail to open.
-  status = hub_->Add(self_, needs_);
-  if (!status.ok()) return status;
-  for (auto& map : maps) {
-    std::string name = map->name();
-    auto source = OpenSource(std::move(map), hub_->clock()->NowUs());
-    if (!source.ok()) return source.status();
-    // The first message is due now: it says that the watch stands.
-    sources_.push_back({std::move(name), *std::move(source), INT64_MIN, 0});
-  }
-  return absl::OkStatus();
+  return hub_->Add(self_, needs_);
 }
 
-absl::StatusOr<std::unique_ptr<WatchSource>> WatchStream::OpenSource(
-    std::shared_ptr<TimeCacheMap> map, int64_t now_us) {
-  auto wake = [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)] {
+void WatchStream::OpenReaders(Store* store) {
+  const Store::Wake wake = [hub = hub_, weak = weak_from_this()] {
     if (auto stream = weak.lock()) hub->Notify(stream);
   };
+  const std::vector<std::string>& names = request_.namespaces;
   if (!request_.group.empty()) {
-    return GroupSource::Open(std::move(map), &request_, call_.Principal(),
-                             now_us, std::move(wake));
+    store->JoinGroups(
+        names,
+        {request_.group, request_.max_in_flight, request_.start,
+         call_.Principal()},
+        wake, WhenOpen<GroupReader>([this](std::string name, auto reader) {
+          return std::make_unique<GroupSource>(
+              std::move(name), request_.keys_only, std::move(reader));
+        }));
+  } else if (request_.lead_us > 0) {
+    store->OpenExpiring(
+        names,
+        {request_.lead_us, request_.key_prefix, request_.keys_only,
+         hub_->max_expiring()},
+        wake, WhenOpen<ExpiringReader>([this](std::string name, auto reader) {
+          return std::make_unique<ExpiringSource>(std::move(name), &request_,
+                                                  std::move(reader));
+        }));
+  } else {
+    store->OpenLogs(names, request_.start, request_.resume_points, wake,
+                    WhenOpen<LogReader>([this](std::string name, auto reader) {
+                      return std::make_unique<LogSource>(
+                          std::move(name), &request_, std::move(reader));
+                    }));
   }
-  if (request_.lead_us > 0) {
-    return ExpiringSource::Open(std::move(map), &request_, hub_->max_expiring(),
-                                std::move(wake));
-  }
-  return LogSource::Open(std::move(map), &request_, now_us, std::move(wake));
+}
+
+// On any thread. The stream may have ended since, and its call be over: then
+// the readers end with the completion, outside of the lock.
+template <typename Reader, typename ToSource>
+Store::DoneWith<Store::Readers<Reader>> WatchStream::WhenOpen(
+    ToSource to_source) {
+  return [this, self = shared_from_this(),
+          to_source](absl::StatusOr<Store::Readers<Reader>> readers) {
+    absl::MutexLock lock(&mu_);
+    if (ended_) return;
+    if (!readers.ok()) return End(readers.status());
+    for (size_t i = 0; i < readers->size(); ++i) {
+      const std::string& name = request_.namespaces[i];
+      // The first message is due now: it says that the watch stands.
+      sources_.push_back(
+          {name, to_source(name, std::move((*readers)[i])), INT64_MIN, 0});
+    }
+    writable_us_ = hub_->clock()->NowUs();
+    // What it was woken for before is looked at now.
+    open_ = true;
+    if (draining_) DrainSources();
+    CheckAccess();
+    if (!ended_) PumpOrQueue();
+  };
 }
 
 absl::Status WatchStream::Authorize() {

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/registry.h"
+#include "server/engine/store.h"
 #include "server/service/call/call.h"
 #include "server/service/call/method.h"
 #include "server/service/call/request.h"
@@ -48,13 +48,12 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;
 
   // The stream for these bytes of a Request, which is `method`'s, or one that
-  // ends at once with what is wrong with it. `hub` is not owned and must
-  // outlive the call.
+  // ends with what is wrong with it. Neither `hub` nor `store` is
+  // owned; both must outlive the call.
   template <typename Request>
   static WatchStream* Start(const CallGate& gate, const Method& method,
                             grpc::CallbackServerContext* context, WatchHub* hub,
-                            const Registry& registry,
-                            const grpc::ByteBuffer& bytes) {
+                            Store* store, const grpc::ByteBuffer& bytes) {
     return StartWith(
         [&bytes]() -> absl::StatusOr<WatchRequest> {
           Request request;
@@ -62,7 +61,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
           if (!status.ok()) return status;
           return ToWatchRequest(request);
         },
-        gate, method, context, hub, registry);
+        gate, method, context, hub, store);
   }
 
   bool OnWake(Wake why) override;
@@ -90,7 +89,7 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   static WatchStream* StartWith(ReadRequest read_request, const CallGate& gate,
                                 const Method& method,
                                 grpc::CallbackServerContext* context,
-                                WatchHub* hub, const Registry& registry);
+                                WatchHub* hub, Store* store);
   WatchStream(const CallGate& gate, const Method& method,
               grpc::CallbackServerContext* context, WatchHub* hub)
       : hub_(hub),
@@ -98,9 +97,12 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
         account_(gate.AccountOf(context->peer())),
         call_(gate, method, context) {}
 
-  absl::Status Open(const Registry& registry, ReadRequest read_request);
-  absl::StatusOr<std::unique_ptr<WatchSource>> OpenSource(
-      std::shared_ptr<TimeCacheMap> map, int64_t now_us);
+  absl::Status Prepare(ReadRequest read_request);
+  void OpenReaders(Store* store);
+  // The store has opened a reader for each namespace, or has not: `to_source`
+  // makes a source of a namespace and its reader.
+  template <typename Reader, typename ToSource>
+  Store::DoneWith<Store::Readers<Reader>> WhenOpen(ToSource to_source);
   absl::Status Authorize();
   void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -202,7 +202,8 @@ TEST(Start, APortThatIsTakenIsNamed) {
   ServerOptions options;
   options.addresses = {"127.0.0.1:0", address};
   options.observer = [](const AdminChange&) {};
-  Server second(&registry, &reaper, &clock, options);
+  LocalStore store(&registry, &clock);
+  Server second(&store, &clock, options);
   const absl::Status status = second.Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()),

@@ -185,7 +185,8 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   Registry registry(&clock, &reaper, {}, WireFormat());
   ServerOptions options;
   options.addresses = {"127.0.0.1:0"};
-  Server server(&registry, &reaper, &clock, options);
+  LocalStore store(&registry, &clock);
+  Server server(&store, &clock, options);
   ASSERT_TRUE(server.Start().ok());
   MapOptions map_options;
   map_options.ttl_us = 3'600 * kMicrosPerSecond;

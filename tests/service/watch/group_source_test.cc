@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
 #include "server/engine/error.h"
+#include "server/engine/local_readers.h"
 #include "server/engine/map/operation.h"
 #include "server/service/call/convert.h"
 #include "server/service/watch/event_codec.h"
@@ -26,13 +28,13 @@ constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond;
 
 class GroupSourceTest : public ::testing::Test {
  protected:
-  GroupSourceTest() { request_.group = "g"; }
-
   std::unique_ptr<WatchSource> Open() {
-    auto source = GroupSource::Open(map_, &request_, "alice", now_us_,
-                                    [this] { ++wakes_; });
-    EXPECT_TRUE(source.ok()) << source.status();
-    return source.ok() ? *std::move(source) : nullptr;
+    auto reader =
+        JoinGroupReader(map_, membership_, now_us_, [this] { ++wakes_; });
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    if (!reader.ok()) return nullptr;
+    return std::make_unique<GroupSource>("map", /*keys_only=*/false,
+                                         *std::move(reader));
   }
   // Entries are put, and die.
   void Kill(const std::vector<std::string>& keys) {
@@ -80,7 +82,7 @@ class GroupSourceTest : public ::testing::Test {
 
   int64_t now_us_ = kStartUs;
   int wakes_ = 0;
-  WatchRequest request_;
+  Membership membership_{.group = "g", .created_by = "alice"};
   std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
       "map", MapOptions(), nullptr, kStartUs, WireFormat());
 };
@@ -164,10 +166,9 @@ TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("map was deleted"));
   // Who comes too late: to this group, and to one that is not there.
   EXPECT_EQ(ReasonOf(End(Open().get())), Reason::kNamespaceNotFound);
-  request_.group = "other";
+  membership_.group = "other";
   EXPECT_EQ(
-      ReasonOf(
-          GroupSource::Open(map_, &request_, "alice", now_us_, [] {}).status()),
+      ReasonOf(JoinGroupReader(map_, membership_, now_us_, [] {}).status()),
       Reason::kNamespaceNotFound);
 }
 

@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
+#include "server/engine/local_readers.h"
 #include "server/service/watch/event_codec.h"
 #include "server/service/watch/event_filters.h"
 
@@ -19,9 +21,9 @@ class LogSourceTest : public ::testing::Test {
  protected:
   std::unique_ptr<WatchSource> Open(const std::string& prefix = "") {
     request_.filter = filters_.Find(prefix, false);
-    auto source = LogSource::Open(map_, &request_, kStartUs, [] {});
-    EXPECT_TRUE(source.ok());
-    return *std::move(source);
+    auto reader = OpenLogReader(map_, LogStart::kNow, {}, kStartUs, [] {});
+    EXPECT_TRUE(reader.ok());
+    return std::make_unique<LogSource>("map", &request_, *std::move(reader));
   }
 
   // Both die ten seconds after the start, and are published at once.

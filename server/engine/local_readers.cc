@@ -1,0 +1,136 @@
+#include "server/engine/local_readers.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/engine/expiry/expiring_cursor.h"
+
+namespace timecache {
+namespace {
+
+absl::Status NamespaceDeleted(const TimeCacheMap& map) {
+  return ErrorWithReason(
+      absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
+      absl::StrCat("namespace ", map.name(), " was deleted"));
+}
+
+// In each class the cursor is declared after the map, which owns what it reads:
+// it is destroyed first.
+
+class LocalLogReader final : public LogReader {
+ public:
+  LocalLogReader(std::shared_ptr<TimeCacheMap> map,
+                 std::unique_ptr<ExpiryLog::Cursor> cursor)
+      : map_(std::move(map)), cursor_(std::move(cursor)) {}
+
+  LogChunk Read(int64_t max_bytes) override { return cursor_->Read(max_bytes); }
+  void CountDelivery(int64_t lateness_us, uint64_t events) override {
+    map_->CountDelivery(lateness_us, events);
+  }
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
+    map_->RefreshWatermark(now_us, max_age_us);
+  }
+  absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
+
+ private:
+  const std::shared_ptr<TimeCacheMap> map_;
+  const std::unique_ptr<ExpiryLog::Cursor> cursor_;
+};
+
+class LocalGroupReader final : public GroupReader {
+ public:
+  LocalGroupReader(std::shared_ptr<TimeCacheMap> map,
+                   std::shared_ptr<ConsumerGroup> group,
+                   std::unique_ptr<GroupMember> member)
+      : map_(std::move(map)),
+        group_(std::move(group)),
+        member_(std::move(member)) {}
+
+  GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes) override {
+    return member_->Take(now_us, max_events, max_bytes);
+  }
+  void Leave() override { member_.reset(); }
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
+    map_->RefreshWatermark(now_us, max_age_us);
+  }
+  // A group that is deleted is no longer found; a map that is deleted keeps its
+  // own.
+  absl::Status WhyClosed() const override {
+    const auto found = map_->groups().Find(group_->name());
+    if (found.ok() && *found == group_) return NamespaceDeleted(*map_);
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, Reason::kGroupNotFound,
+        absl::StrCat("group ", group_->name(), " of namespace ", map_->name(),
+                     " was deleted"));
+  }
+
+ private:
+  const std::shared_ptr<TimeCacheMap> map_;
+  const std::shared_ptr<ConsumerGroup> group_;
+  // Null once it has left.
+  std::unique_ptr<GroupMember> member_;
+};
+
+class LocalExpiringReader final : public ExpiringReader {
+ public:
+  LocalExpiringReader(std::shared_ptr<TimeCacheMap> map,
+                      std::unique_ptr<ExpiringCursor> cursor)
+      : map_(std::move(map)), cursor_(std::move(cursor)) {}
+
+  ExpiringChunk Read(int64_t now_us, int64_t max_bytes) override {
+    return cursor_->Read(now_us, max_bytes);
+  }
+  int64_t NextDueUs() const override { return cursor_->NextDueUs(); }
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
+    cursor_->Refresh(now_us, max_age_us);
+  }
+  absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
+
+ private:
+  const std::shared_ptr<TimeCacheMap> map_;
+  const std::unique_ptr<ExpiringCursor> cursor_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LogReader>> OpenLogReader(
+    std::shared_ptr<TimeCacheMap> map, LogStart start, const LogPoints& points,
+    int64_t now_us, std::function<void()> wake) {
+  std::unique_ptr<ExpiryLog::Cursor> cursor;
+  const auto point = points.find(map->name());
+  if (point == points.end()) {
+    cursor = map->Subscribe(start, now_us, std::move(wake));
+  } else {
+    auto resumed = map->Resume(point->second, now_us, std::move(wake));
+    if (!resumed.ok()) {
+      return WithMetadata(resumed.status(), "namespace", map->name());
+    }
+    cursor = *std::move(resumed);
+  }
+  return std::make_unique<LocalLogReader>(std::move(map), std::move(cursor));
+}
+
+absl::StatusOr<std::unique_ptr<GroupReader>> JoinGroupReader(
+    std::shared_ptr<TimeCacheMap> map, const Membership& membership,
+    int64_t now_us, std::function<void()> wake) {
+  auto group = map->groups().FindOrCreate(membership.group, membership.start,
+                                          now_us, membership.created_by);
+  if (!group.ok()) {
+    return WithMetadata(group.status(), "namespace", map->name());
+  }
+  auto member = (*group)->Join(membership.max_in_flight, std::move(wake));
+  return std::make_unique<LocalGroupReader>(std::move(map), *std::move(group),
+                                            std::move(member));
+}
+
+absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(
+    std::shared_ptr<TimeCacheMap> map, const ExpiringOptions& options,
+    std::function<void()> wake) {
+  auto cursor = map->expiring().Subscribe(options, std::move(wake));
+  if (!cursor.ok()) return cursor.status();
+  return std::make_unique<LocalExpiringReader>(std::move(map),
+                                               *std::move(cursor));
+}
+
+}  // namespace timecache

@@ -1,0 +1,78 @@
+// How a watch reads one namespace through a Store.
+
+#ifndef TIMECACHED_SERVER_ENGINE_READERS_H_
+#define TIMECACHED_SERVER_ENGINE_READERS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "server/engine/expiry/expiry_types.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache {
+
+// A place in the events of one namespace. Store::OpenLogs and its likes make
+// readers with a `wake`, which says that there may be something to read: called
+// at most once until the reader has found that there is nothing more, from any
+// thread and maybe under a lock, so it must be quick, must not block, and must
+// not call or destroy the reader.
+//
+// Reads are synchronous and bounded: they take what is in memory here. A store
+// whose events come from elsewhere gathers them first and then calls `wake`.
+// Times are the process's clock's, which whoever reads has just looked at.
+//
+// Used by one thread at a time. May outlive its namespace, not its store.
+class EventReader {
+ public:
+  virtual ~EventReader() = default;
+
+  // Brings the watermark that the next read returns up to `now_us`, or leaves
+  // one that is less than `max_age_us` old, as far as that is possible.
+  virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
+
+  // Why a chunk says `closed`: NOT_FOUND (NAMESPACE_NOT_FOUND, or
+  // GROUP_NOT_FOUND where the group alone was deleted).
+  virtual absl::Status WhyClosed() const = 0;
+};
+
+// Reads the expiry log: every event. What it has not read costs nothing.
+class LogReader : public EventReader {
+ public:
+  // Takes whole batches up to `max_bytes` as they are encoded and
+  // kMaxEventBatchEvents, at least one if there is one. They are the log's own,
+  // shared by all its readers.
+  virtual LogChunk Read(int64_t max_bytes) = 0;
+
+  // Counts events that were handed to the client so long after their death, or
+  // since the client could take them. For the statistics.
+  virtual void CountDelivery(int64_t lateness_us, uint64_t events) = 0;
+};
+
+// Reads as a member of a consumer group: what it is given is its own to settle.
+// Its destruction leaves the group.
+class GroupReader : public EventReader {
+ public:
+  // Takes at most `max_events`, about `max_bytes` as they are encoded, and no
+  // more than its membership lets it hold; at least one if there is one for
+  // this member.
+  virtual GroupChunk Take(int64_t now_us, int max_events,
+                          int64_t max_bytes) = 0;
+
+  // Gives back what it holds, and takes nothing more.
+  virtual void Leave() = 0;
+};
+
+// Reads what is going to die.
+class ExpiringReader : public EventReader {
+ public:
+  // Takes at most kMaxEventBatchEvents events and `max_bytes` of keys and
+  // values, or a single event or batch with more.
+  virtual ExpiringChunk Read(int64_t now_us, int64_t max_bytes) = 0;
+
+  // When there may be something to read without a `wake`; kNeverUs if never.
+  virtual int64_t NextDueUs() const = 0;
+};
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_ENGINE_READERS_H_

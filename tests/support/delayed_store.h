@@ -1,0 +1,205 @@
+// A store that answers later, as one with a journal or on another machine does.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/store.h"
+
+namespace timecache::test {
+
+// Another store's calls, made one after the other on a thread of its own, so
+// that no call completes before it returns, or on the caller's thread. While it
+// is held calls wait. Thread-safe.
+class DelayedStore final : public Store {
+ public:
+  // `store` completes inline; not owned.
+  explicit DelayedStore(Store* store)
+      : store_(*store), thread_([this] { Run(); }) {}
+  // Makes what waits.
+  ~DelayedStore() override {
+    {
+      absl::MutexLock lock(&mu_);
+      stopping_ = true;
+      held_ = false;
+    }
+    thread_.join();
+  }
+
+  // Lets what comes wait until Release.
+  void Hold() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    held_ = true;
+  }
+  void Release() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    held_ = false;
+  }
+  // Waits until a call waits.
+  void AwaitCall() ABSL_LOCKS_EXCLUDED(mu_) {
+    const auto has_call = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return !calls_.empty();
+    };
+    absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(&has_call));
+  }
+
+  void Execute(absl::string_view name, absl::Span<const Operation> operations,
+               absl::Span<Result> results, Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.Execute(name, operations, results, std::move(done));
+    });
+  }
+  void GetSize(absl::string_view name, MapSize* size, Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.GetSize(name, size, std::move(done));
+    });
+  }
+  void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
+            int64_t max_bytes, ScanPlace* place, bool* more, EntryVisitor visit,
+            Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.Scan(name, prefix, max_entries, max_bytes, place, more, visit,
+                  std::move(done));
+    });
+  }
+
+  void CreateNamespace(absl::string_view name, MapOptions options,
+                       DoneWith<NamespaceInfo> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.CreateNamespace(name, options, std::move(done));
+    });
+  }
+  void GetNamespace(absl::string_view name, bool include_statistics,
+                    DoneWith<NamespaceInfo> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.GetNamespace(name, include_statistics, std::move(done));
+    });
+  }
+  void ListNamespaces(ListQuery query,
+                      DoneWith<Page<NamespaceInfo>> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.ListNamespaces(query, std::move(done));
+    });
+  }
+  void UpdateNamespace(absl::string_view name, OptionsChange<MapOptions> change,
+                       DoneWith<NamespaceInfo> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.UpdateNamespace(name, change, std::move(done));
+    });
+  }
+  void DeleteNamespace(absl::string_view name, Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.DeleteNamespace(name, std::move(done));
+    });
+  }
+  void RotateNamespace(absl::string_view name,
+                       DoneWith<int64_t> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.RotateNamespace(name, std::move(done));
+    });
+  }
+
+  void CreateGroup(GroupName name, NewGroup group,
+                   DoneWith<GroupInfo> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.CreateGroup(name, group, std::move(done));
+    });
+  }
+  void GetGroup(GroupName name, bool include_statistics,
+                DoneWith<GroupInfo> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.GetGroup(name, include_statistics, std::move(done));
+    });
+  }
+  void ListGroups(absl::string_view namespace_name, ListQuery query,
+                  DoneWith<Page<GroupInfo>> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.ListGroups(namespace_name, query, std::move(done));
+    });
+  }
+  void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
+                   DoneWith<GroupInfo> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.UpdateGroup(name, change, std::move(done));
+    });
+  }
+  void DeleteGroup(GroupName name, Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.DeleteGroup(name, std::move(done));
+    });
+  }
+  void Settle(GroupName name, absl::Span<const Settlement> settlements,
+              absl::Span<SettleResult> results, Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.Settle(name, settlements, results, std::move(done));
+    });
+  }
+
+  void OpenLogs(absl::Span<const std::string> names, LogStart start,
+                const LogPoints& points, Wake wake,
+                DoneWith<Readers<LogReader>> done) override {
+    Later([=, this, &points, done = std::move(done)]() mutable {
+      store_.OpenLogs(names, start, points, wake, std::move(done));
+    });
+  }
+  void JoinGroups(absl::Span<const std::string> names, Membership membership,
+                  Wake wake, DoneWith<Readers<GroupReader>> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.JoinGroups(names, membership, wake, std::move(done));
+    });
+  }
+  void OpenExpiring(absl::Span<const std::string> names,
+                    ExpiringOptions options, Wake wake,
+                    DoneWith<Readers<ExpiringReader>> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.OpenExpiring(names, options, wake, std::move(done));
+    });
+  }
+
+  StoreUsage GetUsage() const override { return store_.GetUsage(); }
+  void SetDeadLetterRight(DeadLetterRight right) override {
+    store_.SetDeadLetterRight(std::move(right));
+  }
+
+ private:
+  using Call = absl::AnyInvocable<void()>;
+
+  void Later(Call call) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    calls_.push_back(std::move(call));
+  }
+
+  void Run() ABSL_LOCKS_EXCLUDED(mu_) {
+    const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return stopping_ || (!held_ && !calls_.empty());
+    };
+    for (;;) {
+      Call call;
+      {
+        absl::MutexLock lock(&mu_);
+        mu_.Await(absl::Condition(&ready));
+        if (calls_.empty()) return;
+        call = std::move(calls_.front());
+        calls_.pop_front();
+      }
+      call();
+    }
+  }
+
+  Store& store_;
+  absl::Mutex mu_;
+  std::deque<Call> calls_ ABSL_GUARDED_BY(mu_);
+  bool held_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace timecache::test
