@@ -1,0 +1,50 @@
+"""server/service reaches the engine through Store, and sees nothing behind it."""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The store's face and its value types; errors, checks, time and the memory of the process.
+ALLOWED = {
+    "server/engine/" + name + ".h" for name in (
+        "check", "clock", "error", "memory_budget", "readers", "store", "store_types",
+        "expiry/event_batch", "expiry/expiry_types", "groups/group_types",
+        "map/operation", "map/options", "map/scan")
+}
+# What stands behind it.
+HIDDEN = re.compile(
+    r"\b(TimeCacheMap|Shard|Registry|Reaper|ExpiryLog|ConsumerGroups?|GroupMember"
+    r"|ExpiringCursor|ExpiringFeed|LocalStore)\b")
+
+
+def includes_of(path):
+    return set(re.findall(r'^#include "(server/engine/[^"]+)"', path.read_text(), re.MULTILINE))
+
+
+def hidden_in(path):
+    code = re.sub(r"//.*", "", path.read_text())
+    return {f"{path.relative_to(ROOT)}: {name}" for name in HIDDEN.findall(code)}
+
+
+class LayersTest(unittest.TestCase):
+    def test_the_service_includes_only_the_face_of_the_store(self):
+        folder = ROOT / "server" / "service"
+        sources = [*folder.rglob("*.h"), *folder.rglob("*.cc")]
+        self.assertGreater(len(sources), 100)
+        wrong = {f"{path.relative_to(ROOT)}: {header}"
+                 for path in sources for header in includes_of(path) - ALLOWED}
+        self.assertEqual(wrong, set())
+
+    def test_the_face_and_what_it_includes_name_nothing_behind_it(self):
+        seen = set()
+        left = set(ALLOWED)
+        while left:
+            header = left.pop()
+            seen.add(header)
+            left |= includes_of(ROOT / header) - seen
+        self.assertEqual(set().union(*(hidden_in(ROOT / header) for header in seen)), set())
+
+
+if __name__ == "__main__":
+    unittest.main()
