@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
 
@@ -20,7 +21,7 @@ namespace timecache::cli {
 
 template <typename Value>
 CLI::Option* AddParsed(CLI::App& app, const std::string& name,
-                       absl::StatusOr<Value> (*parse)(std::string_view),
+                       absl::StatusOr<Value> (*parse)(absl::string_view),
                        std::function<void(Value)> set, const std::string& type,
                        const std::string& help) {
   return app

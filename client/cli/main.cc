@@ -114,7 +114,9 @@ int Main(int argc, char** argv) {
     gpr_set_log_function([](gpr_log_func_args*) {});
   Context context;
   CLI::App app(
-      "The command line of timecached: state that expires, and tells you so.",
+      "The command line of timecached, the key-value server whose entries "
+      "expire "
+      "on schedule.",
       "timecachectl");
   app.fallthrough();
   app.require_subcommand(1);

@@ -20,18 +20,22 @@ absl::Status SystemError(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path,
-                                     size_t bytes_max) {
-  // A pipe is opened without a writer, and then refused.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max,
+                                     FileKind kind) {
+  // Where pipes are refused, one is opened without a writer.
+  const int wait = kind == FileKind::kAny ? 0 : O_NONBLOCK;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | wait);
   if (fd < 0) return SystemError(path);
   const auto closer = absl::MakeCleanup([fd] { close(fd); });
   struct stat info;
   if (fstat(fd, &info) != 0) return SystemError(path);
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, S_ISDIR(info.st_mode) ? ": is a directory: name the file in it"
-                                    : ": is no regular file"));
+  if (S_ISDIR(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is a directory: name the file in it"));
+  }
+  if (kind == FileKind::kRegular && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is no regular file"));
   }
   std::string bytes;
   // One byte more than is allowed, so that a longer file shows itself as one.

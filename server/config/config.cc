@@ -1,37 +1,48 @@
 #include "server/config/config.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstdint>
-#include <fstream>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "server/config/config_access.h"
-#include "server/config/config_limits.h"
-#include "server/config/config_listeners.h"
+#include "absl/time/time.h"
+#include "server/common/address.h"
+#include "server/common/read_file.h"
+#include "server/common/units.h"
+#include "server/config/config_fields.h"
 #include "server/config/yaml_to_proto.h"
 #include "server/observability/log.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {
 
 constexpr char kDefaultNamespace[] = "default";
+constexpr int32_t kDefaultSlowCallNanos = 100'000'000;
+constexpr absl::Duration kMaxSlowCall = absl::Hours(1);
 constexpr int64_t kDefaultGracePeriodSeconds = 10;
-constexpr int64_t kMaxGracePeriodSeconds = 3600;
-constexpr int64_t kMaxDrainDelaySeconds = 300;
+constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
+constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
+
+// Who may make calls, who may look into them, and which are slow.
+void FillAccessDefaults(config::v1::ServerConfig* config) {
+  config::v1::AccessConfig& access = *config->mutable_access();
+  if (!access.has_file()) access.set_file("");
+  config::v1::DebugConfig& debug = *config->mutable_debug();
+  if (!debug.has_reflection()) debug.set_reflection(true);
+  if (!debug.has_channelz()) debug.set_channelz(false);
+  config::v1::LogConfig& log = *config->mutable_log();
+  if (!log.has_slow_call()) {
+    log.mutable_slow_call()->set_nanos(kDefaultSlowCallNanos);
+  }
+}
 
 // Sets every field of config.proto that is unset.
 void FillDefaults(config::v1::ServerConfig* config) {
   FillListenerDefaults(config);
-  FillLimitDefaults(config->mutable_limits());
+  FillLimitDefaults(config);
   FillAccessDefaults(config);
   if (config->namespaces().empty())
     config->add_namespaces()->set_name(kDefaultNamespace);
@@ -55,18 +66,18 @@ class Validator {
       : source_name_(source_name), lines_(lines) {}
 
   absl::Status Validate(const config::v1::ServerConfig& config) const {
-    absl::Status status = ValidateListeners(config);
-    if (status.ok()) status = ValidateLimits(config.limits());
+    absl::Status status = Check(FindListenerProblem(config));
+    if (status.ok()) status = Check(FindLimitProblem(config));
     if (status.ok()) status = ValidateNamespaces(config);
     if (status.ok()) status = ValidateHttp(config);
     if (status.ok()) status = ValidateAccess(config);
     if (status.ok()) {
-      status = ValidateUpTo("grace_period", config.grace_period(),
-                            kMaxGracePeriodSeconds, "1h");
+      status =
+          ValidateUpTo("grace_period", config.grace_period(), kMaxGracePeriod);
     }
     if (status.ok()) {
-      status = ValidateUpTo("drain_delay", config.drain_delay(),
-                            kMaxDrainDelaySeconds, "5m");
+      status =
+          ValidateUpTo("drain_delay", config.drain_delay(), kMaxDrainDelay);
     }
     return status;
   }
@@ -80,16 +91,27 @@ class Validator {
         absl::StrCat(source_name_, where, ": ", path, ": ", what));
   }
 
-  absl::Status ValidateListeners(const config::v1::ServerConfig& config) const {
-    const auto problem = FindListenerProblem(config);
-    if (!problem.has_value()) return absl::OkStatus();
-    return Error(problem->path, problem->what);
+  absl::Status Check(const std::optional<ConfigProblem>& problem) const {
+    return problem.has_value() ? Error(problem->path, problem->what)
+                               : absl::OkStatus();
   }
 
   absl::Status ValidateAccess(const config::v1::ServerConfig& config) const {
-    const auto problem = FindAccessProblem(config);
-    if (!problem.has_value()) return absl::OkStatus();
-    return Error(problem->path, problem->what);
+    absl::Status status = ValidateUpTo(
+        "log.slow_call", config.log().slow_call(), kMaxSlowCall, "0s (none)");
+    if (!status.ok() || !config.debug().channelz()) return status;
+    if (!config.access().file().empty()) {
+      return Error("debug.channelz",
+                   "does not go with access.file: no rule can guard it");
+    }
+    for (const config::v1::Listener& listener : config.listeners()) {
+      if (IsLocalAddress(listener.address())) continue;
+      return Error("debug.channelz",
+                   absl::StrCat("does not go with a listener that other "
+                                "machines may reach, ",
+                                listener.address(), ": no rule can guard it"));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status ValidateHttp(const config::v1::ServerConfig& config) const {
@@ -108,12 +130,6 @@ class Validator {
       }
     }
     return absl::OkStatus();
-  }
-
-  absl::Status ValidateLimits(const config::v1::ServerLimits& limits) const {
-    const auto problem = FindLimitProblem(limits);
-    if (!problem.has_value()) return absl::OkStatus();
-    return Error(absl::StrCat("limits.", problem->field), problem->what);
   }
 
   absl::Status ValidateNamespaces(
@@ -143,13 +159,11 @@ class Validator {
   // YAML has no negative durations.
   absl::Status ValidateUpTo(const std::string& path,
                             const google::protobuf::Duration& duration,
-                            int64_t max_seconds,
-                            absl::string_view max_text) const {
-    if (duration.seconds() < max_seconds ||
-        (duration.seconds() == max_seconds && duration.nanos() == 0)) {
-      return absl::OkStatus();
-    }
-    return Error(path, absl::StrCat("must be from 0s to ", max_text));
+                            absl::Duration max,
+                            absl::string_view min_text = "0s") const {
+    if (ToDuration(duration) <= max) return absl::OkStatus();
+    return Error(path, absl::StrCat("must be from ", min_text, " to ",
+                                    DurationText(max)));
   }
 
   const absl::string_view source_name_;
@@ -167,29 +181,6 @@ LogLevel ToLogLevel(config::v1::LogLevel level) {
     default:
       return LogLevel::kInfo;
   }
-}
-
-absl::Status FileError(const std::string& path, int error_number) {
-  return absl::ErrnoToStatus(error_number,
-                             absl::StrCat(path, ": cannot be read"));
-}
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) return FileError(path, errno);
-  if (S_ISDIR(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is a directory: name the configuration file in it"));
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  // One byte more than is allowed, so that a longer file shows itself as one.
-  std::string text(kMaxYamlBytes + 1, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad())
-    return FileError(path, errno != 0 ? errno : EIO);
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
 }
 
 }  // namespace
@@ -213,7 +204,8 @@ absl::StatusOr<config::v1::ServerConfig> ParseConfig(
 }
 
 absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
+  absl::StatusOr<std::string> text =
+      ReadFile(path, kMaxYamlBytes, FileKind::kAny);
   if (!text.ok()) return std::move(text).status();
   return ParseConfig(*text, path);
 }
@@ -227,46 +219,6 @@ void SetLogging(const config::v1::LogConfig& config) {
   SetLogging(ToLogLevel(config.level()),
              config.format() == config::v1::LOG_FORMAT_JSON ? LogFormat::kJson
                                                             : LogFormat::kText);
-}
-
-absl::Status ValidateAddress(absl::string_view address) {
-  const auto wrong = [address](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", absl::CHexEscape(address.substr(0, 128)), "\" ", what));
-  };
-  for (const char c : address) {
-    if (!absl::ascii_isgraph(c))
-      return wrong("has a character that no address has");
-  }
-  if (absl::StartsWith(address, "unix:")) {
-    const absl::string_view path = absl::StripPrefix(address, "unix:");
-    if (path.size() < 2 || path[0] != '/')
-      return wrong("has no absolute path after unix:");
-    if (path.size() <= kMaxSocketPathBytes) return absl::OkStatus();
-    return wrong(absl::StrCat("has a path of more than ", kMaxSocketPathBytes,
-                              " bytes"));
-  }
-
-  const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos) {
-    return wrong(
-        "has no port: write host:port, as 127.0.0.1:7171, or unix:/path");
-  }
-  const absl::string_view host = address.substr(0, colon);
-  const absl::string_view port_text = address.substr(colon + 1);
-  if (host.empty())
-    return wrong("has no host: 0.0.0.0:PORT takes all IPv4 addresses");
-  const bool in_brackets =
-      host.front() == '[' && host.back() == ']' && host.size() > 2;
-  if (host.find(':') != absl::string_view::npos && !in_brackets) {
-    return wrong("has an IPv6 address without brackets: write [::1]:7171");
-  }
-  uint32_t port = 0;
-  if (port_text.empty() || !absl::ascii_isdigit(port_text.front()) ||
-      !absl::SimpleAtoi(port_text, &port) || port > 65535) {
-    return wrong("has no port from 0 to 65535 after the last colon");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace timecache

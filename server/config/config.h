@@ -1,7 +1,6 @@
 #ifndef TIMECACHED_SERVER_CONFIG_CONFIG_H_
 #define TIMECACHED_SERVER_CONFIG_CONFIG_H_
 
-#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,8 +21,6 @@ namespace timecache {
 // Thread-safe.
 
 inline constexpr int kMaxListeners = 16;
-// The most bytes that a unix socket's path has room for.
-inline constexpr size_t kMaxSocketPathBytes = 107;
 
 // What a server without file and flags runs with: one listener on
 // 127.0.0.1:7171 and one namespace, "default".
@@ -44,12 +41,6 @@ absl::Status ValidateConfig(const config::v1::ServerConfig& config,
 
 // Logs as the configuration says: SetLogging with its level and format.
 void SetLogging(const config::v1::LogConfig& config);
-
-// Checks an address to listen on: host:port with a port from 0 to 65535 (0
-// takes a free one), [IPv6]:port, or unix:/path with at most
-// kMaxSocketPathBytes. The error says what is wrong with it, without naming a
-// field.
-absl::Status ValidateAddress(absl::string_view address);
 
 }  // namespace timecache
 

@@ -1,10 +1,13 @@
-#include "server/config/config_limits.h"
-
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/config/duration_text.h"
+#include "absl/time/time.h"
+#include "server/common/units.h"
+#include "server/config/config_fields.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {
@@ -12,11 +15,10 @@ namespace {
 using Limits = config::v1::ServerLimits;
 using google::protobuf::Duration;
 
-constexpr int64_t kMinute = 60;
-constexpr int64_t kHour = 60 * kMinute;
-constexpr int64_t kDay = 24 * kHour;
-constexpr int64_t kMillisPerSecond = 1'000;
-constexpr int32_t kNanosPerMilli = 1'000'000;
+constexpr absl::Duration kSecond = absl::Seconds(1);
+constexpr absl::Duration kMinute = absl::Minutes(1);
+constexpr absl::Duration kHour = absl::Hours(1);
+constexpr absl::Duration kDay = absl::Hours(24);
 
 struct NumberField {
   const char* name;
@@ -40,9 +42,9 @@ struct DurationField {
   bool (Limits::*has)() const;
   const Duration& (Limits::*get)() const;
   Duration* (Limits::*mutable_get)();
-  int64_t unset_means_s;
-  int64_t min_ms;
-  int64_t max_s;
+  absl::Duration unset_means;
+  absl::Duration min;
+  absl::Duration max;
   bool may_be_0;
 };
 
@@ -74,56 +76,45 @@ constexpr SizeField kSizes[] = {
     {"max_response_bytes", &Limits::max_response_bytes, 1 << 20},
 };
 
-constexpr DurationField kDurations[] = {
+const DurationField kDurations[] = {
     {TIMECACHED_FIELD(max_connection_age), &Limits::mutable_max_connection_age,
-     0, 1'000, 7 * kDay, true},
+     absl::ZeroDuration(), kSecond, 7 * kDay, true},
     {TIMECACHED_FIELD(connection_age_grace),
-     &Limits::mutable_connection_age_grace, kMinute, 1'000, kHour, false},
+     &Limits::mutable_connection_age_grace, kMinute, kSecond, kHour, false},
     {TIMECACHED_FIELD(keepalive_interval), &Limits::mutable_keepalive_interval,
-     kMinute, 1'000, kDay, false},
+     kMinute, kSecond, kDay, false},
     {TIMECACHED_FIELD(keepalive_timeout), &Limits::mutable_keepalive_timeout,
-     20, 1'000, kHour, false},
+     20 * kSecond, kSecond, kHour, false},
     {TIMECACHED_FIELD(min_ping_interval), &Limits::mutable_min_ping_interval,
-     10, 1'000, kHour, false},
+     10 * kSecond, kSecond, kHour, false},
     {TIMECACHED_FIELD(max_call_duration), &Limits::mutable_max_call_duration,
-     kMinute, 100, kHour, false},
-    {TIMECACHED_FIELD(response_timeout), &Limits::mutable_response_timeout, 30,
-     1'000, kHour, false},
+     kMinute, absl::Milliseconds(100), kHour, false},
+    {TIMECACHED_FIELD(response_timeout), &Limits::mutable_response_timeout,
+     30 * kSecond, kSecond, kHour, false},
 };
 
 #undef TIMECACHED_FIELD
 
-Duration OfMillis(int64_t ms) {
-  Duration duration;
-  duration.set_seconds(ms / kMillisPerSecond);
-  duration.set_nanos(static_cast<int32_t>(ms % kMillisPerSecond) *
-                     kNanosPerMilli);
-  return duration;
+std::optional<ConfigProblem> Problem(const char* field, std::string what) {
+  return ConfigProblem{absl::StrCat("limits.", field), std::move(what)};
 }
 
-bool operator<(const Duration& a, const Duration& b) {
-  return a.seconds() != b.seconds() ? a.seconds() < b.seconds()
-                                    : a.nanos() < b.nanos();
-}
-
-std::optional<LimitProblem> FindProblem(const DurationField& field,
-                                        const Limits& limits) {
-  const Duration& value = (limits.*field.get)();
-  const Duration min = OfMillis(field.min_ms);
-  const Duration max = OfMillis(field.max_s * kMillisPerSecond);
-  if (!(value < min) && !(max < value)) return std::nullopt;
-  const bool zero = value.seconds() == 0 && value.nanos() == 0;
-  if (zero && field.may_be_0) return std::nullopt;
-  return LimitProblem{
+std::optional<ConfigProblem> FindProblem(const DurationField& field,
+                                         const Limits& limits) {
+  const absl::Duration value = ToDuration((limits.*field.get)());
+  if (value >= field.min && value <= field.max) return std::nullopt;
+  if (value == absl::ZeroDuration() && field.may_be_0) return std::nullopt;
+  return Problem(
       field.name,
       absl::StrCat("must be ", field.may_be_0 ? "0 or " : "", "from ",
-                   FormatDurationText(min), " to ", FormatDurationText(max),
-                   ", got ", FormatDurationText(value))};
+                   DurationText(field.min), " to ", DurationText(field.max),
+                   ", got ", DurationText(value)));
 }
 
 }  // namespace
 
-void FillLimitDefaults(config::v1::ServerLimits* limits) {
+void FillLimitDefaults(config::v1::ServerConfig* config) {
+  Limits* const limits = config->mutable_limits();
   for (const NumberField& field : kNumbers) {
     if (!(limits->*field.has)()) (limits->*field.set)(field.unset_means);
   }
@@ -131,29 +122,30 @@ void FillLimitDefaults(config::v1::ServerLimits* limits) {
   if (!limits->has_max_bytes()) limits->set_max_bytes(0);
   for (const DurationField& field : kDurations) {
     if ((limits->*field.has)()) continue;
-    (limits->*field.mutable_get)()->set_seconds(field.unset_means_s);
+    (limits->*field.mutable_get)()->set_seconds(
+        absl::ToInt64Seconds(field.unset_means));
   }
 }
 
-std::optional<LimitProblem> FindLimitProblem(
-    const config::v1::ServerLimits& limits) {
+std::optional<ConfigProblem> FindLimitProblem(
+    const config::v1::ServerConfig& config) {
+  const Limits& limits = config.limits();
   for (const NumberField& field : kNumbers) {
     const uint32_t value = (limits.*field.get)();
     if (value >= field.min && value <= field.max) continue;
-    return LimitProblem{
-        field.name, absl::StrCat("must be from ", field.min, " to ", field.max,
-                                 ", got ", value)};
+    return Problem(field.name, absl::StrCat("must be from ", field.min, " to ",
+                                            field.max, ", got ", value));
   }
   for (const SizeField& field : kSizes) {
     constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
     const uint64_t value = (limits.*field.get)();
     if (value == 0 || (value >= field.min_unless_0 && value <= kMost)) continue;
-    return LimitProblem{
+    return Problem(
         field.name,
         field.min_unless_0 == 0
             ? absl::StrCat("must be from 0 to ", kMost, ", got ", value)
             : absl::StrCat("must be 0 or from ", field.min_unless_0, " to ",
-                           kMost, ", got ", value)};
+                           kMost, ", got ", value));
   }
   for (const DurationField& field : kDurations) {
     if (auto problem = FindProblem(field, limits)) return problem;

@@ -1,13 +1,9 @@
-#include "server/config/config_listeners.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "server/common/address.h"
 #include "server/config/config.h"
+#include "server/config/config_fields.h"
 
 namespace timecache {
 namespace {
@@ -17,7 +13,7 @@ constexpr int64_t kDefaultReloadIntervalSeconds = 10;
 constexpr int64_t kMinReloadIntervalSeconds = 1;
 constexpr int64_t kMaxReloadIntervalSeconds = 3600;
 
-using Problem = std::optional<ListenerProblem>;
+using Problem = std::optional<ConfigProblem>;
 
 bool TakesAnyPort(absl::string_view address) {
   return absl::EndsWith(address, ":0");
@@ -99,7 +95,7 @@ void FillListenerDefaults(config::v1::ServerConfig* config) {
   if (!config->has_health_address()) config->set_health_address("");
 }
 
-std::optional<ListenerProblem> FindListenerProblem(
+std::optional<ConfigProblem> FindListenerProblem(
     const config::v1::ServerConfig& config) {
   if (config.listeners_size() > kMaxListeners) {
     return {{"listeners", absl::StrCat("has ", config.listeners_size(),
@@ -126,19 +122,6 @@ std::optional<ListenerProblem> FindListenerProblem(
              "the same as a listener's: it needs a port of its own"}};
   }
   return std::nullopt;
-}
-
-bool IsLocalAddress(absl::string_view address) {
-  if (absl::StartsWith(address, "unix:")) return true;
-  std::string host(address.substr(0, address.rfind(':')));
-  if (host == "localhost") return true;
-  in_addr v4;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1)
-    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-  host = std::string(absl::StripPrefix(absl::StripSuffix(host, "]"), "["));
-  in6_addr v6;
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 &&
-         IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 }  // namespace timecache

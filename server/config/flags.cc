@@ -7,10 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "server/common/address.h"
 #include "server/common/man_page.h"
 #include "server/common/version.h"
 #include "server/config/config.h"
-#include "server/config/config_listeners.h"
+#include "server/config/config_fields.h"
 #include "server/config/enum_names.h"
 
 namespace timecache {
@@ -19,8 +20,8 @@ namespace {
 constexpr int kExitWrongFlags = 2;
 
 constexpr char kDescription[] =
-    R"(timecached: state that expires, on time, and tells you so.
-Serves expiring maps over gRPC. Without flags: on 127.0.0.1:7171, with a namespace
+    R"(timecached: an in-memory key-value server whose entries expire on schedule and are
+streamed to subscribers. Speaks gRPC. Without flags: on 127.0.0.1:7171, with a namespace
 "default" (entries live 30 s, 101 buckets). Logs go to standard error.
 )";
 
@@ -158,8 +159,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
   // For the manual's build.
   if (argc == 2 && std::string_view(argv[1]) == "--man") {
     out << WriteManPage({"timecached", "8", std::string(Version()),
-                         "server of state that expires, on time, and tells "
-                         "you so",
+                         "key-value server whose entries expire on schedule "
+                         "and are streamed to subscribers",
                          "timecachectl(1)"},
                         app);
     return 0;

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "server/config/duration_text.h"
+#include "server/common/units.h"
 #include "server/config/enum_names.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {
@@ -55,7 +56,7 @@ ordered_json ToValue(const Message& message, const FieldDescriptor& field,
   if (field.message_type() != Duration::descriptor()) return ToObject(value);
   Duration duration;
   duration.CopyFrom(value);
-  return FormatDurationText(duration);
+  return DurationText(ToDuration(duration));
 }
 
 #undef TIMECACHED_GET

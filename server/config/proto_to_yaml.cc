@@ -6,8 +6,9 @@
 
 #include <vector>
 
-#include "server/config/duration_text.h"
+#include "server/common/units.h"
 #include "server/config/enum_names.h"
+#include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {
@@ -61,7 +62,7 @@ void EmitValue(const Message& message, const FieldDescriptor& field, int index,
       if (field.message_type() == Duration::descriptor()) {
         Duration duration;
         duration.CopyFrom(value);
-        *out << FormatDurationText(duration);
+        *out << DurationText(ToDuration(duration));
       } else {
         EmitMessage(value, out);
       }

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -19,8 +20,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "server/common/units.h"
 #include "server/common/utf8.h"
-#include "server/config/duration_text.h"
 #include "server/config/enum_names.h"
 
 namespace timecache {
@@ -144,46 +146,23 @@ std::string UnknownField(const Descriptor& type, absl::string_view key) {
                       absl::StrJoin(names, ", "));
 }
 
-// Reads "64MiB" as 67108864; a plain number is left to the caller.
-bool ParseBytes(absl::string_view text, uint64_t* bytes) {
-  static constexpr std::pair<absl::string_view, uint64_t> kUnits[] = {
-      {"KiB", uint64_t{1} << 10},
-      {"MiB", uint64_t{1} << 20},
-      {"GiB", uint64_t{1} << 30},
-      {"TiB", uint64_t{1} << 40},
-      {"B", 1}};
-  for (const auto& [unit, factor] : kUnits) {
-    absl::string_view number = text;
-    if (!absl::ConsumeSuffix(&number, unit)) continue;
-    number = absl::StripTrailingAsciiWhitespace(number);
-    uint64_t count = 0;
-    if (!absl::SimpleAtoi(number, &count)) return false;
-    if (count > std::numeric_limits<uint64_t>::max() / factor) return false;
-    *bytes = count * factor;
-    return true;
-  }
-  return false;
-}
-
 bool IsBytesField(const FieldDescriptor& field) {
   return absl::StrContains(field.name(), "bytes");
 }
 
-// Reads decimal digits after an optional minus, and bytes where the field takes
-// them.
+// Reads decimal digits after an optional minus, and sizes where the field takes
+// bytes.
 template <typename T>
 bool ParseInteger(const FieldDescriptor& field, absl::string_view text,
                   T* value) {
-  if (uint64_t bytes = 0; IsBytesField(field) && ParseBytes(text, &bytes)) {
-    if (bytes > static_cast<uint64_t>(std::numeric_limits<T>::max()))
-      return false;
-    *value = static_cast<T>(bytes);
-    return true;
-  }
   const absl::string_view digits = absl::StripPrefix(text, "-");
-  return !digits.empty() &&
-         std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit) &&
-         absl::SimpleAtoi(text, value);
+  if (!digits.empty() && absl::c_all_of(digits, absl::ascii_isdigit)) {
+    return absl::SimpleAtoi(text, value);
+  }
+  const auto bytes = ParseSize(text);
+  if (!IsBytesField(field) || !bytes.ok()) return false;
+  *value = static_cast<T>(*bytes);
+  return *bytes <= static_cast<uint64_t>(std::numeric_limits<T>::max());
 }
 
 template <typename T>
@@ -290,6 +269,13 @@ bool IsStructured(const FieldDescriptor& field) {
          !IsDuration(field);
 }
 
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
+  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+  return proto;
+}
+
 Message* MutableOrAdded(Message* message, const FieldDescriptor& field) {
   const Reflection& reflection = *message->GetReflection();
   return field.is_repeated() ? reflection.AddMessage(message, &field)
@@ -375,9 +361,9 @@ class Mapper {
     if (!node.IsScalar()) return Error(line, path, "expected one value");
     const std::string& text = node.Scalar();
     if (IsDuration(field)) {
-      auto duration = ParseDurationText(text);
+      auto duration = ParseDuration(text);
       if (!duration.ok()) return Error(line, path, duration.status().message());
-      MutableOrAdded(message, field)->CopyFrom(*duration);
+      MutableOrAdded(message, field)->CopyFrom(ToProto(*duration));
       return absl::OkStatus();
     }
     const std::string expected = StoreScalar(message, field, text);

@@ -26,12 +26,11 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 //
 //   string     text
 //   bool       true, false
-//   integers   decimal; in a field with "bytes" in its name also 512B, 64KiB,
-//   64MiB,
-//              1GiB, 2TiB
+//   integers   decimal; in a field with "bytes" in its name also a size, as in
+//              server/common/units.h: 512B, 64KiB, 1.5GiB
 //   floats     decimal, finite
 //   enums      as in enum_names.h: evict_oldest
-//   Duration   as in duration_text.h: 500ms, 30s, 5m, 24h, 7d.
+//   Duration   as in server/common/units.h: 500ms, 30s, 5m, 24h, 7d.
 //
 // A message or a sequence without a value (`limits:` and nothing more) is
 // empty; an empty text changes nothing. Map fields are not supported.

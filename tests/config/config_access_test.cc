@@ -1,5 +1,4 @@
-#include "server/config/config_access.h"
-
+// Who may make calls and look into them, and which are slow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

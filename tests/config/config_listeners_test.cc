@@ -1,5 +1,4 @@
-#include "server/config/config_listeners.h"
-
+// Listeners, their TLS, and the address of health.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,18 +95,6 @@ TEST(ConfigListenersTest, PlainTextThatOthersMayReachMustBeAllowed) {
     EXPECT_TRUE(Parsed(listener + ", allow_plaintext: true}]")
                     .listeners(0)
                     .allow_plaintext());
-  }
-}
-
-TEST(ConfigListenersTest, LocalAddressesAreThoseOfThisMachine) {
-  for (const char* address : {"127.0.0.1:1", "127.1.2.3:1", "localhost:1",
-                              "[::1]:1", "unix:/run/x"}) {
-    EXPECT_TRUE(IsLocalAddress(address)) << address;
-  }
-  for (const char* address :
-       {"0.0.0.0:1", "[::]:1", "128.0.0.1:1", "127.0.0.1.example:1",
-        "localhost.example:1", "[::ffff:127.0.0.1]:1", "127.1:1"}) {
-    EXPECT_FALSE(IsLocalAddress(address)) << address;
   }
 }
 

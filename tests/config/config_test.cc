@@ -29,10 +29,6 @@ std::string Refusal(absl::string_view yaml) {
   return std::string(config.status().message());
 }
 
-std::string AddressProblem(absl::string_view address) {
-  return std::string(ValidateAddress(address).message());
-}
-
 std::string LoadProblem(const std::string& path) {
   return std::string(LoadConfig(path).status().message());
 }
@@ -134,7 +130,7 @@ TEST(ConfigTest, LimitsHaveTheirRanges) {
            Case{"max_connection_age: 8d", "must be 0 or from 1s to 7d, got 8d"},
            Case{"connection_age_grace: 0s", "must be from 1s to 1h, got 0s"},
            Case{"keepalive_interval: 25h", "must be from 1s to 1d, got 25h"},
-           Case{"keepalive_timeout: 61m", "must be from 1s to 1h, got 61m"},
+           Case{"keepalive_timeout: 61m", "must be from 1s to 1h, got 1h1m"},
            Case{"min_ping_interval: 999ms", "must be from 1s to 1h, got 999ms"},
            Case{"max_call_duration: 99ms",
                 "must be from 100ms to 1h, got 99ms"},
@@ -221,41 +217,6 @@ TEST(ConfigTest, ANamespaceSaysWhereItsDeadLettersGo) {
             config.SerializeAsString());
 }
 
-TEST(ConfigTest, AddressesOfEveryKindAreTaken) {
-  for (const char* address :
-       {"127.0.0.1:7171", "localhost:0", "0.0.0.0:65535", "[::]:1",
-        "[::1]:7171", "unix:/run/timecached.sock"}) {
-    EXPECT_EQ(AddressProblem(address), "") << address;
-  }
-  EXPECT_EQ(
-      AddressProblem("unix:/" + std::string(kMaxSocketPathBytes - 1, 'x')), "");
-}
-
-TEST(ConfigTest, WrongAddressesAreExplained) {
-  EXPECT_THAT(AddressProblem("localhost"),
-              HasSubstr("has no port: write host:port"));
-  EXPECT_THAT(AddressProblem(""), HasSubstr("has no port: write host:port"));
-  EXPECT_THAT(AddressProblem(":7171"), HasSubstr("has no host"));
-  EXPECT_THAT(AddressProblem("::1:7171"),
-              HasSubstr("without brackets: write [::1]:7171"));
-  EXPECT_THAT(AddressProblem("unix:run/x"),
-              HasSubstr("no absolute path after unix:"));
-  EXPECT_THAT(AddressProblem("unix:"),
-              HasSubstr("no absolute path after unix:"));
-  EXPECT_THAT(AddressProblem("unix:/" + std::string(kMaxSocketPathBytes, 'x')),
-              HasSubstr("a path of more than 107 bytes"));
-  for (const char* address :
-       {"a:", "a:-1", "a:65536", "a:http", "a:+1", "a:1x"}) {
-    EXPECT_THAT(AddressProblem(address), HasSubstr("no port from 0 to 65535"))
-        << address;
-  }
-  for (const char* address : {"a b:1", "a:1\n", "a\t:1", "\xff:1"}) {
-    EXPECT_THAT(AddressProblem(address),
-                HasSubstr("a character that no address has"));
-  }
-  EXPECT_THAT(AddressProblem("unix:/a\nb"), HasSubstr(R"("unix:/a\nb" has)"));
-}
-
 TEST(ConfigTest, LoadsAFileAndNamesItInErrors) {
   const std::string path = testing::TempDir() + "/config_test_load.yaml";
   std::ofstream(path) << "namespaces: [{name: from-file}]\n";
@@ -275,7 +236,7 @@ TEST(ConfigTest, FilesThatCannotBeReadAreExplained) {
   EXPECT_THAT(LoadProblem(testing::TempDir()), HasSubstr("is a directory"));
   const std::string large = testing::TempDir() + "/config_test_large.yaml";
   std::ofstream(large) << std::string(kMaxYamlBytes + 1, '\n');
-  EXPECT_THAT(LoadProblem(large), HasSubstr("larger than 4194304 bytes"));
+  EXPECT_THAT(LoadProblem(large), HasSubstr("is longer than 4194304 bytes"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(ProtoToJsonTest, WritesAsTheConfigurationDoes) {
   options.set_limit_policy(v1::LIMIT_POLICY_EVICT_OLDEST);
   options.set_dead_letter_namespace("dead \"ones\"");
   EXPECT_EQ(ProtoToJson(options),
-            R"({"ttl":"90s","sliding":true,"max_bytes":1152921504606846976,)"
+            R"({"ttl":"1m30s","sliding":true,"max_bytes":1152921504606846976,)"
             R"("limit_policy":"evict_oldest",)"
             R"("dead_letter_namespace":"dead \"ones\""})");
 }

@@ -53,7 +53,7 @@ int RunComplete(CLI::App& app, Context& context,
 int RunMan(const CLI::App& app, const Context& context) {
   const bool written = Write(WriteManPage(
       {"timecachectl", "1", TIMECACHED_VERSION,
-       "the command line of timecached: state that expires, and tells you so",
+       "the command line of timecached, whose entries expire on schedule",
        "timecached(8)"},
       app));
   return written && Flush() ? kExitDone : context.FailToWrite();

@@ -7,31 +7,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "server/common/utf8.h"
 
 namespace timecache::cli {
 namespace {
 
 absl::string_view View(std::string_view text) {
   return {text.data(), text.size()};
-}
-
-// The length of the well-formed UTF-8 character that begins here; 0 if there is
-// none.
-size_t CharacterLength(std::string_view bytes) {
-  const uint8_t first = bytes[0];
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || bytes.size() < length) return 0;
-  uint32_t character = first & (0x7f >> length);
-  for (size_t i = 1; i < length; ++i) {
-    const uint8_t next = bytes[i];
-    if ((next & 0xc0) != 0x80) return 0;
-    character = character << 6 | (next & 0x3f);
-  }
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = character >= 0xd800 && character <= 0xdfff;
-  const bool in_range = character >= kLeast[length] && character <= 0x10ffff;
-  return in_range && !surrogate ? length : 0;
 }
 
 // C0, DEL, and C1, which in UTF-8 is two bytes and which terminals obey.
@@ -68,20 +50,11 @@ absl::StatusOr<std::string> DecodeHex(std::string_view text) {
 
 }  // namespace
 
-bool IsValidUtf8(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const size_t length = CharacterLength(bytes);
-    if (length == 0) return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
-
 std::string Escape(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
   while (!bytes.empty()) {
-    const size_t length = CharacterLength(bytes);
+    const size_t length = Utf8CharacterLength(View(bytes));
     const std::string_view character =
         bytes.substr(0, length == 0 ? 1 : length);
     if (length == 0 || IsControl(character)) {

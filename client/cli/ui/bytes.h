@@ -21,9 +21,6 @@ struct Encodings {
   Encoding value = Encoding::kText;
 };
 
-// Whether all of it is well-formed UTF-8 (no surrogates, nothing overlong).
-bool IsValidUtf8(std::string_view bytes);
-
 // Safe to show, on one line, and unambiguous: control characters and bytes that
 // are not UTF-8 become \xNN, a backslash becomes two. The rest stays.
 std::string Escape(std::string_view bytes);

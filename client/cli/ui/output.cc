@@ -9,9 +9,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
 #include "client/cpp/convert.h"
+#include "server/common/utf8.h"
 
 namespace timecache::cli {
 namespace {
@@ -164,7 +166,9 @@ Fields StatisticsFields(const GroupStatistics& s) {
 
 void SetBytes(Json& object, const std::string& name, std::string_view bytes,
               Encoding encoding) {
-  if (encoding == Encoding::kText && !IsValidUtf8(bytes)) {
+  const absl::string_view view(bytes.data(), bytes.size());
+  if (encoding == Encoding::kText &&
+      FindInvalidUtf8(view) != absl::string_view::npos) {
     encoding = Encoding::kBase64;
   }
   switch (encoding) {

@@ -25,9 +25,7 @@ namespace timecache {
 // clock before kEpochUs, which only tests have, makes room for one a
 // microsecond.)
 //
-// Starts before 2054-09 are below 2^53, as readers of JSON want, and starts
-// from kEpochUs on are above all versions of releases up to 0.1, which began at
-// the microseconds since 1970.
+// Starts before 2054-09 are below 2^53, as readers of JSON want.
 //
 // Thread-safe; O(1). A shard asks once for kBlock changes, since the count is
 // shared by all cores.

@@ -17,19 +17,6 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(BytesTest, Utf8) {
-  for (const std::string& valid : {""s, "abc"s, "\0"s, "\u00e4"s, "\u20ac"s,
-                                   "\U0001f600"s, "\xf4\x8f\xbf\xbf"s}) {
-    EXPECT_TRUE(IsValidUtf8(valid)) << Encode(valid, Encoding::kHex);
-  }
-  for (const std::string& invalid :
-       {"\xff"s, "\x80"s, "\xc3"s, "\xc3z"s, "\xc0\x80"s, "\xe0\x80\x80"s,
-        "\xed\xa0\x80"s, "\xf4\x90\x80\x80"s, "\xf5\x80\x80\x80"s,
-        "a\xe2\x82"s}) {
-    EXPECT_FALSE(IsValidUtf8(invalid)) << Encode(invalid, Encoding::kHex);
-  }
-}
-
 TEST(BytesTest, EscapeIsOneLineAndUnambiguous) {
   EXPECT_EQ(Escape("plain \u20ac"), "plain \u20ac");
   EXPECT_EQ(Escape("a\0b\n\t\x7f"s), "a\\x00b\\x0a\\x09\\x7f");
@@ -74,44 +61,6 @@ TEST(BytesTest, WhatIsNotOfTheFormIsRefused) {
   EXPECT_FALSE(Decode("!!!!", Encoding::kBase64).ok());
   EXPECT_FALSE(Decode(" ", Encoding::kBase64).ok());
   EXPECT_FALSE(Decode("AP8Q\neg==", Encoding::kBase64).ok());
-}
-
-TEST(UnitsTest, Durations) {
-  EXPECT_EQ(ParseDuration("500ms").value(), absl::Milliseconds(500));
-  EXPECT_EQ(ParseDuration("30s").value(), absl::Seconds(30));
-  EXPECT_EQ(ParseDuration("1.5h").value(), absl::Minutes(90));
-  EXPECT_EQ(ParseDuration("7d").value(), absl::Hours(168));
-  EXPECT_EQ(ParseDuration("1h30m").value(), absl::Minutes(90));
-  EXPECT_EQ(ParseDuration("0").value(), absl::ZeroDuration());
-  for (const char* wrong : {"", "30", "s", "-1s", "1 s", "1w", "s1", "1..5s",
-                            "1e3s", "99999999999999d", "infs", "nans"}) {
-    EXPECT_FALSE(ParseDuration(wrong).ok()) << wrong;
-  }
-}
-
-TEST(UnitsTest, DurationTextCanBeParsed) {
-  EXPECT_EQ(DurationText(absl::Hours(168)), "7d");
-  EXPECT_EQ(DurationText(absl::Minutes(90)), "1h30m");
-  for (const absl::Duration duration :
-       {absl::Microseconds(1500), absl::Seconds(30), absl::Hours(25),
-        absl::Hours(24) * 3650, absl::ZeroDuration()}) {
-    EXPECT_EQ(ParseDuration(DurationText(duration)).value(), duration);
-  }
-}
-
-TEST(UnitsTest, Sizes) {
-  EXPECT_EQ(ParseSize("17").value(), 17u);
-  EXPECT_EQ(ParseSize("64MiB").value(), 64u << 20);
-  EXPECT_EQ(ParseSize("1.5KiB").value(), 1536u);
-  EXPECT_EQ(ParseSize("10kB").value(), 10'000u);
-  EXPECT_EQ(ParseSize("0").value(), 0u);
-  for (const char* wrong :
-       {"", "MiB", "-1", "1.5", "64mib", "1 KiB", "99999999999TiB"}) {
-    EXPECT_FALSE(ParseSize(wrong).ok()) << wrong;
-  }
-  EXPECT_EQ(SizeText(17), "17 B");
-  EXPECT_EQ(SizeText(1536), "1.5 KiB");
-  EXPECT_EQ(SizeText(64 << 20), "64 MiB");
 }
 
 TEST(UnitsTest, Times) {
