@@ -1,0 +1,38 @@
+"""The container's image."""
+
+import re
+import unittest
+
+import chart
+from objects import PORTS, server_spec
+from programs import check_config
+
+
+class ImageTest(unittest.TestCase):
+    """What the chart and the image must agree on."""
+
+    dockerfile = (chart.DEPLOY / "Dockerfile").read_text()
+
+    def instruction(self, name):
+        return re.findall(rf"^{name} (.*)$", self.dockerfile, re.M)[-1]
+
+    def test_the_server_takes_the_image_s_configuration(self):
+        path = chart.DEPLOY / "container/timecached.yaml"
+        result = check_config(path.read_text())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for port in PORTS.values():
+            self.assertIn(f"0.0.0.0:{port}", result.stdout)
+
+    def test_ports_user_and_version(self):
+        self.assertEqual(
+            self.instruction("EXPOSE"), " ".join(map(str, PORTS.values()))
+        )
+        spec = server_spec(chart.render())
+        context = spec["securityContext"]
+        self.assertEqual(
+            self.instruction("USER"), f"{context['runAsUser']}:{context['runAsGroup']}"
+        )
+        version = self.instruction("ARG").removeprefix("VERSION=")
+        self.assertEqual(spec["containers"][0]["image"], f"timecached:{version}")
+        cmake = (chart.DEPLOY.parent / "CMakeLists.txt").read_text()
+        self.assertIn(f"project(timecached VERSION {version} ", cmake)

@@ -1,0 +1,83 @@
+"""What helm says after an installation."""
+
+import pathlib
+import re
+import shlex
+import shutil
+import tempfile
+import unittest
+
+import chart
+import yaml
+from objects import config_text, of_kind, server_container
+from programs import check_health
+
+
+class NotesTest(unittest.TestCase):
+    """What helm says after an installation, and whether its commands can be run."""
+
+    def notes(self, *settings):
+        """helm shows them to a cluster only: here they are a template as the others."""
+        with tempfile.TemporaryDirectory() as directory:
+            copy = pathlib.Path(directory) / "timecached"
+            shutil.copytree(chart.CHART, copy)
+            notes = copy / "templates" / "NOTES.txt"
+            text = notes.read_text()
+            notes.unlink()
+            (copy / "templates" / "_notes.tpl").write_text(
+                '{{ define "notes" }}' + text + "{{ end }}"
+            )
+            (copy / "templates" / "notes.yaml").write_text(
+                'notes: {{ include "notes" . | toJson }}'
+            )
+            arguments = [a for setting in settings for a in ("--set", setting)]
+            shown = ["--show-only", "templates/notes.yaml"]
+            return yaml.safe_load(
+                chart.template(*shown, *arguments, where=copy).stdout
+            )["notes"]
+
+    def test_they_say_what_a_restart_keeps(self):
+        notes = self.notes()
+        self.assertIn("config.namespaces are there again, empty", notes)
+        self.assertIn("created by API\nare gone", notes)
+        self.assertIn("the ConfigMap mine are there", self.notes("existingConfigMap=mine"))
+
+    def test_they_say_where_the_image_comes_from(self):
+        notes = self.notes()
+        self.assertIn("timecached:0.1.0 (pullPolicy IfNotPresent)", notes)
+        self.assertIn("No public registry has it", notes)
+        notes = self.notes("image.registry=r.example", "image.pullPolicy=Always")
+        self.assertIn("r.example/timecached:0.1.0 (pullPolicy Always)", notes)
+        self.assertNotIn("No public registry", notes)
+
+    def test_commands_name_what_the_chart_makes(self):
+        notes = self.notes("restartOnConfigChange=false")
+        objects = chart.render()
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        pod = f"{stateful_set['metadata']['name']}-0"
+        commands = re.findall(
+            r"^  ((?:kubectl|helm) (?:.*\\\n)*.*)$", notes, re.MULTILINE
+        )
+        self.assertEqual(len(commands), 4, notes)
+        for command in commands:
+            words = shlex.split(command)
+            self.assertEqual(words[1:3], ["-n", chart.NAMESPACE], command)
+            if words[3] in ("exec", "debug"):
+                self.assertEqual(words[4], pod)
+        debug = shlex.split(commands[3])
+        self.assertIn(f"--target={server_container(objects)['name']}", debug)
+        label = shlex.split(commands[0])[-1]
+        (policy,) = of_kind(objects, "NetworkPolicy")
+        self.assertIn(
+            {"podSelector": {"matchLabels": dict([label.split("=")])}},
+            policy["spec"]["ingress"][0]["from"],
+        )
+
+    def test_what_runs_in_the_pod_runs_here(self):
+        (command,) = re.findall(r"-- (timecachectl .*)$", self.notes(), re.MULTILINE)
+        program, *arguments = shlex.split(command)
+        address = arguments[arguments.index("--address") + 1]
+        config = yaml.safe_load(config_text(chart.render()))
+        self.assertEqual(address.split(":")[1], config["health_address"].split(":")[1])
+        health = check_health(program, arguments)
+        self.assertEqual(health.stdout, "SERVING\n", health.stderr)

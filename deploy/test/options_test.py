@@ -1,0 +1,271 @@
+"""Options of the values."""
+
+import re
+import shlex
+import unittest
+
+import chart
+from objects import (
+    config_text,
+    containers,
+    of_kind,
+    pod_templates,
+    server_container,
+    server_spec,
+)
+from programs import check_config
+
+
+class OptionsTest(unittest.TestCase):
+    """What each option of the values makes of the objects."""
+
+    @staticmethod
+    def of_values(name):
+        return chart.render("--values", chart.VALUES / f"{name}.yaml")
+
+    @staticmethod
+    def rendered(*settings):
+        return chart.render(*(a for setting in settings for a in ("--set", setting)))
+
+    def client_service(self, objects):
+        (service,) = [
+            found
+            for found in of_kind(objects, "Service")
+            if found["spec"].get("clusterIP") != "None"
+        ]
+        return service
+
+    def test_the_image_s_registry_is_said_once_for_all(self):
+        for settings, image in [
+            ((), "timecached:0.1.0"),
+            (("image.registry=r.example:5000/a",), "r.example:5000/a/timecached:0.1.0"),
+            (("global.imageRegistry=g.example",), "g.example/timecached:0.1.0"),
+            (
+                ("global.imageRegistry=g.example", "image.registry=r.example"),
+                "r.example/timecached:0.1.0",
+            ),
+            (("image.registry=r.example", "image.tag=0.2"), "r.example/timecached:0.2"),
+        ]:
+            for name, _, spec in pod_templates(self.rendered(*settings)):
+                for container in containers(spec):
+                    self.assertEqual(container["image"], image, name)
+
+    def test_the_pull_policy_is_that_of_all_containers(self):
+        for _, _, spec in pod_templates(self.rendered("image.pullPolicy=Never")):
+            for container in containers(spec):
+                self.assertEqual(container["imagePullPolicy"], "Never")
+
+    def test_users_can_be_left_to_the_cluster(self):
+        for _, _, spec in pod_templates(self.of_values("openshift")):
+            self.assertEqual(
+                spec["securityContext"],
+                {
+                    "runAsNonRoot": True,
+                    "fsGroupChangePolicy": "OnRootMismatch",
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+            )
+
+    def test_users_can_be_chosen(self):
+        objects = self.rendered(
+            "podSecurityContext.runAsUser=1001",
+            "podSecurityContext.fsGroup=2002",
+            "containerSecurityContext.readOnlyRootFilesystem=false",
+        )
+        for _, _, spec in pod_templates(objects):
+            self.assertEqual(spec["securityContext"]["runAsUser"], 1001)
+            self.assertEqual(spec["securityContext"]["runAsGroup"], 65532)
+            self.assertEqual(spec["securityContext"]["fsGroup"], 2002)
+            for container in containers(spec):
+                context = container["securityContext"]
+                self.assertIs(context["readOnlyRootFilesystem"], False)
+                self.assertEqual(context["capabilities"], {"drop": ["ALL"]})
+
+    def test_a_claim_that_is_there_is_mounted_in_place_of_one_s_own(self):
+        objects = self.of_values("openshift")
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        self.assertNotIn("volumeClaimTemplates", stateful_set["spec"])
+        self.assertIn(
+            {
+                "name": "data",
+                "persistentVolumeClaim": {"claimName": "timecached-data"},
+            },
+            server_spec(objects)["volumes"],
+        )
+        self.assertIn(
+            {"name": "data", "mountPath": "/var/lib/timecached"},
+            server_container(objects)["volumeMounts"],
+        )
+
+    def test_claims_have_annotations(self):
+        objects = self.rendered("persistence.enabled=true", "persistence.annotations.a=b")
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        (claim,) = stateful_set["spec"]["volumeClaimTemplates"]
+        self.assertEqual(claim["metadata"]["annotations"], {"a": "b"})
+
+    def test_containers_run_beside_the_server_and_before_it(self):
+        spec = server_spec(self.of_values("extra"))
+        self.assertEqual([c["name"] for c in spec["initContainers"]], ["before"])
+        self.assertEqual([c["name"] for c in spec["containers"]], ["timecached", "beside"])
+
+    def test_flags_and_variables_reach_the_server(self):
+        container = server_container(self.of_values("extra"))
+        self.assertEqual(
+            container["args"],
+            [
+                "--config",
+                "/etc/timecached/config/timecached.yaml",
+                "--log-level",
+                "debug",
+            ],
+        )
+        self.assertEqual(
+            container["envFrom"], [{"secretRef": {"name": "variables", "optional": True}}]
+        )
+
+    def test_the_flags_of_the_example_are_the_server_s(self):
+        text = config_text(self.of_values("extra"))
+        result = check_config(text, *server_container(self.of_values("extra"))["args"][2:])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("level: debug", result.stdout)
+
+    def test_the_update_strategy_can_be_chosen(self):
+        for objects, strategy in [
+            (chart.render(), "RollingUpdate"),
+            (self.of_values("openshift"), "OnDelete"),
+        ]:
+            (stateful_set,) = of_kind(objects, "StatefulSet")
+            self.assertEqual(stateful_set["spec"]["updateStrategy"], {"type": strategy})
+
+    def test_the_documented_installation_renders_what_it_is_for(self):
+        document = (chart.DEPLOY.parent / "docs/OPERATIONS.md").read_text()
+        (command,) = re.findall(r"^\$ (helm install (?:.*\\\n)*.*)$", document, re.M)
+        words = shlex.split(command)
+        self.assertEqual(words[2:4], ["timecached", "deploy/helm/timecached"])
+        settings = [a for a, flag in zip(words[1:], words) if flag == "--set"]
+        self.assertGreaterEqual(len(settings), 4)
+        objects = self.rendered(*settings)
+        self.assertEqual(
+            server_container(objects)["image"],
+            "registry.example/team/timecached:0.1.0",
+        )
+        self.assertIn("tls.crt", config_text(objects))
+
+    def test_the_service_of_a_load_balancer_has_its_fields(self):
+        service = self.client_service(self.of_values("cert-manager"))
+        self.assertEqual(service["metadata"]["labels"]["example.com/tier"], "front")
+        spec = service["spec"]
+        del spec["selector"], spec["ports"]
+        self.assertEqual(
+            spec,
+            {
+                "type": "LoadBalancer",
+                "loadBalancerIP": "192.0.2.7",
+                "loadBalancerClass": "example.com/internal",
+                "loadBalancerSourceRanges": ["198.51.100.0/24"],
+                "allocateLoadBalancerNodePorts": False,
+                "externalTrafficPolicy": "Local",
+                "internalTrafficPolicy": "Local",
+                "ipFamilyPolicy": "PreferDualStack",
+                "ipFamilies": ["IPv4"],
+                "externalIPs": ["192.0.2.8"],
+            },
+        )
+
+    def test_a_node_port_can_be_chosen(self):
+        (port,) = self.client_service(self.of_values("extra"))["spec"]["ports"]
+        self.assertEqual(port["nodePort"], 31717)
+
+    def test_the_headless_service_has_annotations(self):
+        (headless,) = [
+            service
+            for service in of_kind(self.of_values("cert-manager"), "Service")
+            if service["spec"].get("clusterIP") == "None"
+        ]
+        self.assertEqual(headless["metadata"]["annotations"], {"example.com/dns": "none"})
+
+    def test_common_labels_and_annotations_are_on_everything_but_selectors(self):
+        objects = self.of_values("extra")
+        everything = [found["metadata"] for found in objects]
+        everything += [metadata for _, metadata, _ in pod_templates(objects)]
+        for metadata in everything:
+            self.assertEqual(metadata["labels"]["example.com/cost-center"], "42")
+            self.assertIn("example.com/owner", metadata["annotations"])
+            # The selectors' labels are not to be changed.
+            self.assertRegex(
+                metadata["labels"]["app.kubernetes.io/name"], "^timecached(-test)?$"
+            )
+        for kind in "StatefulSet", "PodDisruptionBudget":
+            (found,) = of_kind(objects, kind)
+            self.assertEqual(len(found["spec"]["selector"]["matchLabels"]), 2)
+        # What is said of one object wins.
+        annotations = self.client_service(objects)["metadata"]["annotations"]
+        self.assertEqual(annotations["example.com/owner"], "front")
+
+    def test_a_config_map_that_is_there_takes_the_place_of_the_chart_s(self):
+        objects = self.rendered("existingConfigMap=mine")
+        self.assertEqual(of_kind(objects, "ConfigMap"), [])
+        self.assertIn(
+            {"name": "config", "configMap": {"name": "mine"}},
+            server_spec(objects)["volumes"],
+        )
+        (stateful_set,) = of_kind(objects, "StatefulSet")
+        self.assertNotIn("annotations", stateful_set["spec"]["template"]["metadata"])
+
+    def test_choices_that_do_not_go_together_are_refused_with_any_config_map(self):
+        result = chart.template(
+            "--set", "existingConfigMap=mine", "--set", "tls.enabled=true", check=False
+        )
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("tls.enabled needs tls.secretName", result.stderr)
+
+    def test_cert_manager_makes_the_secret_that_the_server_reads(self):
+        objects = self.of_values("cert-manager")
+        (certificate,) = of_kind(objects, "Certificate")
+        spec = certificate["spec"]
+        (volume,) = [
+            volume for volume in server_spec(objects)["volumes"] if volume["name"] == "tls"
+        ]
+        self.assertEqual(volume["secret"]["secretName"], spec["secretName"])
+        self.assertEqual(
+            spec["issuerRef"],
+            {"name": "letters", "kind": "ClusterIssuer", "group": "cert-manager.io"},
+        )
+        self.assertEqual(spec["privateKey"]["rotationPolicy"], "Always")
+        self.assertEqual((spec["duration"], spec["renewBefore"]), ("2160h", "360h"))
+        self.assertLessEqual({"127.0.0.1", "192.0.2.7"}, set(spec["ipAddresses"]))
+        self.assertLessEqual(
+            {
+                "cache.example",
+                "localhost",
+                "timecached",
+                "timecached.timecached.svc",
+                "timecached.timecached.svc.cluster.local",
+                "*.timecached-headless.timecached.svc.cluster.local",
+            },
+            set(spec["dnsNames"]),
+        )
+
+    def test_the_certificate_s_secret_can_be_named(self):
+        objects = self.rendered(
+            "tls.enabled=true",
+            "tls.certManager.enabled=true",
+            "tls.certManager.issuerRef.name=a",
+            "tls.secretName=mine",
+        )
+        (certificate,) = of_kind(objects, "Certificate")
+        self.assertEqual(certificate["spec"]["secretName"], "mine")
+
+    def test_the_monitor_relabels(self):
+        (monitor,) = of_kind(self.of_values("monitoring"), "ServiceMonitor")
+        spec = monitor["spec"]
+        (endpoint,) = spec["endpoints"]
+        self.assertEqual(endpoint["relabelings"][0]["targetLabel"], "node")
+        self.assertEqual(endpoint["metricRelabelings"][0]["action"], "drop")
+        self.assertIs(endpoint["honorLabels"], True)
+        self.assertEqual(spec["targetLabels"], ["app.kubernetes.io/version"])
+        # From another namespace it must say where the service is.
+        self.assertEqual(spec["namespaceSelector"], {"matchNames": [chart.NAMESPACE]})
+        self.assertEqual(
+            monitor["metadata"]["annotations"], {"example.com/owner": "cache"}
+        )

@@ -1,0 +1,81 @@
+"""The programs that what is rendered is for: Kubernetes' schemas by kubeconform, and
+ours. KUBECONFORM, SCHEMAS (a directory, see schemas.py) and TIMECACHED (the server's
+program) are in the environment."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+
+def kubeconform(manifest):
+    location = os.environ["SCHEMAS"] + "/{{.ResourceKind}}{{.KindSuffix}}.json"
+    return subprocess.run(
+        [os.environ["KUBECONFORM"], "-strict", "-summary", "-schema-location", location],
+        input=manifest,
+        capture_output=True,
+        text=True,
+    )
+
+
+ACCESS_RULES = """
+principals:
+  - name: spiffe://example/orders
+    certificate_sans: [spiffe://example/orders]
+rules:
+  - principals: [spiffe://example/orders]
+    namespaces: ["orders-*"]
+    verbs: [read, write]
+"""
+
+
+def check_health(program, arguments):
+    """A probe of the chart's, of a server that listens elsewhere."""
+    with tempfile.TemporaryDirectory() as directory:
+        address = f"unix:{directory}/health"
+        config = pathlib.Path(directory) / "timecached.yaml"
+        config.write_text(
+            f"listeners:\n  - address: unix:{directory}/socket\n"
+            f"health_address: {address}\n"
+        )
+        server = subprocess.Popen(
+            [os.environ["TIMECACHED"], "--config", config], stderr=subprocess.PIPE
+        )
+        try:
+            while b"server_started" not in server.stderr.readline():
+                assert server.poll() is None
+            where = arguments.index("--address") + 1
+            client = pathlib.Path(os.environ["TIMECACHED"]).parent.parent / "client/cli"
+            return subprocess.run(
+                [client / program, *arguments[:where], address, *arguments[where + 1 :]],
+                capture_output=True,
+                text=True,
+            )
+        finally:
+            server.terminate()
+            server.communicate()
+
+
+def check_config(text, *flags):
+    """timecached --check-config, with files in the place of the Secrets'."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory)
+        for secret in "tls", "client-ca", "access":
+            (path / secret).mkdir()
+        subprocess.run(
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+            "-subj /CN=test -days 30 -keyout tls/tls.key -out tls/tls.crt".split(),
+            cwd=path,
+            check=True,
+            capture_output=True,
+        )
+        shutil.copy(path / "tls/tls.crt", path / "client-ca/ca.crt")
+        (path / "access/access.yaml").write_text(ACCESS_RULES)
+        config = path / "timecached.yaml"
+        config.write_text(text.replace("/etc/timecached/", f"{directory}/"))
+        return subprocess.run(
+            [os.environ["TIMECACHED"], "--config", config, "--check-config", *flags],
+            capture_output=True,
+            text=True,
+        )

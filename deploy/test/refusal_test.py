@@ -1,0 +1,109 @@
+"""Values that the chart must not take."""
+
+import json
+import re
+import unittest
+
+import chart
+
+
+def proto_fields(file, message):
+    """The names of a message's fields."""
+    text = (chart.DEPLOY.parent / "proto/timecache" / file).read_text()
+    body = re.search(rf"^message {message} {{\n(.*?)^}}", text, re.M | re.S)[1]
+    return set(re.findall(r"^  [\w. ]+ (\w+) = \d+;", body, re.M))
+
+
+class RefusalTest(unittest.TestCase):
+    """What the chart must not take, and what it says."""
+
+    def refused(self, words, *settings):
+        arguments = [a for setting in settings for a in ("--set", setting)]
+        result = chart.template(*arguments, check=False)
+        with self.subTest(settings=settings):
+            self.assertNotEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, words)
+
+    def test_choices_that_do_not_go_together(self):
+        self.refused("plain text to the network", "tls.allowPlaintext=false")
+        self.refused("needs tls.secretName", "tls.enabled=true")
+        self.refused("need tls.enabled=true", "tls.secretName=a")
+        self.refused("outside the cluster", "service.type=LoadBalancer")
+        self.refused("outside the cluster", "service.type=NodePort")
+        self.refused(
+            "needs tls.clientCaSecretName",
+            "tls.enabled=true",
+            "tls.secretName=a",
+            "tls.clientCertificate=required",
+        )
+        self.refused("needs service.enabled=false", "replicaCount=2")
+        self.refused("resources.limits", "resources.limits.memory=null")
+        self.refused("cannot be guarded", "config.debug.channelz=true")
+        self.refused("needs tls.enabled=true", "tls.certManager.enabled=true")
+        self.refused(
+            "needs tls.certManager.issuerRef.name",
+            "tls.enabled=true",
+            "tls.certManager.enabled=true",
+        )
+        self.refused(
+            "for replicaCount=1",
+            "replicaCount=2",
+            "service.enabled=false",
+            "persistence.enabled=true",
+            "persistence.existingClaim=a",
+        )
+        self.refused("needs persistence.enabled", "persistence.existingClaim=a")
+        self.refused("need service.type=NodePort", "service.nodePort=30000")
+        self.refused("need service.type=LoadBalancer", "service.loadBalancerIP=192.0.2.1")
+
+    def test_the_schema_knows_the_configuration_s_fields(self):
+        schema = json.loads((chart.CHART / "values.schema.json").read_text())
+        config = schema["properties"]["config"]["properties"]
+        namespace = config["namespaces"]["items"]["properties"]
+        for known, file, message in [
+            (config["limits"], "config/v1/config.proto", "ServerLimits"),
+            (config["log"], "config/v1/config.proto", "LogConfig"),
+            (config["debug"], "config/v1/config.proto", "DebugConfig"),
+            (namespace["options"], "v1/namespaces.proto", "NamespaceOptions"),
+        ]:
+            self.assertEqual(set(known["properties"]), proto_fields(file, message))
+
+    def test_values_that_the_schema_refuses(self):
+        unknown = "Additional property .* is not allowed"
+        self.refused(unknown, "nmae=x")
+        self.refused(unknown, "image.tga=1")
+        self.refused(unknown, "tls.secret=x")
+        self.refused(unknown, "config.listeners[0].address=x")
+        self.refused(unknown, "networkPolicy.clients[0].podSelectors.a=b")
+        self.refused("image.tag", "image.tag=latest")
+        self.refused("image.tag", "image.tag=a b")
+        self.refused("image.digest", "image.digest=sha256:12")
+        self.refused("image.repository", "image.repository=")
+        self.refused("image.pullPolicy", "image.pullPolicy=Sometimes")
+        self.refused("replicaCount", "replicaCount=-1")
+        self.refused("replicaCount", "replicaCount=two")
+        self.refused("service.type", "service.type=ExternalName")
+        self.refused("service.port", "service.port=70000")
+        self.refused("tls.clientCertificate", "tls.clientCertificate=maybe")
+        self.refused("tls.secretName", "tls.secretName=Upper")
+        self.refused("drainDelaySeconds", "shutdown.drainDelaySeconds=301")
+        self.refused("gracePeriodSeconds", "shutdown.gracePeriodSeconds=5s")
+        self.refused("config.log.level", "config.log.level=loud")
+        self.refused(unknown, "config.limits.max_entires=5")
+        self.refused("max_entries", "config.limits.max_entries=-1")
+        self.refused("max_memory_bytes", "config.limits.max_memory_bytes=1GB")
+        self.refused("max_connection_age", "config.limits.max_connection_age=1 hour")
+        self.refused("name is required", "config.namespaces[0].options.ttl=1s")
+        self.refused("accessModes", "persistence.accessModes[0]=ReadWriteMany")
+        self.refused("maxUnavailable", "podDisruptionBudget.maxUnavailable=-1")
+        self.refused("memory", "resources.limits.memory=lots")
+        self.refused("periodSeconds", "probes.liveness.periodSeconds=0")
+        self.refused("interval", "serviceMonitor.interval=often")
+        self.refused("image.registry", "image.registry=https://r.example")
+        self.refused("externalTrafficPolicy", "service.externalTrafficPolicy=Near")
+        self.refused("nodePort", "service.nodePort=70000")
+        self.refused("updateStrategy.type", "updateStrategy.type=Recreate")
+        self.refused("existingConfigMap", "existingConfigMap=Upper")
+        self.refused("duration", "tls.certManager.duration=90d")
+        self.refused(unknown, "tls.certManager.issuer=x")
+        self.refused(unknown, "service.loadBalancerIp=x")
