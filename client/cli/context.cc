@@ -14,8 +14,7 @@
 #include "absl/time/time.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/connect_error.h"
-#include "client/cpp/status.h"
+#include "timecache/status.h"
 
 namespace timecache::cli {
 namespace {
@@ -75,8 +74,8 @@ absl::StatusOr<std::string> Context::Value(const std::string& argument) const {
 
 std::string Context::Explain(const absl::Status& status) const {
   const std::string message(status.message());
-  const bool has_reason = ErrorReason(status).has_value();
-  if (absl::IsUnavailable(status) && !ExplainConnectError(message).empty()) {
+  const bool has_reason = ReasonName(status).has_value();
+  if (IsTlsError(status)) {
     return absl::StrCat("cannot connect to ", address, ": ", message,
                         ": see --ca, --cert, --key and --server-name");
   }
@@ -99,17 +98,17 @@ std::string Context::Explain(const absl::Status& status) const {
                         DurationText(timeout),
                         ": give it longer with --timeout");
   }
-  if (HasReason(status, v1::NAMESPACE_NOT_FOUND)) {
+  if (HasReason(status, ErrorReason::kNamespaceNotFound)) {
     return absl::StrCat(message, ": create it with: timecachectl ns create ",
                         namespaces.size() == 1 ? ns() : "NAME");
   }
-  if (HasReason(status, v1::GROUP_NOT_FOUND)) {
+  if (HasReason(status, ErrorReason::kGroupNotFound)) {
     return absl::StrCat(message,
                         ": create it with: timecachectl ns group-create ",
                         namespaces.size() == 1 ? ns() : "NAMESPACE", " GROUP");
   }
-  if (HasReason(status, v1::LOG_CHANGED) ||
-      HasReason(status, v1::RESUME_POINT_AHEAD)) {
+  if (HasReason(status, ErrorReason::kLogChanged) ||
+      HasReason(status, ErrorReason::kResumePointAhead)) {
     return absl::StrCat(ErrorMetadata(status, "namespace").value_or(""), ": ",
                         message,
                         ", or without --fail-on-loss: the watch then goes on "
@@ -141,7 +140,7 @@ int Context::Fail(const absl::Status& status) const {
     return kExitError;
   }
   Json error = {{"code", absl::StatusCodeToString(status.code())}};
-  if (const auto reason = ErrorReason(status)) error["reason"] = *reason;
+  if (const auto reason = ReasonName(status)) error["reason"] = *reason;
   if (const auto retry_after = RetryAfter(status)) {
     error["retry_after_ms"] = absl::ToDoubleMilliseconds(*retry_after);
   }

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/bytes.h"
-#include "client/cpp/channel.h"
-#include "client/cpp/client.h"
+#include "timecache/channel.h"
+#include "timecache/client.h"
 
 namespace timecache::cli {
 

@@ -4,7 +4,6 @@
 
 #include "absl/time/clock.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/convert.h"
 
 namespace timecache::cli {
 
@@ -15,7 +14,7 @@ absl::StatusOr<absl::Time> ServerClock::Reached(absl::Duration age_max) {
   const auto server = client_.GetServer();
   if (!server.ok()) return server.status();
   asked_at_ = now;
-  reached_ = FromProto(server->now());
+  reached_ = server->now;
   return reached_;
 }
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cpp/client.h"
+#include "timecache/client.h"
 
 namespace timecache::cli {
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "client/cpp/convert.h"
-
 namespace timecache::cli {
 
 absl::StatusOr<ServerSample> TakeSample(const Client& client) {
@@ -16,7 +14,7 @@ absl::StatusOr<ServerSample> TakeSample(const Client& client) {
   sample.namespaces = *std::move(namespaces);
   const size_t asked = std::min(sample.namespaces.size(), kMaxGroupNamespaces);
   for (size_t i = 0; i < asked; ++i) {
-    auto groups = client.In(sample.namespaces[i].name())
+    auto groups = client.In(sample.namespaces[i].name)
                       .ListGroups({.include_statistics = true});
     // Not to be seen, or deleted meanwhile.
     if (absl::IsPermissionDenied(groups.status()) ||
@@ -30,25 +28,25 @@ absl::StatusOr<ServerSample> TakeSample(const Client& client) {
 }
 
 Rates RatesOf(const ServerSample& before, const ServerSample& now,
-              const v1::Namespace& ns) {
+              const Namespace& ns) {
   const auto old = std::find_if(
       before.namespaces.begin(), before.namespaces.end(),
-      [&ns](const v1::Namespace& each) { return each.name() == ns.name(); });
-  const double seconds = absl::ToDoubleSeconds(FromProto(now.server.now()) -
-                                               FromProto(before.server.now()));
+      [&ns](const Namespace& each) { return each.name == ns.name; });
+  const double seconds =
+      absl::ToDoubleSeconds(now.server.now - before.server.now);
   Rates rates;
   if (old == before.namespaces.end() || seconds <= 0) return rates;
-  const v1::NamespaceStatistics& a = old->statistics();
-  const v1::NamespaceStatistics& b = ns.statistics();
+  const auto a = old->statistics.value_or(NamespaceStatistics());
+  const auto b = ns.statistics.value_or(NamespaceStatistics());
   // A counter that went back is that of another namespace of this name.
   const auto rate = [seconds](uint64_t from, uint64_t to) {
     return to <= from ? 0 : static_cast<double>(to - from) / seconds;
   };
-  rates.puts = rate(a.puts(), b.puts());
-  rates.hits = rate(a.hits(), b.hits());
-  rates.misses = rate(a.misses(), b.misses());
-  rates.deaths = rate(a.expired() + a.evicted() + a.rotated(),
-                      b.expired() + b.evicted() + b.rotated());
+  rates.puts = rate(a.puts, b.puts);
+  rates.hits = rate(a.hits, b.hits);
+  rates.misses = rate(a.misses, b.misses);
+  rates.deaths = rate(a.expired + a.evicted + a.rotated,
+                      b.expired + b.evicted + b.rotated);
   return rates;
 }
 
@@ -56,9 +54,8 @@ absl::Duration LagOf(const ServerSample& sample, const Group& group) {
   if (!group.statistics || !group.statistics->oldest_unsettled) {
     return absl::ZeroDuration();
   }
-  return std::max(
-      FromProto(sample.server.now()) - *group.statistics->oldest_unsettled,
-      absl::ZeroDuration());
+  return std::max(sample.server.now - *group.statistics->oldest_unsettled,
+                  absl::ZeroDuration());
 }
 
 }  // namespace timecache::cli

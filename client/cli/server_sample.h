@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/output.h"
-#include "client/cpp/client.h"
+#include "timecache/client.h"
 
 namespace timecache::cli {
 
@@ -16,8 +16,8 @@ inline constexpr size_t kMaxGroupNamespaces = 100;
 
 // Namespaces and groups with their statistics.
 struct ServerSample {
-  v1::GetServerResponse server;
-  std::vector<v1::Namespace> namespaces;
+  ServerInfo server;
+  std::vector<Namespace> namespaces;
   // Of the first kMaxGroupNamespaces.
   std::vector<Group> groups;
 };
@@ -38,7 +38,7 @@ struct Rates {
 // Between two samples, by the server's clock. Zero for a namespace that is not
 // in `before`, or was made again since.
 Rates RatesOf(const ServerSample& before, const ServerSample& now,
-              const v1::Namespace& ns);
+              const Namespace& ns);
 
 // How far behind the group is: the age of its oldest unsettled event.
 absl::Duration LagOf(const ServerSample& sample, const Group& group);

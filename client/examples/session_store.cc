@@ -5,25 +5,24 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/convert.h"
 #include "client/examples/session.h"
 
 namespace timecache::sessionize {
 namespace {
 
-absl::Status CheckWish(const v1::Namespace& found, const NamespaceWish& wish) {
-  const absl::Duration ttl = FromProto(found.options().ttl());
-  const uint32_t buckets = found.options().num_buckets();
+absl::Status CheckWish(const Namespace& found, const NamespaceWish& wish) {
+  const absl::Duration ttl = found.options.ttl.value_or(absl::ZeroDuration());
+  const uint32_t buckets = found.options.num_buckets.value_or(0);
   if (wish.ttl.value_or(ttl) == ttl &&
       wish.buckets.value_or(buckets) == buckets) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "namespace \"", found.name(), "\" is there already, with a ttl of ",
+      "namespace \"", found.name, "\" is there already, with a ttl of ",
       cli::DurationText(ttl), " and ", buckets,
       " buckets: leave out --ttl and --buckets, name another with --namespace, "
       "or delete it with: timecachectl ns delete ",
-      found.name()));
+      found.name));
 }
 
 // How a write that depends on what was read ended.
@@ -53,15 +52,15 @@ absl::StatusOr<Operation> MakePut(const std::optional<Entry>& found,
 
 }  // namespace
 
-absl::StatusOr<v1::Namespace> PrepareNamespace(const Client& client,
-                                               const NamespaceWish& wish) {
+absl::StatusOr<Namespace> PrepareNamespace(const Client& client,
+                                           const NamespaceWish& wish) {
   const std::string& name = client.options().default_namespace;
-  v1::NamespaceOptions options;
-  *options.mutable_ttl() = ToProto(wish.ttl.value_or(kDefaultTtl));
-  options.set_num_buckets(wish.buckets.value_or(kDefaultBuckets));
-  absl::StatusOr<v1::Namespace> made = client.CreateNamespace(name, options);
+  NamespaceOptions options;
+  options.ttl = wish.ttl.value_or(kDefaultTtl);
+  options.num_buckets = wish.buckets.value_or(kDefaultBuckets);
+  absl::StatusOr<Namespace> made = client.CreateNamespace(name, options);
   if (!absl::IsAlreadyExists(made.status())) return made;
-  absl::StatusOr<v1::Namespace> found = client.GetNamespace(name);
+  absl::StatusOr<Namespace> found = client.GetNamespace(name);
   if (!found.ok()) return found;
   const absl::Status status = CheckWish(*found, wish);
   if (!status.ok()) return status;

@@ -10,10 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "client/cpp/client.h"
-#include "client/cpp/pipeline.h"
 #include "client/examples/log_line.h"
-#include "timecache/v1/namespaces.pb.h"
+#include "timecache/client.h"
+#include "timecache/pipeline.h"
 
 namespace timecache::sessionize {
 
@@ -29,8 +28,8 @@ struct NamespaceWish {
 
 // Makes the client's namespace, or finds it as it was made before.
 // FAILED_PRECONDITION if it is there and not as wished.
-absl::StatusOr<v1::Namespace> PrepareNamespace(const Client& client,
-                                               const NamespaceWish& wish);
+absl::StatusOr<Namespace> PrepareNamespace(const Client& client,
+                                           const NamespaceWish& wish);
 
 // Adds requests to sessions. An entry for each visitor has the session so far
 // as its value; a request is read, add, and put under the condition that

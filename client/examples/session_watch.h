@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "client/cpp/client.h"
-#include "client/cpp/watcher.h"
 #include "client/examples/session.h"
+#include "timecache/client.h"
+#include "timecache/watcher.h"
 
 namespace timecache::sessionize {
 

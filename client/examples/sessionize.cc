@@ -18,15 +18,14 @@
 #include "client/cli/flags.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
-#include "client/cpp/client.h"
-#include "client/cpp/convert.h"
-#include "client/cpp/status.h"
-#include "client/cpp/virtual_clock.h"
 #include "client/examples/log_line.h"
 #include "client/examples/log_reader.h"
 #include "client/examples/session.h"
 #include "client/examples/session_store.h"
 #include "client/examples/session_watch.h"
+#include "timecache/client.h"
+#include "timecache/status.h"
+#include "timecache/virtual_clock.h"
 
 namespace timecache::sessionize {
 namespace {
@@ -60,7 +59,7 @@ std::string Explain(const Flags& flags, const absl::Status& status) {
   // A call that comes while the server ends is cancelled, for lack of anyone
   // who could answer it.
   if ((absl::IsUnavailable(status) || absl::IsCancelled(status)) &&
-      !ErrorReason(status)) {
+      !ReasonName(status)) {
     return absl::StrCat("no server at ", flags.address,
                         ": start one with ./dev run --virtual-clock (or "
                         "without, for a log that is being written), or name "
@@ -139,7 +138,7 @@ class Sessionizer {
     if (!ns.ok()) return ns.status();
     // The longest that a session can go on without a request.
     longest_rest_ =
-        FromProto(ns->options().ttl()) + FromProto(ns->bucket_width());
+        ns->options.ttl.value_or(absl::ZeroDuration()) + ns->bucket_width;
     SessionWatch watch(
         client_,
         flags_.from_earliest ? WatchStart::kEarliest : WatchStart::kNow,

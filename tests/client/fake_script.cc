@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/convert.h"
+#include "client/cpp/src/data/convert.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 

@@ -5,10 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cpp/channel.h"
-#include "client/cpp/convert.h"
+#include "client/cpp/src/data/convert.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
+#include "timecache/channel.h"
 
 namespace timecache {
 namespace {

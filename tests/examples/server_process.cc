@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "absl/time/clock.h"
+#include "grpcpp/channel.h"
 
 namespace timecache {
 namespace {

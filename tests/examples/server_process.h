@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cpp/client.h"
 #include "tests/client/cli/process.h"
+#include "timecache/client.h"
 
 namespace timecache {
 

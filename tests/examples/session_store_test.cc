@@ -4,7 +4,6 @@
 #include <thread>
 #include <vector>
 
-#include "client/cpp/convert.h"
 #include "client/examples/session.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,8 +24,8 @@ TEST(SessionStore, NamespaceIsMadeAsWishedAndFoundAgain) {
   const Client client = service.MakeClient({.default_namespace = "sessions"});
   auto ns = PrepareNamespace(client, {});
   ASSERT_TRUE(ns.ok()) << ns.status();
-  EXPECT_EQ(FromProto(ns->options().ttl()), absl::Minutes(30));
-  EXPECT_EQ(ns->options().num_buckets(), 101u);
+  EXPECT_EQ(ns->options.ttl, absl::Minutes(30));
+  EXPECT_EQ(ns->options.num_buckets, 101u);
   EXPECT_TRUE(PrepareNamespace(client, {}).ok());
   EXPECT_TRUE(PrepareNamespace(client, {absl::Minutes(30), 101}).ok());
 }

@@ -12,12 +12,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cpp/virtual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/process.h"
 #include "tests/examples/reference_sessions.h"
 #include "tests/examples/server_process.h"
+#include "timecache/virtual_clock.h"
 
 namespace timecache {
 namespace {

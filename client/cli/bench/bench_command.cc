@@ -18,7 +18,7 @@
 #include "client/cli/flags.h"
 #include "client/cli/ui/interrupt.h"
 #include "client/cli/ui/progress.h"
-#include "client/cpp/operation.h"
+#include "timecache/operation.h"
 
 namespace timecache::cli {
 namespace {

@@ -3,9 +3,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "client/cpp/operation.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpcpp/support/slice.h"
+#include "timecache/operation.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
 namespace {
@@ -141,12 +142,12 @@ BenchMessage::BenchMessage(const BenchOptions& options,
     bytes_ = head.SerializeAsString();
     for (const BenchKind kind : kinds) {
       const std::string bytes =
-          MakeOperation(options, kind, key).proto().SerializeAsString();
+          MakeOperation(options, kind, key).proto()->SerializeAsString();
       Append(kOperationTag + Varint(bytes.size()), bytes, key);
     }
   } else {
     Append("",
-           UnaryBytes(MakeOperation(options, kind_, key).proto(), options.ns),
+           UnaryBytes(*MakeOperation(options, kind_, key).proto(), options.ns),
            key);
   }
   const grpc::Slice slice(bytes_.data(), bytes_.size(),

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cpp/convert.h"
 
 namespace timecache::cli {
 namespace {
@@ -19,15 +18,15 @@ std::string UniqueName() {
   return absl::StrFormat("bench-%08x%08x", random(), random());
 }
 
-v1::NamespaceOptions OptionsFor(const BenchOptions& bench) {
-  v1::NamespaceOptions options;
+NamespaceOptions OptionsFor(const BenchOptions& bench) {
+  NamespaceOptions options;
   if (bench.ttl) {
-    *options.mutable_ttl() = ToProto(*bench.ttl);
+    options.ttl = *bench.ttl;
   } else if (bench.fill) {
-    *options.mutable_ttl() = ToProto(kFilledTtl);
+    options.ttl = kFilledTtl;
   }
   if (bench.value_bytes > kDefaultMaxValueBytes) {
-    options.set_max_value_bytes(static_cast<uint32_t>(bench.value_bytes));
+    options.max_value_bytes = static_cast<uint32_t>(bench.value_bytes);
   }
   return options;
 }

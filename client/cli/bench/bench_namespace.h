@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "client/cli/bench/bench_options.h"
 #include "client/cli/context.h"
-#include "client/cpp/client.h"
+#include "timecache/client.h"
 
 namespace timecache::cli {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "client/cpp/channel.h"
+#include "timecache/channel.h"
 
 namespace timecache::cli {
 

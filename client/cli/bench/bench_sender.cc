@@ -1,7 +1,7 @@
 #include "client/cli/bench/bench_sender.h"
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/status.h"
+#include "client/cpp/src/rpc/rpc_status.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {

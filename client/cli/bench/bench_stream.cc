@@ -4,9 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench/bench_sender.h"
-#include "client/cpp/status.h"
+#include "client/cpp/src/rpc/rpc_status.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "timecache/status.h"
 
 namespace timecache::cli {
 namespace {

@@ -33,7 +33,7 @@ std::vector<std::string> NamesOf(CLI::App& app, Context& context,
   context.timeout = kPatience;
   const auto namespaces = context.MakeClient().ListNamespaces();
   if (!namespaces.ok()) return names;
-  for (const v1::Namespace& ns : *namespaces) names.push_back(ns.name());
+  for (const Namespace& ns : *namespaces) names.push_back(ns.name);
   return names;
 }
 

@@ -14,7 +14,7 @@
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/group_types.h"
+#include "timecache/group_types.h"
 
 namespace timecache::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/group_worker.h"
-#include "client/cpp/status.h"
+#include "timecache/group_worker.h"
+#include "timecache/status.h"
 
 namespace timecache::cli {
 namespace {
@@ -121,7 +121,7 @@ Settle EventCommand::Failed(const ExpiredEvent& event,
 void EventCommand::TellError(const absl::Status& why) {
   // What the server means it says with a reason. A connection that is lost
   // makes itself felt in many ways.
-  const bool is_break = !ErrorReason(why).has_value();
+  const bool is_break = !ReasonName(why).has_value();
   const std::string text =
       is_break ? context_.ExplainBreak(why) : context_.Explain(why);
   {

@@ -12,8 +12,8 @@
 #include "client/cli/commands/shell_command.h"
 #include "client/cli/context.h"
 #include "client/cli/watch_arguments.h"
-#include "client/cpp/settle.h"
-#include "client/cpp/watch_types.h"
+#include "timecache/settle.h"
+#include "timecache/watch_types.h"
 
 namespace timecache::cli {
 

@@ -1,39 +1,33 @@
 // health: whether a server serves, for probes that run a program.
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/ui/output.h"
-#include "client/cpp/call.h"
-#include "client/cpp/connection.h"
-#include "client/cpp/status.h"
-#include "grpc/health/v1/health.grpc.pb.h"
-#include "grpcpp/client_context.h"
 
 namespace timecache::cli {
 namespace {
 
-using grpc::health::v1::Health;
-using grpc::health::v1::HealthCheckRequest;
-using grpc::health::v1::HealthCheckResponse;
+// As grpc.health.v1 names them.
+std::string NameOf(ServingStatus status) {
+  switch (status) {
+    case ServingStatus::kServing:
+      return "SERVING";
+    case ServingStatus::kNotServing:
+      return "NOT_SERVING";
+    case ServingStatus::kUnknown:
+      break;
+  }
+  return "UNKNOWN";
+}
 
 int RunHealth(const Context& context) {
-  const Client client = context.MakeClient();
-  grpc::ClientContext call;
-  Connection connection(client.channel());
-  Begin(connection, context.timeout, call);
-  HealthCheckResponse response;
-  const grpc::Status status =
-      Health::NewStub(client.channel())
-          ->Check(&call, HealthCheckRequest(), &response);
-  if (!status.ok()) return context.Fail(FromGrpcStatus(status));
-  const bool serving = response.status() == HealthCheckResponse::SERVING;
-  const std::string& name =
-      HealthCheckResponse::ServingStatus_Name(response.status());
+  const auto status = context.MakeClient().CheckHealth();
+  if (!status.ok()) return context.Fail(status.status());
+  const std::string name = NameOf(*status);
   const bool written =
       context.json ? WriteJson({{"status", name}}) : WriteLine(name);
   if (!written || !Flush()) return context.FailToWrite();
-  return serving ? kExitDone : kExitNotFound;
+  return *status == ServingStatus::kServing ? kExitDone : kExitNotFound;
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/convert.h"
 
 namespace timecache::cli {
 namespace {
@@ -277,7 +276,7 @@ void Loader::WarnIfLate() const {
   if (late_max_ns_ == 0) return;
   const auto ns = client_.GetNamespace(context_.ns());
   if (!ns.ok()) return;  // The caller may not see it.
-  const absl::Duration width = FromProto(ns->bucket_width());
+  const absl::Duration width = ns->bucket_width;
   const absl::Duration late = absl::Nanoseconds(late_max_ns_.load());
   if (late <= width) return;
   Warn(absl::StrCat("entries may die up to ",

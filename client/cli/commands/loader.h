@@ -20,7 +20,7 @@
 #include "client/cli/server_clock.h"
 #include "client/cli/ui/line_reader.h"
 #include "client/cli/ui/progress.h"
-#include "client/cpp/pipeline.h"
+#include "timecache/pipeline.h"
 
 namespace timecache::cli {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "client/cpp/batch.h"
-#include "client/cpp/status.h"
+#include "timecache/batch.h"
+#include "timecache/status.h"
 
 namespace timecache::cli {
 namespace {
@@ -14,7 +14,7 @@ constexpr size_t kMaxOperations = 1'000;
 constexpr size_t kMaxBytes = 1 << 20;
 
 bool DidNotFit(const OperationResult& result) {
-  return HasReason(result.status, v1::MAX_RESPONSE_BYTES);
+  return HasReason(result.status, ErrorReason::kMaxResponseBytes);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/cpp/client.h"
-#include "client/cpp/operation.h"
+#include "timecache/client.h"
+#include "timecache/operation.h"
 
 namespace timecache::cli {
 

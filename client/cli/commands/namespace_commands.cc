@@ -13,19 +13,18 @@
 #include "client/cli/ui/confirm.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
-#include "client/cpp/convert.h"
 
 namespace timecache::cli {
 namespace {
 
 struct Arguments {
   std::string name;
-  v1::NamespaceOptions options;
+  NamespaceOptions options;
   std::vector<std::string> to_default;  // By the names of their flags.
   bool yes = false;
 };
 
-int Print(const Context& context, const absl::StatusOr<v1::Namespace>& ns) {
+int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
   if (!ns.ok()) return context.Fail(ns.status());
   return Print(context, ToJson(*ns), Describe(*ns));
 }
@@ -43,19 +42,20 @@ int RunList(const Context& context) {
   if (!list.ok()) return context.Fail(list.status());
   Json array = Json::array();
   size_t name_columns = 4;
-  for (const v1::Namespace& ns : *list) {
+  for (const Namespace& ns : *list) {
     array.push_back(ToJson(ns));
-    name_columns = std::max(name_columns, ns.name().size());
+    name_columns = std::max(name_columns, ns.name.size());
   }
   std::string text =
       absl::StrFormat("%-*s %10s %8s %14s %10s", name_columns, "NAME", "TTL",
                       "BUCKETS", "ENTRIES", "BYTES");
-  for (const v1::Namespace& ns : *list) {
+  for (const Namespace& ns : *list) {
+    const auto statistics = ns.statistics.value_or(NamespaceStatistics());
     absl::StrAppendFormat(
-        &text, "\n%-*s %10s %8d %14s %10s", name_columns, ns.name(),
-        DurationText(FromProto(ns.options().ttl())), ns.options().num_buckets(),
-        CountText(ns.statistics().entries()),
-        SizeText(ns.statistics().bytes()));
+        &text, "\n%-*s %10s %8d %14s %10s", name_columns, ns.name,
+        DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
+        ns.options.num_buckets.value_or(0), CountText(statistics.entries),
+        SizeText(statistics.bytes));
   }
   return Print(context, {{"namespaces", array}}, text);
 }
@@ -66,9 +66,10 @@ int RunDelete(const Context& context, const Arguments& arguments) {
   if (!arguments.yes && IsInteractive()) {
     const auto ns = client.GetNamespace(name, {.include_statistics = true});
     if (!ns.ok()) return context.Fail(ns.status());
-    if (!Ask(absl::StrCat("delete namespace ", name, " with its ",
-                          CountText(ns->statistics().entries()),
-                          " entries?"))) {
+    if (!Ask(absl::StrCat(
+            "delete namespace ", name, " with its ",
+            CountText(ns->statistics ? ns->statistics->entries : 0),
+            " entries?"))) {
       Warn("nothing was deleted");
       return kExitError;
     }
@@ -102,91 +103,82 @@ int RunUpdate(const Context& context, const Arguments& arguments) {
                             arguments.name, arguments.options, to_default));
 }
 
-void AddTimeFlags(CLI::App& app, v1::NamespaceOptions& options) {
+void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
   AddDuration(
-      app, "--ttl",
-      [&options](absl::Duration d) { *options.mutable_ttl() = ToProto(d); },
+      app, "--ttl", [&options](absl::Duration d) { options.ttl = d; },
       "Time to live of entries without their own (30s)");
   AddCount(
       app, "--buckets",
-      [&options](uint64_t n) {
-        options.set_num_buckets(Narrow("--buckets", n));
-      },
+      [&options](uint64_t n) { options.num_buckets = Narrow("--buckets", n); },
       "Time buckets; an entry lives at most ttl/(N-1) too long (101)");
   AddDuration(
-      app, "--max-ttl",
-      [&options](absl::Duration d) { *options.mutable_max_ttl() = ToProto(d); },
+      app, "--max-ttl", [&options](absl::Duration d) { options.max_ttl = d; },
       "Longest own time to live (7d)");
   auto* sliding = app.add_flag_callback(
-      "--sliding", [&options] { options.set_sliding(true); },
+      "--sliding", [&options] { options.sliding = true; },
       "Get renews the time to live");
   app.add_flag_callback(
-         "--no-sliding", [&options] { options.set_sliding(false); },
+         "--no-sliding", [&options] { options.sliding = false; },
          "Get does not renew it (the default)")
       ->excludes(sliding);
 }
 
-void AddLimitFlags(CLI::App& app, v1::NamespaceOptions& options) {
+void AddLimitFlags(CLI::App& app, NamespaceOptions& options) {
   AddCount(
-      app, "--max-entries",
-      [&options](uint64_t n) { options.set_max_entries(n); },
+      app, "--max-entries", [&options](uint64_t n) { options.max_entries = n; },
       "Most live entries; 0: no limit (0)");
   AddSize(
       app, "--max-bytes",
-      [&options](uint64_t bytes) { options.set_max_bytes(bytes); },
+      [&options](uint64_t bytes) { options.max_bytes = bytes; },
       "Most bytes of live keys and values; 0: no limit (0)");
   app.add_option_function<std::string>(
          "--limit-policy",
          [&options](const std::string& policy) {
-           options.set_limit_policy(policy == "reject"
-                                        ? v1::LIMIT_POLICY_REJECT
-                                        : v1::LIMIT_POLICY_EVICT_OLDEST);
+           options.limit_policy = policy == "reject"
+                                      ? LimitPolicy::kReject
+                                      : LimitPolicy::kEvictOldest;
          },
          "What a put beyond a limit does (reject)")
       ->check(CLI::IsMember({"reject", "evict-oldest"}));
   AddSize(
       app, "--max-value-bytes",
       [&options](uint64_t bytes) {
-        options.set_max_value_bytes(Narrow("--max-value-bytes", bytes));
+        options.max_value_bytes = Narrow("--max-value-bytes", bytes);
       },
       "Largest value, up to 16MiB (1MiB)");
   AddCount(
       app, "--max-ops",
       [&options](uint64_t n) {
-        options.set_max_operations_per_second(Narrow("--max-ops", n));
+        options.max_operations_per_second = Narrow("--max-ops", n);
       },
       "Most operations a second; 0: no limit (0)");
 }
 
-void AddOptionFlags(CLI::App& app, v1::NamespaceOptions& options) {
+void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
   AddTimeFlags(app, options);
   AddLimitFlags(app, options);
   AddDuration(
       app, "--event-retention",
-      [&options](absl::Duration d) {
-        *options.mutable_event_retention() = ToProto(d);
-      },
+      [&options](absl::Duration d) { options.event_retention = d; },
       "How long events stay readable for watch --from-earliest (5m)");
   AddSize(
       app, "--event-retention-bytes",
-      [&options](uint64_t bytes) { options.set_event_retention_bytes(bytes); },
+      [&options](uint64_t bytes) { options.event_retention_bytes = bytes; },
       "Memory for them (64MiB)");
   AddSize(
       app, "--max-backlog-bytes",
-      [&options](uint64_t bytes) { options.set_max_backlog_bytes(bytes); },
+      [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
       "Memory for what all its consumer groups have not settled; 0: "
       "--max-bytes and --event-retention-bytes together, or 256MiB (0)");
   AddDuration(
       app, "--unused-group-ttl",
-      [&options](absl::Duration d) {
-        *options.mutable_unused_group_ttl() = ToProto(d);
-      },
+      [&options](absl::Duration d) { options.unused_group_ttl = d; },
       "How long a group that its first member made may be without one before "
       "it is deleted; 0s: it stays (168h)");
   app.add_option_function<std::string>(
          "--dead-letter",
          [&options](const std::string& ns) {
-           options.set_dead_letter_namespace(ns);
+           options.dead_letter_namespace = ns;
          },
          "Where events go that a consumer group has tried in vain; '': none "
          "('')")
@@ -220,7 +212,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   AddCount(
       *create, "--shards",
       [arguments = arguments.get()](uint64_t n) {
-        arguments->options.set_num_shards(Narrow("--shards", n));
+        arguments->options.num_shards = Narrow("--shards", n);
       },
       "Parts with a lock of their own, a power of two (16)");
   create->footer(

@@ -19,9 +19,9 @@
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/watch_printer.h"
 #include "client/cli/watch_arguments.h"
-#include "client/cpp/settle.h"
-#include "client/cpp/status.h"
-#include "client/cpp/watcher.h"
+#include "timecache/settle.h"
+#include "timecache/status.h"
+#include "timecache/watcher.h"
 
 namespace timecache::cli {
 namespace {
@@ -146,8 +146,8 @@ class Watch {
 
   int Fail(const absl::Status& status) const {
     for (const auto& violation : FieldViolations(status)) {
-      if (resume_ == nullptr || violation.field() != "resume_tokens") continue;
-      return context_.Fail(resume_->Damaged(violation.description()));
+      if (resume_ == nullptr || violation.field != "resume_tokens") continue;
+      return context_.Fail(resume_->Damaged(violation.description));
     }
     return context_.Fail(status);
   }

@@ -1,6 +1,6 @@
 #include "client/cli/ui/command_result.h"
 
-#include "client/cpp/status.h"
+#include "timecache/status.h"
 
 namespace timecache::cli {
 
@@ -19,7 +19,7 @@ int Miss(const Context& context, const Json& object) {
 int Refused(const Context& context, const char* what,
             const absl::Status& status) {
   Json object = {{what, false}};
-  if (const auto reason = ErrorReason(status)) object["reason"] = *reason;
+  if (const auto reason = ReasonName(status)) object["reason"] = *reason;
   if (context.json) return Print(context, object, "", kExitNotFound);
   Warn(std::string(status.message()));
   return kExitNotFound;

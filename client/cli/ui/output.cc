@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/convert.h"
 #include "server/common/utf8.h"
 
 namespace timecache::cli {
@@ -27,37 +27,39 @@ Json Milliseconds(absl::Duration duration) {
   return milliseconds;
 }
 
-Json Milliseconds(const google::protobuf::Duration& duration) {
-  return Milliseconds(FromProto(duration));
+// What a server of this version always tells.
+template <typename T>
+T Told(const std::optional<T>& option) {
+  return option.value_or(T{});
 }
 
-std::string_view PolicyName(v1::LimitPolicy policy) {
-  return policy == v1::LIMIT_POLICY_EVICT_OLDEST ? "evict-oldest" : "reject";
+std::string_view PolicyName(LimitPolicy policy) {
+  return policy == LimitPolicy::kEvictOldest ? "evict-oldest" : "reject";
 }
 
-Json StatisticsToJson(const v1::NamespaceStatistics& statistics) {
-  return {{"entries", statistics.entries()},
-          {"bytes", statistics.bytes()},
-          {"memory_bytes", statistics.memory_bytes()},
-          {"live_buckets", statistics.live_buckets()},
-          {"expired", statistics.expired()},
-          {"evicted", statistics.evicted()},
-          {"rotated", statistics.rotated()},
-          {"events_retained", statistics.events_retained()},
-          {"events_retained_bytes", statistics.events_retained_bytes()},
-          {"watchers", statistics.watchers()},
-          {"watermark", ExactTimeText(FromProto(statistics.watermark()))},
-          {"lateness_p50_ms", Milliseconds(statistics.lateness_p50())},
-          {"lateness_p99_ms", Milliseconds(statistics.lateness_p99())},
-          {"lateness_max_ms", Milliseconds(statistics.lateness_max())},
-          {"bound_violations", statistics.bound_violations()},
-          {"puts", statistics.puts()},
-          {"hits", statistics.hits()},
-          {"misses", statistics.misses()},
-          {"rate_limited", statistics.rate_limited()},
-          {"backlog_bytes", statistics.backlog_bytes()},
-          {"backlog_limit_bytes", statistics.backlog_limit_bytes()},
-          {"groups_expired", statistics.groups_expired()}};
+Json StatisticsToJson(const NamespaceStatistics& statistics) {
+  return {{"entries", statistics.entries},
+          {"bytes", statistics.bytes},
+          {"memory_bytes", statistics.memory_bytes},
+          {"live_buckets", statistics.live_buckets},
+          {"expired", statistics.expired},
+          {"evicted", statistics.evicted},
+          {"rotated", statistics.rotated},
+          {"events_retained", statistics.events_retained},
+          {"events_retained_bytes", statistics.events_retained_bytes},
+          {"watchers", statistics.watchers},
+          {"watermark", ExactTimeText(statistics.watermark)},
+          {"lateness_p50_ms", Milliseconds(statistics.lateness_p50)},
+          {"lateness_p99_ms", Milliseconds(statistics.lateness_p99)},
+          {"lateness_max_ms", Milliseconds(statistics.lateness_max)},
+          {"bound_violations", statistics.bound_violations},
+          {"puts", statistics.puts},
+          {"hits", statistics.hits},
+          {"misses", statistics.misses},
+          {"rate_limited", statistics.rate_limited},
+          {"backlog_bytes", statistics.backlog_bytes},
+          {"backlog_limit_bytes", statistics.backlog_limit_bytes},
+          {"groups_expired", statistics.groups_expired}};
 }
 
 Json StatisticsToJson(const GroupStatistics& statistics) {
@@ -113,32 +115,27 @@ std::string Columns(const Fields& fields) {
   return text;
 }
 
-std::string TextOf(const google::protobuf::Duration& duration) {
-  return DurationText(FromProto(duration));
-}
-
-Fields StatisticsFields(const v1::NamespaceStatistics& s) {
+Fields StatisticsFields(const NamespaceStatistics& s) {
   return {
-      {"entries", absl::StrCat(s.entries(), ", ", SizeText(s.bytes()), ", in ",
-                               s.live_buckets(), " buckets")},
-      {"memory", SizeText(s.memory_bytes())},
+      {"entries", absl::StrCat(s.entries, ", ", SizeText(s.bytes), ", in ",
+                               s.live_buckets, " buckets")},
+      {"memory", SizeText(s.memory_bytes)},
       {"operations",
-       absl::StrCat(s.puts(), " puts, ", s.hits(), " hits, ", s.misses(),
-                    " misses, ", s.rate_limited(), " rate limited")},
-      {"died", absl::StrCat(s.expired(), " expired, ", s.evicted(),
-                            " evicted, ", s.rotated(), " rotated")},
-      {"events retained", absl::StrCat(s.events_retained(), ", ",
-                                       SizeText(s.events_retained_bytes()))},
-      {"groups' backlog",
-       absl::StrCat(SizeText(s.backlog_bytes()), ", at most ",
-                    SizeText(s.backlog_limit_bytes()))},
-      {"groups gone", absl::StrCat(s.groups_expired())},
-      {"watchers", absl::StrCat(s.watchers())},
-      {"watermark", TimeText(FromProto(s.watermark()))},
-      {"lateness", absl::StrCat("median ", TextOf(s.lateness_p50()), ", 99% ",
-                                TextOf(s.lateness_p99()), ", largest ",
-                                TextOf(s.lateness_max()))},
-      {"bound violations", absl::StrCat(s.bound_violations())}};
+       absl::StrCat(s.puts, " puts, ", s.hits, " hits, ", s.misses, " misses, ",
+                    s.rate_limited, " rate limited")},
+      {"died", absl::StrCat(s.expired, " expired, ", s.evicted, " evicted, ",
+                            s.rotated, " rotated")},
+      {"events retained", absl::StrCat(s.events_retained, ", ",
+                                       SizeText(s.events_retained_bytes))},
+      {"groups' backlog", absl::StrCat(SizeText(s.backlog_bytes), ", at most ",
+                                       SizeText(s.backlog_limit_bytes))},
+      {"groups gone", absl::StrCat(s.groups_expired)},
+      {"watchers", absl::StrCat(s.watchers)},
+      {"watermark", TimeText(s.watermark)},
+      {"lateness", absl::StrCat("median ", DurationText(s.lateness_p50),
+                                ", 99% ", DurationText(s.lateness_p99),
+                                ", largest ", DurationText(s.lateness_max))},
+      {"bound violations", absl::StrCat(s.bound_violations)}};
 }
 
 Fields StatisticsFields(const GroupStatistics& s) {
@@ -224,65 +221,69 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   return object;
 }
 
-Json ToJson(const v1::Namespace& ns) {
-  const v1::NamespaceOptions& options = ns.options();
+Json ToJson(const Namespace& ns) {
+  const NamespaceOptions& options = ns.options;
   Json object = {
-      {"name", ns.name()},
+      {"name", ns.name},
       {"options",
-       {{"ttl_ms", Milliseconds(options.ttl())},
-        {"num_buckets", options.num_buckets()},
-        {"max_ttl_ms", Milliseconds(options.max_ttl())},
-        {"sliding", options.sliding()},
-        {"max_entries", options.max_entries()},
-        {"max_bytes", options.max_bytes()},
-        {"limit_policy", PolicyName(options.limit_policy())},
-        {"max_value_bytes", options.max_value_bytes()},
-        {"event_retention_ms", Milliseconds(options.event_retention())},
-        {"event_retention_bytes", options.event_retention_bytes()},
-        {"num_shards", options.num_shards()},
-        {"dead_letter_namespace", options.dead_letter_namespace()},
-        {"max_operations_per_second", options.max_operations_per_second()},
-        {"max_backlog_bytes", options.max_backlog_bytes()},
-        {"unused_group_ttl_ms", Milliseconds(options.unused_group_ttl())}}},
-      {"bucket_width_ms", Milliseconds(ns.bucket_width())}};
-  if (ns.has_statistics()) {
-    object["statistics"] = StatisticsToJson(ns.statistics());
+       {{"ttl_ms", Milliseconds(Told(options.ttl))},
+        {"num_buckets", Told(options.num_buckets)},
+        {"max_ttl_ms", Milliseconds(Told(options.max_ttl))},
+        {"sliding", Told(options.sliding)},
+        {"max_entries", Told(options.max_entries)},
+        {"max_bytes", Told(options.max_bytes)},
+        {"limit_policy", PolicyName(Told(options.limit_policy))},
+        {"max_value_bytes", Told(options.max_value_bytes)},
+        {"event_retention_ms", Milliseconds(Told(options.event_retention))},
+        {"event_retention_bytes", Told(options.event_retention_bytes)},
+        {"num_shards", Told(options.num_shards)},
+        {"dead_letter_namespace", Told(options.dead_letter_namespace)},
+        {"max_operations_per_second", Told(options.max_operations_per_second)},
+        {"max_backlog_bytes", Told(options.max_backlog_bytes)},
+        {"unused_group_ttl_ms", Milliseconds(Told(options.unused_group_ttl))}}},
+      {"bucket_width_ms", Milliseconds(ns.bucket_width)}};
+  if (ns.statistics) {
+    object["statistics"] = StatisticsToJson(*ns.statistics);
   }
   return object;
 }
 
-std::string Describe(const v1::Namespace& ns) {
+std::string Describe(const Namespace& ns) {
   const auto limit = [](uint64_t number, const std::string& shown) {
     return number == 0 ? "none" : shown;
   };
-  const v1::NamespaceOptions& o = ns.options();
+  const NamespaceOptions& o = ns.options;
   Fields fields = {
-      {"name", ns.name()},
-      {"ttl", absl::StrCat(TextOf(o.ttl()), ", at most ",
-                           TextOf(ns.bucket_width()), " longer")},
-      {"buckets", absl::StrCat(o.num_buckets())},
-      {"max ttl", TextOf(o.max_ttl())},
-      {"sliding", o.sliding() ? "yes" : "no"},
-      {"max entries", limit(o.max_entries(), absl::StrCat(o.max_entries()))},
-      {"max bytes", limit(o.max_bytes(), SizeText(o.max_bytes()))},
+      {"name", ns.name},
+      {"ttl", absl::StrCat(DurationText(Told(o.ttl)), ", at most ",
+                           DurationText(ns.bucket_width), " longer")},
+      {"buckets", absl::StrCat(Told(o.num_buckets))},
+      {"max ttl", DurationText(Told(o.max_ttl))},
+      {"sliding", Told(o.sliding) ? "yes" : "no"},
+      {"max entries",
+       limit(Told(o.max_entries), absl::StrCat(Told(o.max_entries)))},
+      {"max bytes", limit(Told(o.max_bytes), SizeText(Told(o.max_bytes)))},
       {"max operations",
-       limit(o.max_operations_per_second(),
-             absl::StrCat(o.max_operations_per_second(), " a second"))},
-      {"limit policy", std::string(PolicyName(o.limit_policy()))},
-      {"max value", SizeText(o.max_value_bytes())},
-      {"event retention", absl::StrCat(TextOf(o.event_retention()), ", ",
-                                       SizeText(o.event_retention_bytes()))},
-      {"shards", absl::StrCat(o.num_shards())},
-      {"dead letters",
-       o.dead_letter_namespace().empty() ? "none" : o.dead_letter_namespace()},
-      {"max backlog", o.max_backlog_bytes() == 0
+       limit(Told(o.max_operations_per_second),
+             absl::StrCat(Told(o.max_operations_per_second), " a second"))},
+      {"limit policy", std::string(PolicyName(Told(o.limit_policy)))},
+      {"max value", SizeText(Told(o.max_value_bytes))},
+      {"event retention",
+       absl::StrCat(DurationText(Told(o.event_retention)), ", ",
+                    SizeText(Told(o.event_retention_bytes)))},
+      {"shards", absl::StrCat(Told(o.num_shards))},
+      {"dead letters", Told(o.dead_letter_namespace).empty()
+                           ? "none"
+                           : Told(o.dead_letter_namespace)},
+      {"max backlog", Told(o.max_backlog_bytes) == 0
                           ? "default"
-                          : SizeText(o.max_backlog_bytes())},
-      {"unused groups", o.unused_group_ttl().seconds() == 0
-                            ? "stay"
-                            : "go after " + TextOf(o.unused_group_ttl())},
+                          : SizeText(Told(o.max_backlog_bytes))},
+      {"unused groups",
+       Told(o.unused_group_ttl) < absl::Seconds(1)
+           ? "stay"
+           : "go after " + DurationText(Told(o.unused_group_ttl))},
   };
-  if (ns.has_statistics()) Append(StatisticsFields(ns.statistics()), &fields);
+  if (ns.statistics) Append(StatisticsFields(*ns.statistics), &fields);
   return Columns(fields);
 }
 

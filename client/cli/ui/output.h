@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "client/cli/ui/bytes.h"
-#include "client/cpp/group_types.h"
-#include "client/cpp/types.h"
-#include "client/cpp/watch_types.h"
 #include "nlohmann/json.hpp"
-#include "timecache/v1/namespaces.pb.h"
+#include "timecache/group_types.h"
+#include "timecache/namespace_types.h"
+#include "timecache/types.h"
+#include "timecache/watch_types.h"
 
 namespace timecache::cli {
 
@@ -33,10 +33,10 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
 
 // Options, bucket width, and statistics if it has them; durations as numbers of
 // milliseconds.
-Json ToJson(const v1::Namespace& ns);
+Json ToJson(const Namespace& ns);
 
 // The same for the eye, a field a line.
-std::string Describe(const v1::Namespace& ns);
+std::string Describe(const Namespace& ns);
 
 // The same of a consumer group.
 Json ToJson(const Group& group);

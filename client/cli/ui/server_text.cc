@@ -1,6 +1,7 @@
 #include "client/cli/ui/server_text.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/units.h"
-#include "client/cpp/convert.h"
 
 namespace timecache::cli {
 namespace {
@@ -83,34 +83,29 @@ std::string RateText(double per_second) {
 struct Limit {
   const char* name;
   const char* field;
-  bool (v1::GetServerResponse::*is_told)() const;
-  const v1::LimitUse& (v1::GetServerResponse::*use)() const;
+  std::optional<LimitUse> ServerInfo::*use;
   std::string (*text)(uint64_t);
 
-  std::string Text(const v1::GetServerResponse& server) const {
-    const v1::LimitUse& told = (server.*use)();
-    const std::string used = absl::StrCat(name, " ", text(told.used()));
-    if (told.max() == 0) return used;
-    return absl::StrCat(used, " of ", text(told.max()));
+  std::string Text(const ServerInfo& server) const {
+    const LimitUse& told = *(server.*use);
+    const std::string used = absl::StrCat(name, " ", text(told.used));
+    if (told.max == 0) return used;
+    return absl::StrCat(used, " of ", text(told.max));
   }
 };
 
 // Those that the server tells this caller.
-std::vector<Limit> LimitsOf(const v1::GetServerResponse& server) {
-  using S = v1::GetServerResponse;
+std::vector<Limit> LimitsOf(const ServerInfo& server) {
+  using S = ServerInfo;
   std::vector<Limit> limits = {
-      {"namespaces", "namespaces", &S::has_namespaces, &S::namespaces,
-       CountText},
-      {"entries", "entries", &S::has_entries, &S::entries, CountText},
-      {"bytes", "bytes", &S::has_bytes, &S::bytes, SizeText},
-      {"watchers", "watchers", &S::has_watchers, &S::watchers, CountText},
-      {"memory", "memory_bytes", &S::has_memory_bytes, &S::memory_bytes,
-       SizeText},
-      {"connections", "connections", &S::has_connections, &S::connections,
-       CountText}};
-  std::erase_if(limits, [&server](const Limit& limit) {
-    return !(server.*limit.is_told)();
-  });
+      {"namespaces", "namespaces", &S::namespaces, CountText},
+      {"entries", "entries", &S::entries, CountText},
+      {"bytes", "bytes", &S::bytes, SizeText},
+      {"watchers", "watchers", &S::watchers, CountText},
+      {"memory", "memory_bytes", &S::memory_bytes, SizeText},
+      {"connections", "connections", &S::connections, CountText}};
+  std::erase_if(limits,
+                [&server](const Limit& limit) { return !(server.*limit.use); });
   return limits;
 }
 
@@ -138,42 +133,41 @@ std::string Wrap(const std::vector<std::string>& parts, size_t columns) {
 
 std::string HeaderText(const std::string& address, const ServerSample& sample,
                        size_t columns) {
-  const v1::GetServerResponse& s = sample.server;
+  const ServerInfo& s = sample.server;
   std::vector<std::string> uses;
   for (const Limit& limit : LimitsOf(s)) uses.push_back(limit.Text(s));
   if (uses.empty()) {
     uses = {"limits: told to those who may read all namespaces"};
   }
-  return absl::StrCat("timecached ", s.version(), " at ", address, ": ",
-                      s.draining() ? "draining" : "serving", ", up ",
-                      AgeText(FromProto(s.now()) - FromProto(s.start_time())),
-                      "\n", Wrap(uses, columns));
+  return absl::StrCat("timecached ", s.version, " at ", address, ": ",
+                      s.draining ? "draining" : "serving", ", up ",
+                      AgeText(s.now - s.start_time), "\n", Wrap(uses, columns));
 }
 
-Row NamespaceRow(const v1::Namespace& ns, const Rates* rates) {
-  const v1::NamespaceStatistics& s = ns.statistics();
-  Row row = {ns.name()};
+Row NamespaceRow(const Namespace& ns, const Rates* rates) {
+  const auto s = ns.statistics.value_or(NamespaceStatistics());
+  Row row = {ns.name};
   if (rates != nullptr) {
     for (const double rate :
          {rates->puts, rates->hits, rates->misses, rates->deaths}) {
       row.push_back(RateText(rate));
     }
   }
-  row.insert(row.end(),
-             {CountText(s.entries()), SizeText(s.bytes()),
-              absl::StrCat(DurationText(FromProto(s.lateness_p99())), "/",
-                           DurationText(FromProto(ns.bucket_width()))),
-              CountText(s.bound_violations()), CountText(s.watchers()),
-              CountText(s.live_buckets()),
-              CountText(s.expired() + s.evicted() + s.rotated()),
-              DurationText(FromProto(ns.options().ttl()))});
+  row.insert(
+      row.end(),
+      {CountText(s.entries), SizeText(s.bytes),
+       absl::StrCat(DurationText(s.lateness_p99), "/",
+                    DurationText(ns.bucket_width)),
+       CountText(s.bound_violations), CountText(s.watchers),
+       CountText(s.live_buckets), CountText(s.expired + s.evicted + s.rotated),
+       DurationText(ns.options.ttl.value_or(absl::ZeroDuration()))});
   return row;
 }
 
 std::vector<Row> NamespaceRows(const ServerSample& sample,
                                const ServerSample* before) {
-  std::vector<std::pair<const v1::Namespace*, Rates>> order;
-  for (const v1::Namespace& ns : sample.namespaces) {
+  std::vector<std::pair<const Namespace*, Rates>> order;
+  for (const Namespace& ns : sample.namespaces) {
     order.emplace_back(
         &ns, before == nullptr ? Rates() : RatesOf(*before, sample, ns));
   }
@@ -236,9 +230,9 @@ std::string ServerText(const std::string& address, const ServerSample& sample,
 
 Json ServerJson(const std::string& address, const ServerSample& sample,
                 const ServerSample* before) {
-  const v1::GetServerResponse& s = sample.server;
+  const ServerInfo& s = sample.server;
   Json namespaces = Json::array();
-  for (const v1::Namespace& ns : sample.namespaces) {
+  for (const Namespace& ns : sample.namespaces) {
     Json object = ToJson(ns);
     if (before != nullptr) {
       const Rates rates = RatesOf(*before, sample, ns);
@@ -257,14 +251,14 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
   }
   Json limits;  // null, as long as none is told.
   for (const Limit& limit : LimitsOf(s)) {
-    const v1::LimitUse& use = (s.*limit.use)();
-    limits[limit.field] = {{"used", use.used()}, {"max", use.max()}};
+    const LimitUse& use = *(s.*limit.use);
+    limits[limit.field] = {{"used", use.used}, {"max", use.max}};
   }
   return {{"address", address},
-          {"version", s.version()},
-          {"serving", !s.draining()},
-          {"start_time", ExactTimeText(FromProto(s.start_time()))},
-          {"time", ExactTimeText(FromProto(s.now()))},
+          {"version", s.version},
+          {"serving", !s.draining},
+          {"start_time", ExactTimeText(s.start_time)},
+          {"time", ExactTimeText(s.now)},
           {"limits", limits},
           {"namespaces", namespaces},
           {"groups", groups}};

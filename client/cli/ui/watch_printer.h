@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "client/cli/context.h"
 #include "client/cli/watch_arguments.h"
-#include "client/cpp/watch_types.h"
+#include "timecache/watch_types.h"
 
 namespace timecache::cli {
 

@@ -321,8 +321,8 @@ class OwnNamespaceTest : public BenchCliTest {
   std::vector<std::string> Others() const {
     std::vector<std::string> names;
     const auto all = client_.ListNamespaces();
-    for (const v1::Namespace& ns : *all) {
-      if (ns.name() != "default") names.push_back(ns.name());
+    for (const Namespace& ns : *all) {
+      if (ns.name != "default") names.push_back(ns.name);
     }
     return names;
   }

@@ -14,11 +14,11 @@
 #include "client/cli/bench/bench_sender.h"
 #include "client/cli/bench/bench_tally.h"
 #include "client/cli/bench/latency_histogram.h"
-#include "client/cpp/convert.h"
-#include "client/cpp/status.h"
+#include "client/cpp/src/data/convert.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_script.h"
+#include "timecache/status.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
@@ -354,7 +354,7 @@ TEST(BenchSenderTest, ErrorsInAResponseAreReadWhole) {
   EXPECT_EQ(counts.errors, 1u);
   ASSERT_EQ(listener.errors.size(), 1u);
   EXPECT_EQ(listener.errors[0].message(), "max_bytes: full");
-  EXPECT_EQ(ErrorReason(listener.errors[0]), "MAX_BYTES");
+  EXPECT_EQ(ReasonName(listener.errors[0]), "MAX_BYTES");
 }
 
 TEST(BenchSenderTest, WrongNumberOfResultsIsAnError) {

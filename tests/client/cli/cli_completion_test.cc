@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "client/cli/commands/completion.h"
-#include "client/cpp/client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/cli_fixture.h"
+#include "timecache/client.h"
 
 namespace timecache {
 namespace {

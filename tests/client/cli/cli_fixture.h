@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/cpp/client.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/process.h"
 #include "tests/client/fake_service.h"
+#include "timecache/client.h"
 
 namespace timecache {
 

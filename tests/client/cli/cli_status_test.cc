@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/ui/server_text.h"
-#include "client/cpp/convert.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/cli_fixture.h"
@@ -23,25 +22,23 @@ const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
 // A server after `seconds`, of two namespaces that count `puts` and `hits`.
 ServerSample Sample(int seconds, uint64_t puts, uint64_t hits) {
   ServerSample sample;
-  v1::GetServerResponse& server = sample.server;
-  server.set_version("1.2.3");
-  *server.mutable_start_time() = ToProto(kStart);
-  *server.mutable_now() = ToProto(kStart + absl::Seconds(seconds));
-  server.mutable_watchers()->set_used(7);
-  server.mutable_watchers()->set_max(10'000);
-  server.mutable_entries()->set_used(1234);
+  sample.server = {.version = "1.2.3",
+                   .start_time = kStart,
+                   .now = kStart + absl::Seconds(seconds),
+                   .entries = LimitUse{.used = 1234},
+                   .watchers = LimitUse{.used = 7, .max = 10'000}};
   for (const char* name : {"a", "b"}) {
-    v1::Namespace ns;
-    ns.set_name(name);
-    *ns.mutable_options()->mutable_ttl() = ToProto(absl::Seconds(30));
-    *ns.mutable_bucket_width() = ToProto(absl::Milliseconds(300));
-    *ns.mutable_statistics()->mutable_lateness_p99() =
-        ToProto(absl::Milliseconds(2));
-    sample.namespaces.push_back(ns);
+    NamespaceStatistics statistics;
+    statistics.lateness_p99 = absl::Milliseconds(2);
+    sample.namespaces.push_back({.name = name,
+                                 .options = {.ttl = absl::Seconds(30)},
+                                 .statistics = statistics,
+                                 .bucket_width = absl::Milliseconds(300)});
   }
-  sample.namespaces[1].mutable_statistics()->set_puts(puts);
-  sample.namespaces[1].mutable_statistics()->set_hits(hits);
-  sample.namespaces[1].mutable_statistics()->set_expired(puts / 2);
+  NamespaceStatistics& statistics = *sample.namespaces[1].statistics;
+  statistics.puts = puts;
+  statistics.hits = hits;
+  statistics.expired = puts / 2;
   return sample;
 }
 
@@ -61,8 +58,8 @@ TEST(ServerTextTest, LimitsThatAreNotToldAreNoZeros) {
                        {"watchers", {{"used", 7}, {"max", 10'000}}}}));
   EXPECT_THAT(ServerText("host:1", sample, nullptr),
               Not(HasSubstr("namespaces 0")));
-  sample.server.clear_entries();
-  sample.server.clear_watchers();
+  sample.server.entries.reset();
+  sample.server.watchers.reset();
   EXPECT_EQ(ServerJson("host:1", sample, nullptr)["limits"], nullptr);
   const std::string text = ServerText("host:1", sample, nullptr);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -109,8 +106,8 @@ TEST(ServerTextTest, GroupsTellHowFarTheyAreBehind) {
 TEST(ServerTextTest, FitsIntoTheRowsThatThereAre) {
   ServerSample sample = Sample(100, 0, 0);
   for (int i = 0; i < 50; ++i) {
-    v1::Namespace ns = sample.namespaces[0];
-    ns.set_name(absl::StrCat("more", i));
+    Namespace ns = sample.namespaces[0];
+    ns.name = absl::StrCat("more", i);
     sample.namespaces.push_back(ns);
     Group group;
     group.name = absl::StrCat("g", i);
@@ -128,12 +125,11 @@ TEST(ServerTextTest, FitsIntoTheRowsThatThereAre) {
 TEST(ServerTextTest, RatesAreSeenOnANarrowScreen) {
   const ServerSample before = Sample(10, 1000, 50);
   ServerSample now = Sample(20, 31'000, 50);
-  v1::GetServerResponse& server = now.server;
-  server.mutable_entries()->set_max(1'000'000'000);
-  server.mutable_memory_bytes()->set_max(4ull << 30);
-  server.mutable_connections()->set_max(10'000);
+  now.server.entries->max = 1'000'000'000;
+  now.server.memory_bytes = LimitUse{.max = 4ull << 30};
+  now.server.connections = LimitUse{.max = 10'000};
   for (const std::string& name : {std::string("short"), std::string(63, 'n')}) {
-    now.namespaces[0].set_name(name);
+    now.namespaces[0].name = name;
     for (const int columns : {60, 80, 132}) {
       const std::string text =
           ServerText("host:1", now, &before, cli::kAllRows, columns);

@@ -400,22 +400,21 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
                                     "4"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("evict-oldest"));
-  const v1::NamespaceOptions options =
-      client_.GetNamespace("n").value().options();
-  EXPECT_EQ(options.ttl().seconds(), 300);
-  EXPECT_EQ(options.num_buckets(), 3u);
-  EXPECT_EQ(options.max_ttl().seconds(), 86'400);
-  EXPECT_TRUE(options.sliding());
-  EXPECT_EQ(options.max_entries(), 10u);
-  EXPECT_EQ(options.max_bytes(), 1u << 30);
-  EXPECT_EQ(options.limit_policy(), v1::LIMIT_POLICY_EVICT_OLDEST);
-  EXPECT_EQ(options.max_value_bytes(), 2u << 20);
-  EXPECT_EQ(options.event_retention().seconds(), 600);
-  EXPECT_EQ(options.event_retention_bytes(), 32u << 20);
-  EXPECT_EQ(options.num_shards(), 4u);
+  const NamespaceOptions options = client_.GetNamespace("n").value().options;
+  EXPECT_EQ(options.ttl, absl::Minutes(5));
+  EXPECT_EQ(options.num_buckets, 3u);
+  EXPECT_EQ(options.max_ttl, absl::Hours(24));
+  EXPECT_EQ(options.sliding, true);
+  EXPECT_EQ(options.max_entries, 10u);
+  EXPECT_EQ(options.max_bytes, 1u << 30);
+  EXPECT_EQ(options.limit_policy, LimitPolicy::kEvictOldest);
+  EXPECT_EQ(options.max_value_bytes, 2u << 20);
+  EXPECT_EQ(options.event_retention, absl::Minutes(10));
+  EXPECT_EQ(options.event_retention_bytes, 32u << 20);
+  EXPECT_EQ(options.num_shards, 4u);
   ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).exit_code, 0);
-  EXPECT_FALSE(client_.GetNamespace("n").value().options().sliding());
-  EXPECT_EQ(client_.GetNamespace("n").value().options().num_buckets(), 3u);
+  EXPECT_EQ(client_.GetNamespace("n").value().options.sliding, false);
+  EXPECT_EQ(client_.GetNamespace("n").value().options.num_buckets, 3u);
 }
 
 TEST_F(CliTest, ScanByPrefixWithLimit) {

@@ -1,15 +1,15 @@
 // Client::Execute against a stand-in for the server.
-#include "client/cpp/batch.h"
+#include "timecache/batch.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
+#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -79,13 +79,13 @@ TEST_F(BatchTest, OperationThatFailsFailsAlone) {
        Operation::Touch("key", {.if_version = 99})});
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(results[1].status));
-  EXPECT_EQ(ErrorReason(results[1].status), "KEY_EXISTS");
+  EXPECT_EQ(ReasonName(results[1].status), "KEY_EXISTS");
   EXPECT_TRUE(absl::IsInvalidArgument(results[2].status));
   EXPECT_EQ(results[2].status.message(), "ttl: must be at least 1ms");
-  EXPECT_EQ(ErrorReason(results[3].status), "VERSION_MISMATCH");
+  EXPECT_EQ(ReasonName(results[3].status), "VERSION_MISMATCH");
   EXPECT_FALSE(results[3].found);
   EXPECT_TRUE(results[4].status.ok());
-  EXPECT_EQ(ErrorReason(results[5].status), "VERSION_MISMATCH");
+  EXPECT_EQ(ReasonName(results[5].status), "VERSION_MISMATCH");
   EXPECT_EQ(client_.Size()->entries, 3u);
 }
 
@@ -100,7 +100,7 @@ TEST_F(BatchTest, NamespaceThatIsMissingFailsTheWhole) {
   Batch batch;
   batch.Add(Operation::Get("key"));
   const auto results = client_.In("none").Execute(batch);
-  EXPECT_EQ(ErrorReason(results.status()), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(results.status()), "NAMESPACE_NOT_FOUND");
 }
 
 TEST_F(BatchTest, AsManyOperationsAsAllowedAndNoMore) {

@@ -1,4 +1,4 @@
-#include "client/cpp/channel.h"
+#include "timecache/channel.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -14,9 +14,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/cpp/client.h"
-#include "client/cpp/token_file.h"
+#include "client/cpp/src/rpc/token_file.h"
 #include "tests/support/certificates.h"
+#include "timecache/client.h"
 
 namespace timecache::test {
 namespace {

@@ -1,17 +1,17 @@
 // timecache::Client against a stand-in for the server.
-#include "client/cpp/client.h"
+#include "timecache/client.h"
 
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/status.h"
-#include "client/cpp/virtual_clock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
+#include "timecache/status.h"
+#include "timecache/virtual_clock.h"
 
 namespace timecache {
 namespace {
@@ -57,12 +57,12 @@ TEST_F(ClientTest, ConditionThatFailsHasItsReason) {
   const auto absent =
       client_.Put("key", "2", {.condition = PutCondition::kIfAbsent});
   EXPECT_TRUE(absl::IsFailedPrecondition(absent.status()));
-  EXPECT_EQ(ErrorReason(absent.status()), "KEY_EXISTS");
+  EXPECT_EQ(ReasonName(absent.status()), "KEY_EXISTS");
   const auto present =
       client_.Put("other", "2", {.condition = PutCondition::kIfPresent});
-  EXPECT_EQ(ErrorReason(present.status()), "KEY_NOT_FOUND");
+  EXPECT_EQ(ReasonName(present.status()), "KEY_NOT_FOUND");
   const auto stale = client_.Put("key", "2", {.if_version = version + 1});
-  EXPECT_EQ(ErrorReason(stale.status()), "VERSION_MISMATCH");
+  EXPECT_EQ(ReasonName(stale.status()), "VERSION_MISMATCH");
   const auto right =
       client_.Put("key", "2", {.if_version = version, .return_previous = true});
   ASSERT_TRUE(right.ok()) << right.status();
@@ -100,7 +100,7 @@ TEST_F(ClientTest, InNamesAnotherNamespaceOnTheSameConnection) {
   const Client other = client_.In("other");
   const auto missing = other.Size();
   EXPECT_TRUE(absl::IsNotFound(missing.status()));
-  EXPECT_EQ(ErrorReason(missing.status()), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(missing.status()), "NAMESPACE_NOT_FOUND");
   ASSERT_TRUE(client_.CreateNamespace("other").ok());
   ASSERT_TRUE(other.Put("key", "value").ok());
   EXPECT_EQ(other.Size()->bytes, 8u);
@@ -178,7 +178,7 @@ TEST_F(ClientTest, ErrorKeepsCodeMessageAndReason) {
   const absl::Status status = client_.Put("key", "value").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(), "max_entries: 10 are in");
-  EXPECT_EQ(ErrorReason(status), "MAX_ENTRIES");
+  EXPECT_EQ(ReasonName(status), "MAX_ENTRIES");
 }
 
 TEST_F(ClientTest, ErrorWithoutReadableDetailsHasNoReason) {
@@ -186,7 +186,7 @@ TEST_F(ClientTest, ErrorWithoutReadableDetailsHasNoReason) {
       grpc::Status(grpc::StatusCode::INTERNAL, "a bug", "\xff\xff"));
   const absl::Status status = client_.Size().status();
   EXPECT_EQ(status, absl::InternalError("a bug"));
-  EXPECT_EQ(ErrorReason(status), std::nullopt);
+  EXPECT_EQ(ReasonName(status), std::nullopt);
   EXPECT_TRUE(FieldViolations(status).empty());
 }
 
@@ -200,23 +200,23 @@ TEST(ClientWithoutServerTest, IsUnavailable) {
 }
 
 TEST_F(ClientTest, NamespacesAreAdministered) {
-  v1::NamespaceOptions options;
-  options.set_num_buckets(3);
+  NamespaceOptions options;
+  options.num_buckets = 3;
   const auto made = client_.CreateNamespace("n", options);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ(made->options().num_buckets(), 3u);
-  EXPECT_EQ(ErrorReason(client_.CreateNamespace("n").status()),
+  EXPECT_EQ(made->options.num_buckets, 3u);
+  EXPECT_EQ(ReasonName(client_.CreateNamespace("n").status()),
             "NAMESPACE_EXISTS");
-  options.Clear();
-  options.set_sliding(true);
+  options = {};
+  options.sliding = true;
   ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
-  EXPECT_EQ(client_.GetNamespace("n")->options().num_buckets(), 3u);
-  EXPECT_TRUE(client_.GetNamespace("n")->options().sliding());
+  EXPECT_EQ(client_.GetNamespace("n")->options.num_buckets, 3u);
+  EXPECT_TRUE(client_.GetNamespace("n")->options.sliding.value_or(false));
   // Of several pages: the fake's have one namespace each.
   const auto list = client_.ListNamespaces();
   ASSERT_TRUE(list.ok());
   ASSERT_EQ(list->size(), 2u);
-  EXPECT_EQ((*list)[1].name(), "n");
+  EXPECT_EQ((*list)[1].name, "n");
   ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
   EXPECT_EQ(client_.RotateNamespace("n").value(), 1u);
   EXPECT_TRUE(client_.DeleteNamespace("n").ok());
@@ -225,24 +225,24 @@ TEST_F(ClientTest, NamespacesAreAdministered) {
 
 TEST_F(ClientTest, StatisticsAreToldWhereTheyAreAskedFor) {
   ASSERT_TRUE(client_.Put("key", "value").ok());
-  EXPECT_FALSE(client_.CreateNamespace("n")->has_statistics());
-  EXPECT_FALSE(client_.UpdateNamespace("n", {})->has_statistics());
-  EXPECT_FALSE(client_.GetNamespace("default")->has_statistics());
-  EXPECT_FALSE(client_.ListNamespaces()->at(0).has_statistics());
+  EXPECT_FALSE(client_.CreateNamespace("n")->statistics);
+  EXPECT_FALSE(client_.UpdateNamespace("n", {})->statistics);
+  EXPECT_FALSE(client_.GetNamespace("default")->statistics);
+  EXPECT_FALSE(client_.ListNamespaces()->at(0).statistics);
   const DescribeOptions with = {.include_statistics = true};
-  EXPECT_EQ(client_.GetNamespace("default", with)->statistics().entries(), 1u);
-  EXPECT_EQ(client_.ListNamespaces(with)->at(0).statistics().entries(), 1u);
-  EXPECT_TRUE(client_.ListNamespaces(with)->at(1).has_statistics());
+  EXPECT_EQ(client_.GetNamespace("default", with)->statistics->entries, 1u);
+  EXPECT_EQ(client_.ListNamespaces(with)->at(0).statistics->entries, 1u);
+  EXPECT_TRUE(client_.ListNamespaces(with)->at(1).statistics);
 }
 
 TEST_F(ClientTest, UpdateNamesWhatTakesItsDefault) {
-  v1::NamespaceOptions options;
-  options.mutable_ttl()->set_seconds(7);
-  options.set_max_entries(3);
+  NamespaceOptions options;
+  options.ttl = absl::Seconds(7);
+  options.max_entries = 3;
   ASSERT_TRUE(client_.CreateNamespace("n", options).ok());
-  options.Clear();
-  options.set_dead_letter_namespace("");
-  options.set_max_bytes(5);
+  options = {};
+  options.dead_letter_namespace = "";
+  options.max_bytes = 5;
   ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
   EXPECT_EQ(service_.last_namespace_update().namespace_().name(), "n");
   EXPECT_FALSE(service_.last_namespace_update().has_update_mask());
@@ -255,16 +255,16 @@ TEST_F(ClientTest, UpdateNamesWhatTakesItsDefault) {
       (std::vector<std::string>(mask.paths().begin(), mask.paths().end())),
       (std::vector<std::string>{"options.dead_letter_namespace",
                                 "options.max_bytes", "options.ttl"}));
-  EXPECT_FALSE(changed->options().has_ttl());
-  EXPECT_EQ(changed->options().max_bytes(), 5u);
-  EXPECT_EQ(changed->options().max_entries(), 3u);
+  EXPECT_FALSE(changed->options.ttl);
+  EXPECT_EQ(changed->options.max_bytes, 5u);
+  EXPECT_EQ(changed->options.max_entries, 3u);
 }
 
 TEST_F(ClientTest, ServerThatTellsNoLimitsLeavesThemUnset) {
   const auto server = client_.GetServer();
   ASSERT_TRUE(server.ok()) << server.status();
-  EXPECT_EQ(server->version(), "fake");
-  EXPECT_FALSE(server->has_entries());
+  EXPECT_EQ(server->version, "fake");
+  EXPECT_FALSE(server->entries);
 }
 
 TEST_F(ClientTest, VirtualClockAdvances) {

@@ -1,5 +1,5 @@
 // Getting connected: in spite of what gRPC 1.51 makes of it, and soon.
-#include "client/cpp/connection.h"
+#include "client/cpp/src/rpc/connection.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,14 +12,14 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/client.h"
-#include "client/cpp/pipeline.h"
-#include "client/cpp/status.h"
-#include "client/cpp/watcher.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "tests/client/cpp/misread_connect.h"
 #include "tests/client/fake_service.h"
+#include "timecache/client.h"
+#include "timecache/pipeline.h"
+#include "timecache/status.h"
+#include "timecache/watcher.h"
 
 namespace timecache {
 namespace {

@@ -1,7 +1,7 @@
 // The clock of the stand-in for the server.
 #pragma once
 
-#include "client/cpp/convert.h"
+#include "client/cpp/src/data/convert.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 

@@ -8,9 +8,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/group_worker.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
+#include "timecache/group_worker.h"
 
 namespace timecache {
 

@@ -6,11 +6,11 @@
 
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
-#include "client/cpp/group_worker.h"
-#include "client/cpp/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cpp/group_worker_fixture.h"
+#include "timecache/group_worker.h"
+#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -222,7 +222,7 @@ TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {
   EXPECT_EQ(worker.counters().nacked, 1u);
   EXPECT_EQ(worker.counters().put_back, 0u);
   ASSERT_EQ(errors().size(), 1u);
-  EXPECT_EQ(ErrorReason(errors()[0]), "MAX_ENTRIES");
+  EXPECT_EQ(ReasonName(errors()[0]), "MAX_ENTRIES");
 }
 
 TEST_F(GroupWorkerSettleTest, WhatIsRefusedTwiceIsLeftToTheTimeout) {

@@ -1,6 +1,6 @@
 // timecache::GroupWorker against a stand-in for the server, whose streams are
 // scripted: what it begins, settles and how it ends.
-#include "client/cpp/group_worker.h"
+#include "timecache/group_worker.h"
 
 #include <atomic>
 #include <stdexcept>
@@ -11,10 +11,10 @@
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "client/cpp/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cpp/group_worker_fixture.h"
+#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -207,7 +207,7 @@ TEST_F(GroupWorkerTest, GroupThatIsDeletedEndsIt) {
     handled.Notify();
     return Settle::Ack();
   });
-  EXPECT_EQ(ErrorReason(worker.Wait()), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ReasonName(worker.Wait()), "GROUP_NOT_FOUND");
   // What its handlers had to say has been sent all the same.
   EXPECT_EQ(worker.counters().acked, 1u);
 }

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/cpp/client.h"
-#include "client/cpp/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
+#include "timecache/client.h"
+#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -30,7 +30,7 @@ TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
   EXPECT_EQ(group->options.max_attempts, 5u);
   EXPECT_EQ(group->options.max_backlog_bytes, 256u << 20);
   EXPECT_FALSE(group->statistics.has_value());
-  EXPECT_EQ(ErrorReason(client_.CreateGroup("billing").status()),
+  EXPECT_EQ(ReasonName(client_.CreateGroup("billing").status()),
             "GROUP_EXISTS");
   group = client_.GetGroup("billing");
   ASSERT_TRUE(group.ok()) << group.status();
@@ -43,10 +43,10 @@ TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
   EXPECT_EQ(group->options.max_attempts, 7u);
 
   EXPECT_TRUE(client_.DeleteGroup("billing").ok());
-  EXPECT_EQ(ErrorReason(client_.DeleteGroup("billing")), "GROUP_NOT_FOUND");
-  EXPECT_EQ(ErrorReason(client_.UpdateGroup("billing", {}).status()),
+  EXPECT_EQ(ReasonName(client_.DeleteGroup("billing")), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ReasonName(client_.UpdateGroup("billing", {}).status()),
             "GROUP_NOT_FOUND");
-  EXPECT_EQ(ErrorReason(client_.GetGroup("billing").status()),
+  EXPECT_EQ(ReasonName(client_.GetGroup("billing").status()),
             "GROUP_NOT_FOUND");
 }
 
@@ -182,7 +182,7 @@ TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {
       "billing", {{1, 1, Settle::Nack()}, {2, 1, Settle::PutBack()}});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_TRUE(absl::IsFailedPrecondition(results->at(0).status));
-  EXPECT_EQ(ErrorReason(results->at(0).status), "STALE_ATTEMPT");
+  EXPECT_EQ(ReasonName(results->at(0).status), "STALE_ATTEMPT");
   EXPECT_TRUE(results->at(1).status.ok());
   EXPECT_EQ(results->at(1).version, 9u);
 }

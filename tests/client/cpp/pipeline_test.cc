@@ -1,5 +1,5 @@
 // timecache::Pipeline against a stand-in for the server.
-#include "client/cpp/pipeline.h"
+#include "timecache/pipeline.h"
 
 #include <atomic>
 #include <memory>
@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "client/cpp/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
+#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -103,7 +103,7 @@ TEST_F(PipelineTest, OperationThatFailsFailsAlone) {
   const auto statuses = told_.statuses();
   ASSERT_EQ(statuses.size(), 3u);
   EXPECT_TRUE(statuses[0].ok());
-  EXPECT_EQ(ErrorReason(statuses[1]), "INVALID_FIELD");
+  EXPECT_EQ(ReasonName(statuses[1]), "INVALID_FIELD");
   EXPECT_TRUE(statuses[2].ok());
 }
 
@@ -300,7 +300,7 @@ TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
   }
   service_.Hang(false);
   const absl::Status end = pipeline.Close();
-  EXPECT_EQ(ErrorReason(end), "DRAINING");
+  EXPECT_EQ(ReasonName(end), "DRAINING");
   EXPECT_EQ(pipeline.status(), end);
   told_.ExpectInOrder(8);
   const auto statuses = told_.statuses();
@@ -314,9 +314,9 @@ TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
 TEST_F(PipelineTest, AddAfterTheStreamsEndSaysWhy) {
   Pipeline pipeline(client_.In("none"));
   ASSERT_TRUE(pipeline.Add(Operation::Get("key"), told_.Take(0)).ok());
-  EXPECT_EQ(ErrorReason(pipeline.Wait()), "NAMESPACE_NOT_FOUND");
-  EXPECT_EQ(ErrorReason(told_.statuses().at(0)), "NAMESPACE_NOT_FOUND");
-  EXPECT_EQ(ErrorReason(pipeline.Add(Operation::Get("key"), told_.Take(1))),
+  EXPECT_EQ(ReasonName(pipeline.Wait()), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(told_.statuses().at(0)), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(pipeline.Add(Operation::Get("key"), told_.Take(1))),
             "NAMESPACE_NOT_FOUND");
   EXPECT_FALSE(pipeline.TryAdd(Operation::Get("key"), told_.Take(1)).ok());
   told_.ExpectInOrder(1);

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/group_worker.h"
-#include "client/cpp/pipeline.h"
-#include "client/cpp/watcher.h"
 #include "gtest/gtest.h"
 #include "tests/client/cpp/group_worker_fixture.h"
 #include "tests/client/fake_service.h"
+#include "timecache/group_worker.h"
+#include "timecache/pipeline.h"
+#include "timecache/watcher.h"
 
 namespace timecache {
 namespace {

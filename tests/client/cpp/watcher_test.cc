@@ -1,6 +1,6 @@
 // timecache::Watcher against a stand-in for the server, whose streams are
 // scripted.
-#include "client/cpp/watcher.h"
+#include "timecache/watcher.h"
 
 #include <string>
 #include <thread>
@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "client/cpp/status.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
+#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -227,7 +227,7 @@ TEST_F(WatcherTest, EveryLogMayHaveChanged) {
 TEST_F(WatcherTest, LogThatChangedWithoutATokenEndsIt) {
   service_.AddWatch({.end = LogChanged("default")});
   Watcher watcher(client_, Quick());
-  EXPECT_EQ(ErrorReason(watcher.Next().status()), "LOG_CHANGED");
+  EXPECT_EQ(ReasonName(watcher.Next().status()), "LOG_CHANGED");
   EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
 
@@ -431,7 +431,7 @@ TEST_F(WatcherTest, DeletedNamespaceEndsIt) {
   for (int i = 0; i < 2; ++i) {
     const absl::Status end = watcher.Next().status();
     EXPECT_TRUE(absl::IsNotFound(end));
-    EXPECT_EQ(ErrorReason(end), "NAMESPACE_NOT_FOUND");
+    EXPECT_EQ(ReasonName(end), "NAMESPACE_NOT_FOUND");
   }
   EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
@@ -442,7 +442,7 @@ TEST_F(WatcherTest, OwnErrorOfTheServerEndsIt) {
        .end = MakeError(grpc::StatusCode::INTERNAL, "a bug", "BUG")});
   Watcher watcher(client_, Quick());
   ASSERT_TRUE(watcher.Next().ok());
-  EXPECT_EQ(ErrorReason(watcher.Next().status()), "BUG");
+  EXPECT_EQ(ReasonName(watcher.Next().status()), "BUG");
 }
 
 TEST_F(WatcherTest, FirstAttemptThatFailsIsToldAtOnce) {

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "client/cpp/channel.h"
 #include "gtest/gtest.h"
 #include "server/common/housekeeping.h"
 #include "server/security/file_watch.h"
@@ -16,6 +15,7 @@
 #include "tests/support/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"
+#include "timecache/channel.h"
 
 namespace timecache::test {
 

@@ -15,14 +15,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/client.h"
-#include "client/cpp/group_worker.h"
-#include "client/cpp/status.h"
-#include "client/cpp/virtual_clock.h"
-#include "client/cpp/watcher.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/server_process.h"
+#include "timecache/client.h"
+#include "timecache/group_worker.h"
+#include "timecache/status.h"
+#include "timecache/virtual_clock.h"
+#include "timecache/watcher.h"
 
 namespace timecache::test {
 namespace {
@@ -144,8 +144,8 @@ TEST_F(ClientDeliveryTest, AnotherWatchGoesOnBehindTheLastBatch) {
 
 TEST_F(ClientDeliveryTest, WhatIsLostIsCountedOrEndsIt) {
   constexpr int kRounds = 40;
-  v1::NamespaceOptions options;
-  options.set_event_retention_bytes(1 << 20);
+  client::NamespaceOptions options;
+  options.event_retention_bytes = 1 << 20;
   ASSERT_TRUE(MakeClient().CreateNamespace("small", options).ok());
   const Client client = MakeClient().In("small");
   std::string token;
@@ -173,7 +173,7 @@ TEST_F(ClientDeliveryTest, WhatIsLostIsCountedOrEndsIt) {
                  {.resume_tokens = {{"small", token}}, .fail_on_loss = true});
   const absl::Status end = strict.Next().status();
   EXPECT_TRUE(absl::IsOutOfRange(end)) << end;
-  EXPECT_TRUE(HasReason(end, v1::RESUME_POINT_TRIMMED)) << end;
+  EXPECT_TRUE(HasReason(end, ErrorReason::kResumePointTrimmed)) << end;
   EXPECT_EQ(ErrorMetadata(end, "lost"), absl::StrCat(lost));
 }
 
@@ -219,7 +219,7 @@ TEST_F(ClientDeliveryTest, RestartEndsAWatchThatMustNotLose) {
   Restart();
   absl::Status end;
   while (end.ok()) end = watcher.Next().status();
-  EXPECT_TRUE(HasReason(end, v1::LOG_CHANGED)) << end;
+  EXPECT_TRUE(HasReason(end, ErrorReason::kLogChanged)) << end;
 }
 
 TEST_F(ClientDeliveryTest, WhatIsGoingToDieCanBeSaved) {
@@ -343,10 +343,10 @@ TEST_F(GroupDeliveryTest, MembersByHandSettleByAnyConnection) {
   EXPECT_TRUE(results->at(0).status.ok()) << results->at(0).status;
   results = MakeClient().Settle("billing", {settlement});
   ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_TRUE(HasReason(results->at(0).status, v1::EVENT_NOT_UNSETTLED))
+  EXPECT_TRUE(HasReason(results->at(0).status, ErrorReason::kEventNotUnsettled))
       << results->at(0).status;
   const absl::Status none = MakeClient().Settle("none", {settlement}).status();
-  EXPECT_TRUE(HasReason(none, v1::GROUP_NOT_FOUND)) << none;
+  EXPECT_TRUE(HasReason(none, ErrorReason::kGroupNotFound)) << none;
 }
 
 TEST_F(GroupDeliveryTest, WorkerGoesOnWithARestartedServer) {
@@ -409,7 +409,7 @@ TEST_F(GroupDeliveryTest, WorkerEndsWithItsGroup) {
   while (Statistics().members == 0) {
   }
   ASSERT_TRUE(MakeClient().DeleteGroup("billing").ok());
-  EXPECT_TRUE(HasReason(worker.Wait(), v1::GROUP_NOT_FOUND));
+  EXPECT_TRUE(HasReason(worker.Wait(), ErrorReason::kGroupNotFound));
 }
 
 }  // namespace

@@ -1,0 +1,169 @@
+// A client of a timecached server.
+//
+//   timecache::Client client("127.0.0.1:7171");
+//   client.Put("session:7", "basket=3", {.ttl = absl::Minutes(30)});
+//   absl::StatusOr<std::optional<timecache::Entry>> entry =
+//       client.Get("session:7");
+//
+// Beside it: what has expired comes through watcher.h or
+// group_worker.h; many operations at once go through batch.h or pipeline.h.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "timecache/channel.h"
+#include "timecache/export.h"
+#include "timecache/group_types.h"
+#include "timecache/namespace_types.h"
+#include "timecache/settle.h"
+#include "timecache/types.h"
+#include "timecache/watch_types.h"
+
+namespace timecache::inline client {
+
+class Batch;             // timecache/batch.h
+struct OperationResult;  // timecache/operation.h
+
+// A client of one server, and of one of its namespaces at a time.
+//
+// Thread-safe. Cheap to copy: copies share one connection. Every call is one
+// round trip and blocks until its answer is in. None retries by itself. Where
+// there is no connection, a call waits for one for up to 250 ms; while the
+// server is away, one call a second does so and the others fail at once.
+//
+// Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
+// with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
+// what the calls below name: told apart by HasReason in timecache/status.h.
+class TIMECACHED_EXPORT Client {
+ public:
+  // For the server at `address`: "host:port" or "unix:/path", plain text. Does
+  // not connect yet: that the server is not there is told by the first call.
+  explicit Client(const std::string& address, ClientOptions options = {});
+  // Over a channel of the caller's making, with its credentials and settings.
+  // Such a channel needs a large enough receive limit for what the namespaces
+  // hold: else calls end with RESOURCE_EXHAUSTED (IsMessageTooLarge), and
+  // watches and scans that know the limit leave larger values out.
+  explicit Client(std::shared_ptr<grpc::Channel> channel,
+                  ClientOptions options = {});
+
+  // The same client for another namespace.
+  Client In(std::string_view ns) const;
+
+  const std::shared_ptr<grpc::Channel>& channel() const;
+  const ClientOptions& options() const { return options_; }
+
+  // Stores a value under a key, with a fresh time to live. A condition that
+  // does not hold is FAILED_PRECONDITION; a limit that would be passed is
+  // RESOURCE_EXHAUSTED.
+  absl::StatusOr<PutResult> Put(std::string_view key, std::string_view value,
+                                const PutOptions& options = {}) const;
+
+  // Reads an entry. A miss is OK with nullopt.
+  absl::StatusOr<std::optional<Entry>> Get(
+      std::string_view key, const GetOptions& options = {}) const;
+
+  // Removes an entry, without an expiry event. A miss is OK with removed =
+  // false, but FAILED_PRECONDITION with if_version.
+  absl::StatusOr<RemoveResult> Remove(std::string_view key,
+                                      const RemoveOptions& options = {}) const;
+
+  // Whether an entry is there. Never renews its time to live.
+  absl::StatusOr<bool> Contains(std::string_view key) const;
+
+  // Live entries and bytes of the namespace, exact.
+  absl::StatusOr<SizeResult> Size() const;
+
+  // Gives an entry a fresh time to live. Returns its version, which stays as it
+  // is. A miss is OK with nullopt, but FAILED_PRECONDITION with if_version.
+  absl::StatusOr<std::optional<uint64_t>> Touch(
+      std::string_view key, const TouchOptions& options = {}) const;
+
+  // Does many operations, in one round trip: a result for each, in their order,
+  // and none for an empty batch. An error: none of them could be tried, or, as
+  // with any call, nobody knows (UNAVAILABLE, DEADLINE_EXCEEDED). A batch above
+  // its limits is INVALID_ARGUMENT.
+  absl::StatusOr<std::vector<OperationResult>> Execute(
+      const Batch& batch) const;
+
+  // Calls `visit` for each live entry, in no particular order, on this thread.
+  // An entry that lives through the whole scan comes exactly once, another at
+  // most once. `visit` returns false to end the scan, which then is OK. Holds
+  // one page (1,000 entries, about 1 MiB) at a time.
+  absl::Status Scan(const ScanOptions& options,
+                    absl::FunctionRef<bool(Entry entry)> visit) const;
+
+  // At most `entries_max` entries of such a scan, and whether there were more.
+  absl::StatusOr<ScanResult> ScanUpTo(size_t entries_max,
+                                      const ScanOptions& options = {}) const;
+
+  // Settles events of a consumer group of the namespace: a result for each, in
+  // their order. An error: none was settled (NOT_FOUND, reason GROUP_NOT_FOUND;
+  // INVALID_ARGUMENT above kMaxSettlements), or nobody knows: then again.
+  absl::StatusOr<std::vector<SettleResult>> Settle(
+      std::string_view group, const std::vector<Settlement>& settlements) const;
+
+  // Makes a consumer group of the namespace, which begins as a watch does; so
+  // does a first member. ALREADY_EXISTS (reason GROUP_EXISTS).
+  absl::StatusOr<Group> CreateGroup(std::string_view name,
+                                    const GroupOptions& options = {},
+                                    WatchStart start = WatchStart::kNow) const;
+  // NOT_FOUND (reason GROUP_NOT_FOUND) if there is none of that name.
+  absl::StatusOr<Group> GetGroup(std::string_view name,
+                                 const DescribeOptions& describe = {}) const;
+  // All, ordered by name.
+  absl::StatusOr<std::vector<Group>> ListGroups(
+      const DescribeOptions& describe = {}) const;
+  // Changes the options that are set, and sets those that `to_default` names
+  // ("max_attempts") to their defaults; the others stay.
+  absl::StatusOr<Group> UpdateGroup(
+      std::string_view name, const GroupOptions& options,
+      const std::vector<std::string>& to_default = {}) const;
+  // Deletes it with all that it has not settled.
+  absl::Status DeleteGroup(std::string_view name) const;
+
+  // Administration of namespaces. See proto/timecache/v1/namespaces.proto for
+  // every option: its range, its default, and what unset means.
+
+  // ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name.
+  absl::StatusOr<Namespace> CreateNamespace(
+      std::string_view name, const NamespaceOptions& options = {}) const;
+  absl::StatusOr<Namespace> GetNamespace(
+      std::string_view name, const DescribeOptions& describe = {}) const;
+  // All, ordered by name: a round trip for each thousand.
+  absl::StatusOr<std::vector<Namespace>> ListNamespaces(
+      const DescribeOptions& describe = {}) const;
+  // Changes the options that are set, and sets those that `to_default` names
+  // ("max_entries") to their defaults; the others stay.
+  absl::StatusOr<Namespace> UpdateNamespace(
+      std::string_view name, const NamespaceOptions& options,
+      const std::vector<std::string>& to_default = {}) const;
+  // Deletes it with everything in it; its entries make no events.
+  absl::Status DeleteNamespace(std::string_view name) const;
+  // Kills the oldest bucket now, and returns how many entries died with it.
+  absl::StatusOr<uint64_t> RotateNamespace(std::string_view name) const;
+
+  // The server itself: version, age, limits and how far they are used. Who may
+  // not read all namespaces is told no limits: they are unset.
+  absl::StatusOr<ServerInfo> GetServer() const;
+  // Whether the server serves, which needs no right.
+  absl::StatusOr<ServingStatus> CheckHealth() const;
+
+ private:
+  // The channel, and what calls go through.
+  struct Core;
+
+  ClientOptions options_;
+  // Never null. Thread-safe.
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace timecache::inline client

@@ -1,0 +1,110 @@
+// Why the server refused, for programs.
+#pragma once
+
+#include <cstdint>
+
+namespace timecache::inline client {
+
+// The reasons of google.rpc.ErrorInfo that a client meets, with the numbers of
+// timecache.v1.ErrorReason. A later server may have more of them: go by the
+// status code then. See HasReason in timecache/status.h.
+enum class ErrorReason : int32_t {
+  // --- Any call.
+
+  // INVALID_ARGUMENT: a field is malformed or out of its range; a
+  // google.rpc.BadRequest names it.
+  kInvalidField = 1,
+  // INVALID_ARGUMENT: the bytes are no message of the method's request.
+  kMalformedRequest = 2,
+  // INVALID_ARGUMENT: the request is too large, and no one field is why.
+  kRequestTooLarge = 3,
+  // NOT_FOUND: no such namespace.
+  kNamespaceNotFound = 4,
+  // UNAVAILABLE: the server is being stopped.
+  kDraining = 5,
+  // UNIMPLEMENTED: no such method.
+  kUnknownMethod = 6,
+  // UNAUTHENTICATED: the call has neither a client certificate nor a token.
+  kNoCredentials = 7,
+  // UNAUTHENTICATED: the rules do not know this certificate.
+  kUnknownCertificate = 8,
+  // UNAUTHENTICATED: the rules do not know this token.
+  kUnknownToken = 9,
+  // UNAUTHENTICATED: the metadata "authorization" is no bearer token.
+  kMalformedCredentials = 10,
+  // PERMISSION_DENIED. Metadata: principal, namespace, verb.
+  kAccessDenied = 11,
+  // RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
+  // google.rpc.RetryInfo says when to come again.
+  kMaxOperationRate = 12,
+  // RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have.
+  kUnreadResponses = 13,
+  // INTERNAL or UNKNOWN: a bug of the server.
+  kInternalError = 14,
+
+  // --- Data.
+
+  // FAILED_PRECONDITION: the key is there.
+  kKeyExists = 20,
+  // FAILED_PRECONDITION: the key is not there.
+  kKeyNotFound = 21,
+  // FAILED_PRECONDITION: the entry has another version.
+  kVersionMismatch = 22,
+  // RESOURCE_EXHAUSTED: the namespace's max_entries.
+  kMaxEntries = 23,
+  // RESOURCE_EXHAUSTED: the namespace's max_bytes.
+  kMaxBytes = 24,
+  // RESOURCE_EXHAUSTED: the server's limits.max_entries.
+  kServerMaxEntries = 25,
+  // RESOURCE_EXHAUSTED: the server's limits.max_bytes.
+  kServerMaxBytes = 26,
+  // RESOURCE_EXHAUSTED: limits.max_memory_bytes, or the process's own limit.
+  kMaxMemory = 27,
+  // RESOURCE_EXHAUSTED: 12 million entries in one shard.
+  kShardFull = 28,
+  // RESOURCE_EXHAUSTED: an operation's entry does not fit into the response of its
+  // batch.
+  kMaxResponseBytes = 29,
+  // DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
+  kMaxCallDuration = 30,
+
+  // --- What expires.
+
+  // OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
+  // namespace, lost.
+  kResumePointTrimmed = 40,
+  // OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace.
+  kResumePointAhead = 41,
+  // FAILED_PRECONDITION: the resume token is of another log. Metadata: namespace.
+  kLogChanged = 42,
+  // RESOURCE_EXHAUSTED: limits.max_watchers.
+  kMaxWatchers = 43,
+  // RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+  kMaxExpiringWatchers = 44,
+  // NOT_FOUND: no such event waits to be settled.
+  kEventNotUnsettled = 45,
+  // FAILED_PRECONDITION: the event has been given to another member.
+  kStaleAttempt = 46,
+  // NOT_FOUND: no such group.
+  kGroupNotFound = 47,
+
+  // --- Administration.
+
+  // ALREADY_EXISTS.
+  kNamespaceExists = 60,
+  // RESOURCE_EXHAUSTED: limits.max_namespaces.
+  kMaxNamespaces = 61,
+  // ALREADY_EXISTS.
+  kGroupExists = 62,
+  // RESOURCE_EXHAUSTED: 64 groups in a namespace.
+  kMaxGroups = 63,
+
+  // --- grpc.health.v1 and grpc.reflection.
+
+  // NOT_FOUND: the server has no such service, or reflection no such symbol.
+  kUnknownService = 80,
+  // RESOURCE_EXHAUSTED: watches of health.
+  kMaxHealthWatches = 81,
+};
+
+}  // namespace timecache::inline client

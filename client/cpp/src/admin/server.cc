@@ -1,0 +1,65 @@
+#include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/rpc/call.h"
+#include "client/cpp/src/rpc/client_core.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "timecache/client.h"
+
+namespace timecache::inline client {
+namespace {
+
+using grpc::health::v1::Health;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+LimitUse ReadUse(const v1::LimitUse& proto) {
+  return {.used = proto.used(), .max = proto.max()};
+}
+
+ServerInfo ReadServer(const v1::GetServerResponse& proto) {
+  ServerInfo server = {.version = proto.version(),
+                       .start_time = FromProto(proto.start_time()),
+                       .now = FromProto(proto.now()),
+                       .draining = proto.draining()};
+  if (proto.has_namespaces()) server.namespaces = ReadUse(proto.namespaces());
+  if (proto.has_entries()) server.entries = ReadUse(proto.entries());
+  if (proto.has_bytes()) server.bytes = ReadUse(proto.bytes());
+  if (proto.has_watchers()) server.watchers = ReadUse(proto.watchers());
+  if (proto.has_memory_bytes())
+    server.memory_bytes = ReadUse(proto.memory_bytes());
+  if (proto.has_connections())
+    server.connections = ReadUse(proto.connections());
+  if (proto.has_memory_shares()) {
+    const v1::MemoryShares& shares = proto.memory_shares();
+    server.memory_shares = {.entries_bytes = shares.entries_bytes(),
+                            .retained_bytes = shares.retained_bytes(),
+                            .backlog_bytes = shares.backlog_bytes()};
+  }
+  return server;
+}
+
+}  // namespace
+
+absl::StatusOr<ServerInfo> Client::GetServer() const {
+  auto response = Call(core_->connection, core_->server,
+                       &v1::ServerService::Stub::GetServer,
+                       v1::GetServerRequest(), options_.timeout);
+  if (!response.ok()) return response.status();
+  return ReadServer(*response);
+}
+
+absl::StatusOr<ServingStatus> Client::CheckHealth() const {
+  Health::Stub health(core_->channel);
+  auto response = Call(core_->connection, health, &Health::Stub::Check,
+                       HealthCheckRequest(), options_.timeout);
+  if (!response.ok()) return response.status();
+  switch (response->status()) {
+    case HealthCheckResponse::SERVING:
+      return ServingStatus::kServing;
+    case HealthCheckResponse::NOT_SERVING:
+      return ServingStatus::kNotServing;
+    default:
+      return ServingStatus::kUnknown;
+  }
+}
+
+}  // namespace timecache::inline client

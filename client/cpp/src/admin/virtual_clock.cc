@@ -1,0 +1,52 @@
+#include "timecache/virtual_clock.h"
+
+#include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/rpc/call.h"
+#include "timecache/testing/v1/virtual_clock.grpc.pb.h"
+
+namespace timecache::inline client {
+namespace {
+
+using Stub = testing::v1::VirtualClockService::Stub;
+
+absl::StatusOr<absl::Time> CallAdvance(
+    Connection& connection, Stub& stub,
+    const testing::v1::AdvanceRequest& request, absl::Duration timeout) {
+  auto response = Call(connection, stub, &Stub::Advance, request, timeout);
+  if (!response.ok()) return response.status();
+  return FromProto(response->now());
+}
+
+}  // namespace
+
+struct VirtualClock::Core {
+  explicit Core(const std::shared_ptr<grpc::Channel>& channel)
+      : connection(channel), stub(channel) {}
+
+  Connection connection;
+  Stub stub;
+};
+
+VirtualClock::VirtualClock(const Client& client, absl::Duration timeout)
+    : timeout_(timeout), core_(std::make_shared<Core>(client.channel())) {}
+
+absl::StatusOr<absl::Time> VirtualClock::AdvanceTo(absl::Time to) const {
+  testing::v1::AdvanceRequest request;
+  *request.mutable_to() = ToProto(to);
+  return CallAdvance(core_->connection, core_->stub, request, timeout_);
+}
+
+absl::StatusOr<absl::Time> VirtualClock::Advance(absl::Duration by) const {
+  testing::v1::AdvanceRequest request;
+  *request.mutable_by() = ToProto(by);
+  return CallAdvance(core_->connection, core_->stub, request, timeout_);
+}
+
+absl::StatusOr<absl::Time> VirtualClock::Now() const {
+  auto response = Call(core_->connection, core_->stub, &Stub::Now,
+                       testing::v1::NowRequest(), timeout_);
+  if (!response.ok()) return response.status();
+  return FromProto(response->now());
+}
+
+}  // namespace timecache::inline client

@@ -1,0 +1,75 @@
+#include "timecache/batch.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/src/data/operation_result.h"
+#include "client/cpp/src/rpc/call.h"
+#include "client/cpp/src/rpc/client_core.h"
+
+namespace timecache::inline client {
+namespace {
+
+absl::Status CheckLimits(const Batch& batch) {
+  if (batch.size() > Batch::kMaxOperations) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the batch has ", batch.size(), " operations; at most ",
+        Batch::kMaxOperations, " are allowed: divide it, or use a Pipeline"));
+  }
+  if (batch.bytes() > Batch::kMaxBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the batch has ", batch.bytes(), " bytes; at most ", Batch::kMaxBytes,
+        " are allowed: divide it, or use a Pipeline"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Batch::Batch() : request_(std::make_unique<v1::ExecuteRequest>()) {}
+Batch::Batch(const Batch& other)
+    : request_(std::make_unique<v1::ExecuteRequest>(*other.request_)),
+      bytes_(other.bytes_) {}
+Batch& Batch::operator=(const Batch& other) { return *this = Batch(other); }
+Batch::Batch(Batch&& other) noexcept = default;
+Batch& Batch::operator=(Batch&& other) noexcept = default;
+Batch::~Batch() = default;
+
+void Batch::Add(Operation operation) {
+  bytes_ += operation.bytes();
+  request_->mutable_operations()->AddAllocated(
+      std::move(operation).proto().release());
+}
+
+size_t Batch::size() const { return request_->operations_size(); }
+
+void Batch::Clear() {
+  request_->Clear();
+  bytes_ = 0;
+}
+
+absl::StatusOr<std::vector<OperationResult>> Client::Execute(
+    const Batch& batch) const {
+  std::vector<OperationResult> results;
+  if (batch.empty()) return results;
+  if (absl::Status status = CheckLimits(batch); !status.ok()) return status;
+  v1::ExecuteRequest request = batch.proto();
+  request.set_namespace_(options_.default_namespace);
+  auto response =
+      Call(core_->connection, core_->cache,
+           &v1::TimeCacheService::Stub::Execute, request, options_.timeout);
+  if (!response.ok()) return response.status();
+  if (response->results_size() != request.operations_size()) {
+    return absl::InternalError(absl::StrCat(
+        "the server gave ", response->results_size(), " results for ",
+        request.operations_size(), " operations: is it of this version?"));
+  }
+  results.reserve(batch.size());
+  for (int i = 0; i < response->results_size(); ++i) {
+    results.push_back(
+        TakeResult(request.operations(i), *response->mutable_results(i)));
+  }
+  return results;
+}
+
+}  // namespace timecache::inline client

@@ -1,0 +1,86 @@
+#include "client/cpp/src/data/convert.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace timecache::inline client {
+namespace {
+
+// The range of google.protobuf.Duration and Timestamp: +-10,000 years, and the
+// years 1 to 9999.
+constexpr int64_t kMaxDurationSeconds = 315'576'000'000;
+constexpr int64_t kMinTimestampSeconds = -62'135'596'800;
+constexpr int64_t kMaxTimestampSeconds = 253'402'300'799;
+
+ExpiryCause FromProto(v1::ExpiryCause cause) {
+  switch (cause) {
+    case v1::EXPIRY_CAUSE_EXPIRED:
+      return ExpiryCause::kExpired;
+    case v1::EXPIRY_CAUSE_EVICTED:
+      return ExpiryCause::kEvicted;
+    case v1::EXPIRY_CAUSE_ROTATED:
+      return ExpiryCause::kRotated;
+    case v1::EXPIRY_CAUSE_EXPIRING:
+      return ExpiryCause::kExpiring;
+    default:
+      return ExpiryCause::kUnknown;
+  }
+}
+
+}  // namespace
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  duration = std::clamp(duration, -absl::Seconds(kMaxDurationSeconds),
+                        absl::Seconds(kMaxDurationSeconds));
+  google::protobuf::Duration proto;
+  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
+  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+  return proto;
+}
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  time = std::clamp(time, absl::FromUnixSeconds(kMinTimestampSeconds),
+                    absl::FromUnixSeconds(kMaxTimestampSeconds));
+  const int64_t seconds = absl::ToUnixSeconds(time);  // Rounds down.
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(seconds);
+  proto.set_nanos(static_cast<int32_t>(
+      absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+  return proto;
+}
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) +
+         absl::Nanoseconds(time.nanos());
+}
+
+Entry FromProto(v1::Entry&& entry) {
+  return {.key = std::move(*entry.mutable_key()),
+          .value = std::move(*entry.mutable_value()),
+          .omitted_value_bytes = entry.omitted_value_bytes(),
+          .version = entry.version(),
+          .put_time = FromProto(entry.put_time()),
+          .deadline = FromProto(entry.deadline())};
+}
+
+ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
+  return {.ns = std::move(*event.mutable_namespace_()),
+          .key = std::move(*event.mutable_key()),
+          .value = std::move(*event.mutable_value()),
+          .omitted_value_bytes = event.omitted_value_bytes(),
+          .version = event.version(),
+          .put_time = FromProto(event.put_time()),
+          .deadline = FromProto(event.deadline()),
+          .death_time = FromProto(event.death_time()),
+          .delivered_at = FromProto(event.delivered_at()),
+          .cause = FromProto(event.cause()),
+          .event_id = event.event_id(),
+          .attempt = event.attempt()};
+}
+
+}  // namespace timecache::inline client

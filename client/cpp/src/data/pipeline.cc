@@ -1,0 +1,363 @@
+#include "timecache/pipeline.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cpp/src/data/operation_result.h"
+#include "client/cpp/src/rpc/connection.h"
+#include "client/cpp/src/rpc/rpc_status.h"
+#include "client/cpp/src/rpc/steady_time.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/support/client_callback.h"
+#include "server/common/steady_cond_var.h"
+#include "timecache/status.h"
+#include "timecache/v1/data.grpc.pb.h"
+
+namespace timecache::inline client {
+namespace {
+
+// A request, and whom to tell of it.
+struct Message {
+  v1::ExecuteRequest request;
+  std::vector<Pipeline::Done> done;  // One for each operation.
+  size_t bytes = 0;                  // Of the operations.
+};
+
+constexpr size_t kMaxOperationBytes = kMaxRequestBytes - kMaxRequestHeadBytes;
+
+PipelineOptions Checked(PipelineOptions options) {
+  options.batch_operations_max = std::clamp<size_t>(
+      options.batch_operations_max, 1, kMaxRequestOperations);
+  options.batch_bytes_max =
+      std::min(options.batch_bytes_max, kMaxOperationBytes);
+  options.requests_in_flight_max =
+      std::max<size_t>(options.requests_in_flight_max, 1);
+  options.operations_in_flight_max =
+      std::max<size_t>(options.operations_in_flight_max, 1);
+  return options;
+}
+
+}  // namespace
+
+// The stream's reactor: gRPC calls its On... functions. Reads are always under
+// way, writes one at a time. A hold keeps the stream from being done, which
+// gRPC would otherwise find between two writes; it is let go with the last
+// read.
+class Pipeline::Stream final
+    : public grpc::ClientBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse> {
+ public:
+  Stream(const Client& client, const PipelineOptions& options)
+      : options_(Checked(options)),
+        ns_(client.options().default_namespace),
+        timeout_(client.options().timeout),
+        stub_(v1::TimeCacheService::NewStub(client.channel())) {
+    // Without a connection the stream fails, and says why there is none.
+    Connect(*client.channel(),
+            SteadyAfter(std::min(timeout_, kConnectPatience)));
+    stub_->async()->Pipeline(&context_, this);
+    AddHold();
+    StartRead(&response_);
+    StartCall();
+  }
+
+  absl::StatusOr<bool> Add(Operation&& operation, Done&& done, bool wait);
+  void Flush();
+  absl::Status Wait();
+  absl::Status Close();
+  void Cancel();
+  absl::Status status() const;
+
+  void OnWriteDone(bool ok) override;
+  void OnReadDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+
+ private:
+  using MessagePtr = std::shared_ptr<Message>;
+
+  bool HasRoom(size_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  void Append(Operation&& operation, size_t bytes, Done&& done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Ends the message that is being filled.
+  void Seal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the next message, if there is one and it may be.
+  void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for the condition, or else ends the stream and waits for it and that.
+  void Await(absl::FunctionRef<bool()> condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Ends the stream for a reason of ours.
+  void Fail(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Tell(Message& message, v1::ExecuteResponse& response);
+  void TellAll(const absl::Status& why);
+
+  const PipelineOptions options_;
+  const std::string ns_;
+  const absl::Duration timeout_;
+  const std::unique_ptr<v1::TimeCacheService::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::ExecuteResponse response_;  // Of the read that is under way.
+
+  mutable absl::Mutex mu_;
+  SteadyCondVar changed_;  // Any of what follows that is waited for.
+  // In flight; each message is in one of the three at a time, in order.
+  std::deque<MessagePtr> sent_ ABSL_GUARDED_BY(mu_);
+  std::deque<MessagePtr> sealed_ ABSL_GUARDED_BY(mu_);
+  MessagePtr filling_ ABSL_GUARDED_BY(mu_) = std::make_shared<Message>();
+  MessagePtr writing_ ABSL_GUARDED_BY(mu_);  // Also in sent_, unless answered.
+  size_t operations_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
+  // Of the last answer, or of the first operation after a pause.
+  SteadyTime progress_at_ ABSL_GUARDED_BY(mu_);
+
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;  // Nothing is taken any more.
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Nothing can be written.
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;   // What is in flight is told.
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;    // It has been: the very last.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // Why we end it.
+  absl::Status status_ ABSL_GUARDED_BY(mu_);   // How it has ended.
+};
+
+bool Pipeline::Stream::HasRoom(size_t bytes) const {
+  if (operations_in_flight_ == 0) return true;
+  return operations_in_flight_ < options_.operations_in_flight_max &&
+         bytes_in_flight_ + bytes <= options_.bytes_in_flight_max;
+}
+
+absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
+                                           bool wait) {
+  const size_t bytes = operation.bytes();
+  if (bytes > kMaxOperationBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the operation has ", bytes, " bytes; at most ",
+                     kMaxOperationBytes, " fit into a request"));
+  }
+  absl::MutexLock lock(&mu_);
+  // While what was in flight is being told of the end, this one's turn is after
+  // it.
+  const auto can_go_on = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return ended_ || closing_ || (!ending_ && HasRoom(bytes));
+  };
+  if (wait) Await(can_go_on);
+  if (ended_ && !status_.ok()) return status_;
+  if (ended_ || closing_) {
+    return absl::FailedPreconditionError("the pipeline is closed");
+  }
+  if (ending_ || !HasRoom(bytes)) return false;
+  Append(std::move(operation), bytes, std::move(done));
+  return true;
+}
+
+void Pipeline::Stream::Append(Operation&& operation, size_t bytes,
+                              Done&& done) {
+  if (filling_->bytes + bytes > options_.batch_bytes_max) Seal();
+  if (operations_in_flight_ == 0) progress_at_ = SteadyNow();
+  filling_->request.mutable_operations()->AddAllocated(
+      std::move(operation).proto().release());
+  filling_->done.push_back(std::move(done));
+  filling_->bytes += bytes;
+  ++operations_in_flight_;
+  bytes_in_flight_ += bytes;
+  const bool is_full = filling_->done.size() >= options_.batch_operations_max ||
+                       filling_->bytes >= options_.batch_bytes_max;
+  if (is_full || (sent_.empty() && sealed_.empty())) Seal();
+  Send();
+}
+
+void Pipeline::Stream::Seal() {
+  if (filling_->done.empty()) return;
+  filling_->request.set_namespace_(ns_);
+  sealed_.push_back(std::move(filling_));
+  filling_ = std::make_shared<Message>();
+}
+
+void Pipeline::Stream::Send() {
+  if (broken_ || writing_ || sealed_.empty() ||
+      sent_.size() >= options_.requests_in_flight_max) {
+    return;
+  }
+  writing_ = sealed_.front();
+  sealed_.pop_front();
+  sent_.push_back(writing_);
+  StartWrite(&writing_->request);
+}
+
+void Pipeline::Stream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mu_);
+  writing_ = nullptr;
+  // A write that fails is followed by the read that does.
+  if (!ok) broken_ = true;
+  Send();
+}
+
+void Pipeline::Stream::OnReadDone(bool ok) {
+  MessagePtr message;
+  {
+    absl::MutexLock lock(&mu_);
+    if (ok && (sent_.empty() || response_.results_size() !=
+                                    sent_.front()->request.operations_size())) {
+      Fail(absl::InternalError(
+          "the server gave another number of results than there were "
+          "operations: is it of this version?"));
+      ok = false;
+    }
+    if (ok) {
+      message = std::move(sent_.front());
+      sent_.pop_front();
+      progress_at_ = SteadyNow();
+      if (sent_.empty() && sealed_.empty()) Seal();
+      Send();
+    } else {
+      broken_ = true;
+    }
+  }
+  if (!ok) return RemoveHold();
+  Tell(*message, response_);
+  StartRead(&response_);
+}
+
+void Pipeline::Stream::Tell(Message& message, v1::ExecuteResponse& response) {
+  for (size_t i = 0; i < message.done.size(); ++i) {
+    const int index = static_cast<int>(i);
+    message.done[i](TakeResult(message.request.operations(index),
+                               *response.mutable_results(index)));
+  }
+  absl::MutexLock lock(&mu_);
+  operations_in_flight_ -= message.done.size();
+  bytes_in_flight_ -= message.bytes;
+  changed_.SignalAll();
+}
+
+void Pipeline::Stream::OnDone(const grpc::Status& status) {
+  absl::Status why = FromGrpcStatus(status);
+  {
+    absl::MutexLock lock(&mu_);
+    ending_ = true;
+    if (!failure_.ok()) why = failure_;
+    if (why.ok() && operations_in_flight_ > 0) {
+      why = absl::UnavailableError(
+          "the server ended the stream without an answer");
+    }
+    if (why.ok() && !closing_) {
+      why = absl::UnavailableError("the server ended the stream");
+    }
+  }
+  TellAll(why);
+  // Last: from here on the stream may be destroyed.
+  absl::MutexLock lock(&mu_);
+  operations_in_flight_ = 0;
+  bytes_in_flight_ = 0;
+  status_ = std::move(why);
+  ended_ = true;
+  changed_.SignalAll();
+}
+
+void Pipeline::Stream::TellAll(const absl::Status& why) {
+  std::deque<MessagePtr> messages;
+  {
+    absl::MutexLock lock(&mu_);
+    Seal();
+    messages.swap(sent_);
+    messages.insert(messages.end(), sealed_.begin(), sealed_.end());
+    sealed_.clear();
+  }
+  const OperationResult result = {.status = why};
+  for (const MessagePtr& message : messages) {
+    for (const Done& done : message->done) done(result);
+  }
+}
+
+void Pipeline::Stream::Await(absl::FunctionRef<bool()> condition) {
+  const SteadyTime begin = SteadyNow();
+  while (!condition()) {
+    // An answer that comes meanwhile gives more time.
+    const SteadyTime until = SteadyAfter(
+        timeout_, operations_in_flight_ == 0 ? std::max(begin, progress_at_)
+                                             : progress_at_);
+    if (SteadyNow() >= until) {
+      Fail(absl::DeadlineExceededError(
+          absl::StrCat("no answer within ", absl::FormatDuration(timeout_))));
+      break;
+    }
+    changed_.WaitUntil(&mu_, until);
+  }
+  while (!condition()) changed_.Wait(&mu_);
+}
+
+void Pipeline::Stream::Fail(absl::Status why) {
+  if (failure_.ok()) failure_ = std::move(why);
+  context_.TryCancel();
+}
+
+void Pipeline::Stream::Flush() {
+  absl::MutexLock lock(&mu_);
+  Seal();
+  Send();
+}
+
+absl::Status Pipeline::Stream::Wait() {
+  absl::MutexLock lock(&mu_);
+  Seal();
+  Send();
+  const auto is_done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return ended_ || (!ending_ && operations_in_flight_ == 0);
+  };
+  Await(is_done);
+  return status_;
+}
+
+absl::Status Pipeline::Stream::Close() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (std::exchange(closing_, true)) {
+      mu_.Await(absl::Condition(&ended_));
+      return status_;
+    }
+    changed_.SignalAll();
+  }
+  const absl::Status status = Wait();
+  if (!status.ok()) return status;
+  const auto has_ended = [this]()
+                             ABSL_SHARED_LOCKS_REQUIRED(mu_) { return ended_; };
+  absl::MutexLock lock(&mu_);
+  if (!std::exchange(broken_, true)) StartWritesDone();
+  progress_at_ = SteadyNow();
+  Await(has_ended);
+  return status_;
+}
+
+void Pipeline::Stream::Cancel() {
+  absl::MutexLock lock(&mu_);
+  if (!ended_) Fail(absl::CancelledError("the pipeline was cancelled"));
+}
+
+absl::Status Pipeline::Stream::status() const {
+  absl::MutexLock lock(&mu_);
+  return status_;
+}
+
+Pipeline::Pipeline(const Client& client, const PipelineOptions& options)
+    : stream_(std::make_unique<Stream>(client, options)) {}
+
+Pipeline::~Pipeline() { stream_->Close().IgnoreError(); }
+
+absl::Status Pipeline::Add(Operation operation, Done done) {
+  return stream_->Add(std::move(operation), std::move(done), true).status();
+}
+
+absl::StatusOr<bool> Pipeline::TryAdd(Operation&& operation, Done&& done) {
+  return stream_->Add(std::move(operation), std::move(done), false);
+}
+
+void Pipeline::Flush() { stream_->Flush(); }
+absl::Status Pipeline::Wait() { return stream_->Wait(); }
+absl::Status Pipeline::Close() { return stream_->Close(); }
+void Pipeline::Cancel() { stream_->Cancel(); }
+absl::Status Pipeline::status() const { return stream_->status(); }
+
+}  // namespace timecache::inline client

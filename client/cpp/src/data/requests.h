@@ -1,0 +1,79 @@
+// The messages of single operations and their answers, for the one at a time
+// and for the many. Internal to the client.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client/cpp/src/data/convert.h"
+#include "timecache/types.h"
+#include "timecache/v1/data.pb.h"
+
+namespace timecache::inline client {
+
+// A request for a key. In a batch the namespace is left empty.
+template <typename Request>
+Request KeyRequest(std::string_view ns, std::string_view key) {
+  Request request;
+  request.set_namespace_(std::string(ns));
+  request.set_key(std::string(key));
+  return request;
+}
+
+inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
+                                     std::string_view value,
+                                     const PutOptions& options) {
+  auto request = KeyRequest<v1::PutRequest>(ns, key);
+  request.set_value(std::string(value));
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  if (options.if_version) {
+    request.set_if_version(*options.if_version);
+  } else if (options.condition == PutCondition::kIfAbsent) {
+    request.set_condition(v1::PUT_CONDITION_IF_ABSENT);
+  } else if (options.condition == PutCondition::kIfPresent) {
+    request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
+  }
+  request.set_return_previous(options.return_previous);
+  return request;
+}
+
+inline v1::GetRequest MakeGetRequest(std::string_view ns, std::string_view key,
+                                     const GetOptions& options) {
+  auto request = KeyRequest<v1::GetRequest>(ns, key);
+  request.set_touch(options.touch);
+  return request;
+}
+
+inline v1::RemoveRequest MakeRemoveRequest(std::string_view ns,
+                                           std::string_view key,
+                                           const RemoveOptions& options) {
+  auto request = KeyRequest<v1::RemoveRequest>(ns, key);
+  if (options.if_version) request.set_if_version(*options.if_version);
+  request.set_return_previous(options.return_previous);
+  return request;
+}
+
+inline v1::TouchRequest MakeTouchRequest(std::string_view ns,
+                                         std::string_view key,
+                                         const TouchOptions& options) {
+  auto request = KeyRequest<v1::TouchRequest>(ns, key);
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  if (options.if_version) request.set_if_version(*options.if_version);
+  return request;
+}
+
+// The entry that a put or remove tells of, or that a get has found.
+template <typename Response>
+std::optional<Entry> TakePrevious(Response& response) {
+  if (!response.has_previous()) return std::nullopt;
+  return FromProto(std::move(*response.mutable_previous()));
+}
+
+inline std::optional<Entry> TakeEntry(v1::GetResponse& response) {
+  if (!response.has_entry()) return std::nullopt;
+  return FromProto(std::move(*response.mutable_entry()));
+}
+
+}  // namespace timecache::inline client

@@ -1,0 +1,371 @@
+#include "timecache/group_worker.h"
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cpp/src/events/settler.h"
+#include "timecache/status.h"
+#include "timecache/watcher.h"
+
+namespace timecache::inline client {
+namespace {
+
+constexpr absl::Duration kMaxSettleTime = absl::Seconds(5);
+
+GroupWorkerOptions Checked(GroupWorkerOptions options, const Client& client) {
+  if (options.ns.empty()) options.ns = client.options().default_namespace;
+  options.threads = std::max(options.threads, 1);
+  options.settle_batch_max =
+      std::clamp<size_t>(options.settle_batch_max, 1, kMaxSettlements);
+  return options;
+}
+
+// A stop waits for the call that is under way.
+Client MakeSettleClient(const Client& client,
+                        const GroupWorkerOptions& options) {
+  return Client(client.channel(), {.default_namespace = options.ns,
+                                   .timeout = std::min(client.options().timeout,
+                                                       kMaxSettleTime)});
+}
+
+SettlerOptions MakeSettlerOptions(const GroupWorkerOptions& options) {
+  return {.group = options.group,
+          .batch_max = options.settle_batch_max,
+          .pending_max = std::max<size_t>(options.max_in_flight, 1),
+          .linger = options.settle_linger,
+          .min_pause = options.min_pause,
+          .max_pause = options.max_pause};
+}
+
+}  // namespace
+
+// A thread reads the stream and fills the queue, which the handlers' threads
+// empty; the settler has another. The stream stays open until the last handler
+// is settled: with its end the server gives out again what is not.
+class GroupWorker::State {
+ public:
+  State(const Client& client, GroupWorkerOptions options, Handler handler);
+  ~State();
+
+  void RequestStop();
+  absl::Status Wait();
+  GroupWorkerCounters counters() const;
+
+ private:
+  WatchOptions MakeWatchOptions();
+
+  // What the threads do.
+  void Read();
+  void Handle();
+
+  void Take(WatchBatch batch);
+  void LoseUnbegun(const absl::Status& why);
+  bool Begin(ExpiredEvent& event);
+  Settle Run(const ExpiredEvent& event);
+  void End(uint64_t event_id, const Settle& how);
+  std::optional<Settlement> Settled(const Settlement& settlement,
+                                    const absl::Status& status);
+  std::optional<Settlement> Refused(const Settlement& settlement,
+                                    const absl::Status& status);
+  void Dropped(const Settlement& settlement);
+  void Forget(const Settlement& settlement) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Tell(const absl::Status& why);
+
+  // Constant after construction.
+  const GroupWorkerOptions options_;
+  const Handler handler_;
+
+  mutable absl::Mutex mu_;
+  // Not begun.
+  std::deque<ExpiredEvent> queue_ ABSL_GUARDED_BY(mu_);
+  // Every event in the queue or with a handler, or that a handler is done with
+  // for good and the server does not know yet; and its newest attempt. What is
+  // given out again meanwhile is not handled twice.
+  absl::flat_hash_map<uint64_t, uint32_t> attempts_ ABSL_GUARDED_BY(mu_);
+  int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  int handlers_left_ ABSL_GUARDED_BY(mu_);  // Threads that have not ended.
+  int threads_left_ ABSL_GUARDED_BY(mu_);   // Of these and the reader.
+  absl::Status end_ ABSL_GUARDED_BY(mu_);
+  GroupWorkerCounters counters_ ABSL_GUARDED_BY(mu_);
+
+  absl::Mutex tell_mu_;  // One callback at a time. Before mu_.
+
+  Watcher watcher_;
+  Settler settler_;
+  std::vector<std::thread> threads_;
+};
+
+GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
+                          Handler handler)
+    : options_(Checked(std::move(options), client)),
+      handler_(std::move(handler)),
+      handlers_left_(options_.threads),
+      threads_left_(options_.threads + 1),
+      watcher_(client, MakeWatchOptions()),
+      settler_(
+          MakeSettleClient(client, options_), MakeSettlerOptions(options_),
+          {.on_result =
+               [this](const Settlement& settlement,
+                      const absl::Status& status) {
+                 return Settled(settlement, status);
+               },
+           .on_dropped =
+               [this](const Settlement& settlement) { Dropped(settlement); },
+           .on_error = [this](const absl::Status& why) { Tell(why); }}) {
+  threads_.emplace_back([this] { Read(); });
+  for (int i = 0; i < options_.threads; ++i) {
+    threads_.emplace_back([this] { Handle(); });
+  }
+}
+
+GroupWorker::State::~State() {
+  RequestStop();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+WatchOptions GroupWorker::State::MakeWatchOptions() {
+  return {.namespaces = {options_.ns},
+          .start = options_.start,
+          .keys_only = options_.keys_only,
+          .group = options_.group,
+          .max_in_flight = options_.max_in_flight,
+          .max_message_bytes = options_.max_message_bytes,
+          .wait_for_server = options_.wait_for_server,
+          .min_pause = options_.min_pause,
+          .max_pause = options_.max_pause,
+          .silence_max = options_.silence_max,
+          .on_break = [this](const absl::Status& why) { LoseUnbegun(why); }};
+}
+
+void GroupWorker::State::RequestStop() {
+  absl::MutexLock lock(&mu_);
+  stopping_ = true;
+}
+
+absl::Status GroupWorker::State::Wait() {
+  const auto has_ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return threads_left_ == 0;
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&has_ended));
+  return end_;
+}
+
+GroupWorkerCounters GroupWorker::State::counters() const {
+  absl::MutexLock lock(&mu_);
+  return counters_;
+}
+
+void GroupWorker::State::Read() {
+  // Without a group it would be a watch that takes part in nothing.
+  absl::Status end = options_.group.empty()
+                         ? absl::InvalidArgumentError("group: must be given")
+                         : absl::OkStatus();
+  while (end.ok()) {
+    absl::StatusOr<WatchBatch> batch = watcher_.Next();
+    if (batch.ok()) {
+      Take(*std::move(batch));
+    } else {
+      end = batch.status();
+    }
+  }
+  absl::MutexLock lock(&mu_);
+  if (!stopping_) end_ = end;
+  stopping_ = true;
+  --threads_left_;
+}
+
+// Waits until there is room for another batch.
+void GroupWorker::State::Take(WatchBatch batch) {
+  if (batch.lost > 0) {
+    {
+      absl::MutexLock lock(&mu_);
+      counters_.lost += batch.lost;
+    }
+    absl::MutexLock lock(&tell_mu_);
+    if (options_.on_loss) options_.on_loss(batch.lost);
+  }
+  const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return stopping_ || attempts_.size() < options_.max_in_flight;
+  };
+  absl::MutexLock lock(&mu_);
+  counters_.omitted_values += batch.omitted_values;
+  for (ExpiredEvent& event : batch.events) {
+    const auto it = attempts_.find(event.event_id);
+    if (it != attempts_.end()) {
+      it->second = event.attempt;
+    } else if (!stopping_) {
+      attempts_[event.event_id] = event.attempt;
+      queue_.push_back(std::move(event));
+    }
+  }
+  mu_.Await(absl::Condition(&has_room));
+}
+
+// With the stream's end the server has given them out again.
+void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mu_);
+    for (const ExpiredEvent& event : queue_) attempts_.erase(event.event_id);
+    queue_.clear();
+    // What a new stream would bring is for others.
+    if (stopping_) watcher_.Cancel();
+  }
+  Tell(why.ok() ? absl::UnavailableError("the server is stopping") : why);
+}
+
+void GroupWorker::State::Handle() {
+  for (ExpiredEvent event; Begin(event);) End(event.event_id, Run(event));
+  bool is_last;
+  {
+    absl::MutexLock lock(&mu_);
+    is_last = --handlers_left_ == 0;
+  }
+  if (is_last) {
+    const absl::Status status = settler_.Finish(options_.stop_timeout);
+    watcher_.Cancel();
+    absl::MutexLock lock(&mu_);
+    if (end_.ok()) end_ = status;
+  }
+  absl::MutexLock lock(&mu_);
+  --threads_left_;
+}
+
+// Waits for an event. False: no more is to be begun.
+bool GroupWorker::State::Begin(ExpiredEvent& event) {
+  const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return stopping_ || !queue_.empty();
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&is_woken));
+  if (stopping_) return false;
+  event = std::move(queue_.front());
+  queue_.pop_front();
+  event.attempt = attempts_[event.event_id];
+  ++running_;
+  return true;
+}
+
+Settle GroupWorker::State::Run(const ExpiredEvent& event) {
+  std::string what = "something that is no std::exception";
+  try {
+    return handler_(event);
+  } catch (const std::exception& exception) {
+    what = exception.what();
+  } catch (...) {
+  }
+  Tell(absl::UnknownError(
+      absl::StrCat("the handler of event ", event.event_id, " threw: ", what)));
+  absl::MutexLock lock(&mu_);
+  ++counters_.thrown;
+  return Settle::Nack(options_.retry_delay);
+}
+
+void GroupWorker::State::End(uint64_t event_id, const Settle& how) {
+  Settlement settlement = {.event_id = event_id, .how = how};
+  {
+    absl::MutexLock lock(&mu_);
+    ++counters_.handled;
+    settlement.attempt = attempts_[event_id];
+    // It may come again before the answer to this.
+    if (how.action == SettleAction::kNack) attempts_.erase(event_id);
+  }
+  settler_.Add(settlement);
+  bool is_idle;
+  {
+    absl::MutexLock lock(&mu_);
+    is_idle = --running_ == 0 && (stopping_ || queue_.empty());
+  }
+  if (is_idle) settler_.Hurry();
+}
+
+// The server's answer; returns what to settle in its place, if anything.
+std::optional<Settlement> GroupWorker::State::Settled(
+    const Settlement& settlement, const absl::Status& status) {
+  const bool is_stale = HasReason(status, ErrorReason::kStaleAttempt);
+  if (!status.ok() && !is_stale &&
+      !HasReason(status, ErrorReason::kEventNotUnsettled)) {
+    return Refused(settlement, status);
+  }
+  absl::MutexLock lock(&mu_);
+  if (is_stale && settlement.how.action == SettleAction::kPutBack) {
+    // Perhaps it was given to this worker again.
+    const auto it = attempts_.find(settlement.event_id);
+    if (it != attempts_.end() && it->second > settlement.attempt) {
+      return Settlement{settlement.event_id, it->second, settlement.how};
+    }
+  }
+  Forget(settlement);
+  if (!status.ok()) {
+    ++counters_.stale;
+  } else if (settlement.how.action == SettleAction::kAck) {
+    ++counters_.acked;
+  } else if (settlement.how.action == SettleAction::kNack) {
+    ++counters_.nacked;
+  } else {
+    ++counters_.put_back;
+  }
+  return std::nullopt;
+}
+
+// The server did not like how it was settled, or has no room for what is put
+// back: then it is tried again later.
+std::optional<Settlement> GroupWorker::State::Refused(
+    const Settlement& settlement, const absl::Status& status) {
+  Tell(status);
+  const Settle retry = Settle::Nack(options_.retry_delay);
+  const bool was_retry = settlement.how.action == SettleAction::kNack &&
+                         settlement.how.delay == retry.delay;
+  if (was_retry || settlement.how.action == SettleAction::kAck) {
+    Dropped(settlement);
+    return std::nullopt;
+  }
+  absl::MutexLock lock(&mu_);
+  Forget(settlement);
+  return Settlement{settlement.event_id, settlement.attempt, retry};
+}
+
+void GroupWorker::State::Dropped(const Settlement& settlement) {
+  absl::MutexLock lock(&mu_);
+  ++counters_.unsettled;
+  Forget(settlement);
+}
+
+// From here on the event is handled when it comes again. A kNack was forgotten
+// when it was said: what there is now is the event's next attempt.
+void GroupWorker::State::Forget(const Settlement& settlement) {
+  if (settlement.how.action == SettleAction::kNack) return;
+  attempts_.erase(settlement.event_id);
+}
+
+void GroupWorker::State::Tell(const absl::Status& why) {
+  absl::MutexLock lock(&tell_mu_);
+  if (options_.on_error) options_.on_error(why);
+}
+
+GroupWorker::GroupWorker(const Client& client, GroupWorkerOptions options,
+                         Handler handler)
+    : state_(std::make_unique<State>(client, std::move(options),
+                                     std::move(handler))) {}
+
+GroupWorker::~GroupWorker() = default;
+
+void GroupWorker::RequestStop() { state_->RequestStop(); }
+
+absl::Status GroupWorker::Stop() {
+  state_->RequestStop();
+  return state_->Wait();
+}
+
+absl::Status GroupWorker::Wait() { return state_->Wait(); }
+
+GroupWorkerCounters GroupWorker::counters() const { return state_->counters(); }
+
+}  // namespace timecache::inline client

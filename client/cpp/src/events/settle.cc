@@ -1,0 +1,63 @@
+#include "timecache/settle.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/rpc/call.h"
+#include "client/cpp/src/rpc/client_core.h"
+#include "client/cpp/src/rpc/rpc_status.h"
+#include "timecache/client.h"
+
+namespace timecache::inline client {
+namespace {
+
+v1::Settlement MakeSettlement(const Settlement& settlement) {
+  v1::Settlement proto;
+  proto.set_event_id(settlement.event_id);
+  proto.set_attempt(settlement.attempt);
+  switch (settlement.how.action) {
+    case SettleAction::kAck:
+      proto.mutable_ack();
+      break;
+    case SettleAction::kNack:
+      *proto.mutable_nack()->mutable_delay() = ToProto(settlement.how.delay);
+      break;
+    case SettleAction::kPutBack:
+      proto.mutable_put_back();
+      if (settlement.how.ttl) {
+        *proto.mutable_put_back()->mutable_ttl() = ToProto(*settlement.how.ttl);
+      }
+      break;
+  }
+  return proto;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SettleResult>> Client::Settle(
+    std::string_view group, const std::vector<Settlement>& settlements) const {
+  std::vector<SettleResult> results;
+  if (settlements.empty()) return results;
+  v1::SettleExpiredRequest request;
+  request.set_namespace_(options_.default_namespace);
+  request.set_group(std::string(group));
+  for (const Settlement& settlement : settlements) {
+    *request.add_settlements() = MakeSettlement(settlement);
+  }
+  auto response = Call(core_->connection, core_->cache,
+                       &v1::TimeCacheService::Stub::SettleExpired, request,
+                       options_.timeout);
+  if (!response.ok()) return response.status();
+  if (response->results_size() != request.settlements_size()) {
+    return absl::InternalError(absl::StrCat(
+        "the server gave ", response->results_size(), " results for ",
+        request.settlements_size(), " settlements: is it of this version?"));
+  }
+  results.reserve(settlements.size());
+  for (const v1::SettleResult& result : response->results()) {
+    results.push_back(
+        {.status = FromRpcStatus(result.error()), .version = result.version()});
+  }
+  return results;
+}
+
+}  // namespace timecache::inline client

@@ -1,0 +1,69 @@
+// One call of WatchExpired, ConsumeExpired or WatchExpiring, read message by
+// message with a time limit. Internal to the client.
+#pragma once
+
+#include <memory>
+#include <variant>
+
+#include "client/cpp/src/rpc/steady_time.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "timecache/v1/data.grpc.pb.h"
+#include "timecache/watch_types.h"
+
+namespace timecache::inline client {
+
+// The request says which call it is.
+using WatchRequest =
+    std::variant<v1::WatchExpiredRequest, v1::ConsumeExpiredRequest,
+                 v1::WatchExpiringRequest>;
+
+// All by one thread, but for Cancel, which is for any. Holds one message; the
+// next is asked for when that one has been taken. A completion queue of its
+// own, polled by the caller, makes it possible to wait with a limit and without
+// a thread.
+class WatchStream {
+ public:
+  enum class Event { kMessage, kEnd, kTimeout };
+
+  // Starts the call. `stub` must outlive it.
+  WatchStream(v1::TimeCacheService::Stub& stub, const WatchRequest& request);
+  // Cancels the call and waits for its end, which is local and quick.
+  ~WatchStream();
+
+  WatchStream(const WatchStream&) = delete;
+  WatchStream& operator=(const WatchStream&) = delete;
+
+  // Waits until there is a message or the end, but not after `until`. After
+  // kEnd, not to be called again.
+  Event Await(SteadyTime until);
+
+  // After kMessage, once: what the message says, and nothing of what the watch
+  // knows beside it.
+  WatchBatch Take();
+  // After kEnd.
+  const grpc::Status& status() const { return status_; }
+  // Since when the server has owed a message.
+  SteadyTime waiting_since() const { return waiting_since_; }
+
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  enum class Pending { kNothing, kStart, kRead, kFinish };
+
+  // The generated reader, whatever the messages are that it reads.
+  class Reader;
+  template <typename Response>
+  class ReaderOf;
+
+  void Ask(Pending operation);
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<Reader> reader_;
+  Pending pending_ = Pending::kNothing;
+  SteadyTime waiting_since_;
+  grpc::Status status_;
+};
+
+}  // namespace timecache::inline client

@@ -1,0 +1,56 @@
+// How the client gets connected. Internal to the client.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/cpp/src/rpc/backoff.h"
+#include "client/cpp/src/rpc/steady_time.h"
+#include "grpcpp/channel.h"
+#include "timecache/channel.h"
+
+namespace timecache::inline client {
+
+// How long a call waits for a connection that was refused, before it fails.
+inline constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
+
+// Connects now, whatever pause gRPC is making, and waits until `channel` is
+// connected, but not after `deadline`. Returns whether it is.
+//
+// Left to itself, gRPC 1.51 is late and sometimes wrong. Nothing polls between
+// calls, so that an attempt to connect ends when the next call or a timer of
+// five seconds looks. And on rare occasions it reads errno too late and takes a
+// connect that is under way for one that failed: so the first failure is
+// followed by another attempt at once.
+bool Connect(grpc::Channel& channel, SteadyTime deadline);
+
+// A channel as calls use it. Thread-safe.
+class Connection {
+ public:
+  explicit Connection(std::shared_ptr<grpc::Channel> channel)
+      : channel_(std::move(channel)) {}
+
+  // To be called before each call: connects if there is no connection, and
+  // waits for it for at most kConnectPatience and not after `deadline`. While
+  // the server is away, only one call in 50 ms to 1 s does so, by a Backoff;
+  // the others return at once, and gRPC says why there is no connection.
+  void Await(SteadyTime deadline);
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+  // It has no connections, and gRPC logs an error when asked for them.
+  std::atomic<bool> is_in_process_{false};
+
+  absl::Mutex mu_;
+  Backoff backoff_ ABSL_GUARDED_BY(mu_){absl::Milliseconds(kMinConnectPauseMs),
+                                        absl::Milliseconds(kMaxConnectPauseMs)};
+  // When calls stop to wait for a connection, and when one next begins to.
+  SteadyTime attempt_ends_ ABSL_GUARDED_BY(mu_) = SteadyTime::min();
+  SteadyTime next_attempt_ ABSL_GUARDED_BY(mu_) = SteadyTime::min();
+};
+
+}  // namespace timecache::inline client
