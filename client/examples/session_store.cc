@@ -19,7 +19,7 @@ absl::Status CheckWish(const Namespace& found, const NamespaceWish& wish) {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "namespace \"", found.name, "\" is there already, with a ttl of ",
-      cli::DurationText(ttl), " and ", buckets,
+      DurationText(ttl), " and ", buckets,
       " buckets: leave out --ttl and --buckets, name another with --namespace, "
       "or delete it with: timecachectl ns delete ",
       found.name));

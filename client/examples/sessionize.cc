@@ -170,7 +170,7 @@ class Sessionizer {
       absl::StatusOr<LogLine> line = ParseLogLine(text);
       if (reader_.cut()) {
         line = absl::InvalidArgumentError(absl::StrCat(
-            "it is longer than ", cli::SizeText(LogReader::kMaxLineBytes)));
+            "it is longer than ", SizeText(LogReader::kMaxLineBytes)));
       }
       absl::Status status = watch.status();
       if (status.ok()) status = line.ok() ? Take(*line) : Skip(line.status());
