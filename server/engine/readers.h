@@ -19,7 +19,7 @@ namespace timecache {
 //
 // Reads are synchronous and bounded: they take what is in memory here. A store
 // whose events come from elsewhere gathers them first and then calls `wake`.
-// Times are the process's clock's, which whoever reads has just looked at.
+// `now_us` is the time of the process's clock, which the caller has just read.
 //
 // Used by one thread at a time. May outlive its namespace, not its store.
 class EventReader {

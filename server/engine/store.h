@@ -27,9 +27,9 @@ namespace timecache {
 // Calls complete asynchronously: `done` is called exactly once, before the call
 // returns or later, on the caller's thread or another. What a call is given by
 // reference, view or span must stay valid until then. So a store may wait for
-// its journal or for another machine, and its caller never blocks. Synchronous
-// are the two that concern this process alone, GetUsage and SetDeadLetterRight,
-// and EventReaders, which read memory.
+// its journal or for another machine, and its caller never blocks. GetUsage and
+// SetDeadLetterRight are synchronous, as they concern this process alone; so
+// are the reads of an EventReader, which take what is in memory.
 //
 // Calls about a namespace that is not there: NOT_FOUND (NAMESPACE_NOT_FOUND),
 // or INVALID_ARGUMENT for a name that no namespace can have. The same of

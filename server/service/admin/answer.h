@@ -8,6 +8,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "server/service/call/call.h"
@@ -17,9 +18,12 @@
 
 namespace timecache {
 
-// Reads the request and calls `handle` with a shared pointer to the UnaryCall.
-// An error that `handle` returns ends the call. After OK the call is ended by
-// whoever holds it: the store's completion, which may come on another thread.
+template <typename Request, typename Response>
+using SharedCall = std::shared_ptr<UnaryCall<Request, Response>>;
+
+// Reads the request and calls `handle` with the SharedCall. An error that
+// `handle` returns ends the call. After OK the call is ended by what shares it:
+// the store's completion, which may come on another thread.
 template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
                                  grpc::CallbackServerContext* context,
@@ -35,6 +39,17 @@ grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
   if (status.ok()) status = handle(unary);
   if (!status.ok()) unary->Finish(status);
   return reactor;
+}
+
+// The store's completion of such a call: ends it with the store's error, or,
+// once `answer` has taken what the store found, with OK.
+template <typename Unary, typename Answer>
+auto FinishWith(std::shared_ptr<Unary> unary, Answer answer) {
+  return [unary = std::move(unary),
+          answer = std::move(answer)](const auto& found) {
+    if (found.ok()) answer(*found);
+    unary->Finish(found.status());
+  };
 }
 
 }  // namespace timecache

@@ -8,11 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/admin/answer.h"
+#include "server/service/admin/list_query.h"
 #include "server/service/admin/update_mask.h"
 #include "server/service/call/convert.h"
 
 namespace timecache {
 namespace {
+
+// Of ListGroups: more than a namespace can have.
+constexpr int kMaxPageGroups = 1'000;
 
 // Requests about a group have it as `name`, and its options in `options`.
 std::string FieldPath(const std::string& field) {
@@ -36,26 +40,6 @@ absl::Status ToChanges(const v1::UpdateGroupRequest& request,
                          defaults, /*fixed=*/"", changes);
 }
 
-// The token is the name behind which the page begins. Without a size it is all
-// of a namespace's groups.
-absl::StatusOr<ListQuery> ToListQuery(const v1::ListGroupsRequest& request) {
-  if (request.page_size() < 0) {
-    return InvalidField("page_size", absl::StrCat("must not be negative, as ",
-                                                  request.page_size(), " is"));
-  }
-  ListQuery query;
-  query.after = request.page_token();
-  if (!query.after.empty() && !ValidateNamespaceName(query.after).ok()) {
-    return InvalidField("page_token",
-                        "must be the next_page_token of a page before");
-  }
-  if (request.page_size() > 0) {
-    query.most = static_cast<size_t>(request.page_size());
-  }
-  query.include_statistics = request.include_statistics();
-  return query;
-}
-
 void SetPage(const Page<GroupInfo>& page, v1::ListGroupsResponse* response) {
   for (const GroupInfo& item : page.items) {
     SetGroup(item, response->add_groups());
@@ -72,7 +56,7 @@ grpc::ServerUnaryReactor* GroupService::CreateGroup(
   using Response = v1::CreateGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kCreateGroup, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         Call* const call = &unary->call();
         const absl::Status access =
@@ -86,17 +70,14 @@ grpc::ServerUnaryReactor* GroupService::CreateGroup(
         group.created_by = call->Principal();
         store_->CreateGroup(
             {request.namespace_(), request.name()}, std::move(group),
-            [this, unary](const absl::StatusOr<GroupInfo>& created) {
-              if (created.ok()) {
-                v1::Group* const to = unary->response().mutable_group();
-                SetGroup(*created, to);
-                observer_({.event = "group_created",
-                           .name = created->namespace_name,
-                           .group = created->name,
-                           .options = &to->options()});
-              }
-              unary->Finish(created.status());
-            });
+            FinishWith(unary, [this, unary](const GroupInfo& created) {
+              v1::Group* const to = unary->response().mutable_group();
+              SetGroup(created, to);
+              observer_({.event = "group_created",
+                         .name = created.namespace_name,
+                         .group = created.name,
+                         .options = &to->options()});
+            }));
         return absl::OkStatus();
       });
 }
@@ -108,20 +89,16 @@ grpc::ServerUnaryReactor* GroupService::GetGroup(
   using Response = v1::GetGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kGetGroup, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access = unary->call().Authorize(
             config::v1::VERB_WATCH, request.namespace_());
         if (!access.ok()) return access;
         store_->GetGroup({request.namespace_(), request.name()},
                          request.include_statistics(),
-                         [unary](const absl::StatusOr<GroupInfo>& found) {
-                           if (found.ok()) {
-                             SetGroup(*found,
-                                      unary->response().mutable_group());
-                           }
-                           unary->Finish(found.status());
-                         });
+                         FinishWith(unary, [unary](const GroupInfo& found) {
+                           SetGroup(found, unary->response().mutable_group());
+                         }));
         return absl::OkStatus();
       });
 }
@@ -133,19 +110,19 @@ grpc::ServerUnaryReactor* GroupService::ListGroups(
   using Response = v1::ListGroupsResponse;
   return Answer<Request, Response>(
       gate_, methods::kListGroups, context, bytes, answer, ListFieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access = unary->call().Authorize(
             config::v1::VERB_WATCH, request.namespace_());
         if (!access.ok()) return access;
-        absl::StatusOr<ListQuery> query = ToListQuery(request);
+        absl::StatusOr<ListQuery> query =
+            ToListQuery(request, kMaxPageGroups, kMaxPageGroups);
         if (!query.ok()) return query.status();
         store_->ListGroups(
             request.namespace_(), *std::move(query),
-            [unary](const absl::StatusOr<Page<GroupInfo>>& page) {
-              if (page.ok()) SetPage(*page, &unary->response());
-              unary->Finish(page.status());
-            });
+            FinishWith(unary, [unary](const Page<GroupInfo>& page) {
+              SetPage(page, &unary->response());
+            }));
         return absl::OkStatus();
       });
 }
@@ -157,7 +134,7 @@ grpc::ServerUnaryReactor* GroupService::UpdateGroup(
   using Response = v1::UpdateGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kUpdateGroup, context, bytes, answer, UpdateFieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const v1::Group& group = request.group();
         const absl::Status access =
@@ -171,16 +148,13 @@ grpc::ServerUnaryReactor* GroupService::UpdateGroup(
             [changes](GroupOptions* options) {
               return ApplyOptions(*changes, options);
             },
-            [this, unary, changes](const absl::StatusOr<GroupInfo>& updated) {
-              if (updated.ok()) {
-                SetGroup(*updated, unary->response().mutable_group());
-                observer_({.event = "group_updated",
-                           .name = updated->namespace_name,
-                           .group = updated->name,
-                           .options = changes.get()});
-              }
-              unary->Finish(updated.status());
-            });
+            FinishWith(unary, [this, unary, changes](const GroupInfo& updated) {
+              SetGroup(updated, unary->response().mutable_group());
+              observer_({.event = "group_updated",
+                         .name = updated.namespace_name,
+                         .group = updated.name,
+                         .options = changes.get()});
+            }));
         return absl::OkStatus();
       });
 }
@@ -192,7 +166,7 @@ grpc::ServerUnaryReactor* GroupService::DeleteGroup(
   using Response = v1::DeleteGroupResponse;
   return Answer<Request, Response>(
       gate_, methods::kDeleteGroup, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access = unary->call().Authorize(
             config::v1::VERB_ADMIN, request.namespace_());

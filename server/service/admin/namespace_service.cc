@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/admin/answer.h"
+#include "server/service/admin/list_query.h"
 #include "server/service/admin/update_mask.h"
 #include "server/service/call/convert.h"
 
@@ -29,26 +30,6 @@ std::string ListFieldPath(const std::string& field) { return field; }
 std::string UpdateFieldPath(const std::string& field) {
   if (field == "update_mask") return field;
   return absl::StrCat("namespace.", FieldPath(field));
-}
-
-// The token is the name behind which the page begins.
-absl::StatusOr<ListQuery> ToListQuery(
-    const v1::ListNamespacesRequest& request) {
-  if (request.page_size() < 0) {
-    return InvalidField("page_size", absl::StrCat("must not be negative, as ",
-                                                  request.page_size(), " is"));
-  }
-  ListQuery query;
-  query.after = request.page_token();
-  if (!query.after.empty() && !ValidateNamespaceName(query.after).ok()) {
-    return InvalidField("page_token",
-                        "must be the next_page_token of a page before");
-  }
-  int most = std::min(request.page_size(), kMaxPageNamespaces);
-  if (most == 0) most = kDefaultPageNamespaces;
-  query.most = static_cast<size_t>(most);
-  query.include_statistics = request.include_statistics();
-  return query;
 }
 
 void SetPage(const Page<NamespaceInfo>& page,
@@ -84,7 +65,7 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
   using Response = v1::CreateNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kCreateNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         Call* const call = &unary->call();
         absl::Status access =
@@ -96,17 +77,13 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
         if (!options.ok()) return options.status();
         store_->CreateNamespace(
             request.name(), *options,
-            [this, unary](const absl::StatusOr<NamespaceInfo>& created) {
-              if (created.ok()) {
-                v1::Namespace* const to =
-                    unary->response().mutable_namespace_();
-                SetNamespace(*created, to);
-                observer_({.event = "namespace_created",
-                           .name = unary->request().name(),
-                           .options = &to->options()});
-              }
-              unary->Finish(created.status());
-            });
+            FinishWith(unary, [this, unary](const NamespaceInfo& created) {
+              v1::Namespace* const to = unary->response().mutable_namespace_();
+              SetNamespace(created, to);
+              observer_({.event = "namespace_created",
+                         .name = unary->request().name(),
+                         .options = &to->options()});
+            }));
         return absl::OkStatus();
       });
 }
@@ -118,19 +95,16 @@ grpc::ServerUnaryReactor* NamespaceService::GetNamespace(
   using Response = v1::GetNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kGetNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_READ, request.name());
         if (!access.ok()) return access;
         store_->GetNamespace(
             request.name(), request.include_statistics(),
-            [unary](const absl::StatusOr<NamespaceInfo>& found) {
-              if (found.ok()) {
-                SetNamespace(*found, unary->response().mutable_namespace_());
-              }
-              unary->Finish(found.status());
-            });
+            FinishWith(unary, [unary](const NamespaceInfo& found) {
+              SetNamespace(found, unary->response().mutable_namespace_());
+            }));
         return absl::OkStatus();
       });
 }
@@ -142,21 +116,21 @@ grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
   using Response = v1::ListNamespacesResponse;
   return Answer<Request, Response>(
       gate_, methods::kListNamespaces, context, bytes, answer, ListFieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access = unary->call().Identify();
         if (!access.ok()) return access;
-        absl::StatusOr<ListQuery> query = ToListQuery(request);
+        absl::StatusOr<ListQuery> query =
+            ToListQuery(request, kDefaultPageNamespaces, kMaxPageNamespaces);
         if (!query.ok()) return query.status();
         query->visible = [unary](absl::string_view name) {
           return unary->call().MaySee(name);
         };
         store_->ListNamespaces(
             *std::move(query),
-            [unary](const absl::StatusOr<Page<NamespaceInfo>>& page) {
-              if (page.ok()) SetPage(*page, &unary->response());
-              unary->Finish(page.status());
-            });
+            FinishWith(unary, [unary](const Page<NamespaceInfo>& page) {
+              SetPage(page, &unary->response());
+            }));
         return absl::OkStatus();
       });
 }
@@ -168,7 +142,7 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
   using Response = v1::UpdateNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kUpdateNamespace, context, bytes, answer, UpdateFieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         Call* const call = &unary->call();
         const std::string& name = request.namespace_().name();
@@ -192,16 +166,13 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
               }
               return changed;
             },
-            [this, unary,
-             changes](const absl::StatusOr<NamespaceInfo>& updated) {
-              if (updated.ok()) {
-                SetNamespace(*updated, unary->response().mutable_namespace_());
-                observer_({.event = "namespace_updated",
-                           .name = updated->name,
-                           .options = changes.get()});
-              }
-              unary->Finish(updated.status());
-            });
+            FinishWith(
+                unary, [this, unary, changes](const NamespaceInfo& updated) {
+                  SetNamespace(updated, unary->response().mutable_namespace_());
+                  observer_({.event = "namespace_updated",
+                             .name = updated.name,
+                             .options = changes.get()});
+                }));
         return absl::OkStatus();
       });
 }
@@ -213,7 +184,7 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
   using Response = v1::DeleteNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kDeleteNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
@@ -237,21 +208,18 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
   using Response = v1::RotateNamespaceResponse;
   return Answer<Request, Response>(
       gate_, methods::kRotateNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         const Request& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
         store_->RotateNamespace(
-            request.name(), [this, unary](const absl::StatusOr<int64_t>& died) {
-              if (died.ok()) {
-                unary->response().set_entries(static_cast<uint64_t>(*died));
-                observer_({.event = "namespace_rotated",
-                           .name = unary->request().name(),
-                           .entries = *died});
-              }
-              unary->Finish(died.status());
-            });
+            request.name(), FinishWith(unary, [this, unary](int64_t died) {
+              unary->response().set_entries(static_cast<uint64_t>(died));
+              observer_({.event = "namespace_rotated",
+                         .name = unary->request().name(),
+                         .entries = died});
+            }));
         return absl::OkStatus();
       });
 }

@@ -11,7 +11,7 @@ grpc::ServerUnaryReactor* ServerService::GetServer(
   using Response = v1::GetServerResponse;
   return Answer<Request, Response>(
       gate_, methods::kGetServer, context, bytes, answer, nullptr,
-      [this](const auto& unary) -> absl::Status {
+      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
         Call* const call = &unary->call();
         const absl::Status access = call->AuthorizeAnywhere();
         if (!access.ok()) return access;

@@ -17,7 +17,8 @@ namespace timecache {
 // watches of a namespace; what a lead time has newly reached is read for each.
 class ExpiringSource final : public WatchSource {
  public:
-  // Of the namespace `name`. `request` is not owned and must outlive the source.
+  // Of the namespace `name`. `request` is not owned and must outlive the
+  // source.
   ExpiringSource(std::string name, const WatchRequest* request,
                  std::unique_ptr<ExpiringReader> reader);
 

@@ -19,7 +19,8 @@ namespace timecache {
 // log's own bytes, which all watchers share.
 class LogSource final : public WatchSource {
  public:
-  // Of the namespace `name`. `request` is not owned and must outlive the source.
+  // Of the namespace `name`. `request` is not owned and must outlive the
+  // source.
   LogSource(std::string name, const WatchRequest* request,
             std::unique_ptr<LogReader> reader);
 

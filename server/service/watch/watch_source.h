@@ -13,8 +13,8 @@
 namespace timecache {
 
 // One namespace as one watch sees it: its log, a consumer group's share of it,
-// or what is going to die. It reads an EventReader, whose `wake` tells that there
-// may be something new to Read.
+// or what is going to die. It reads an EventReader, whose `wake` says when to
+// Read again.
 //
 // Used by one thread at a time. Not destroyed from its reader's `wake`.
 class WatchSource {

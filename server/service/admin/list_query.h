@@ -1,0 +1,42 @@
+// Pages of a list, as AIP-158 has them.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_LIST_QUERY_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_LIST_QUERY_H_
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/engine/map/options.h"
+#include "server/engine/store_types.h"
+
+namespace timecache {
+
+// What a List request asks for; a page has `default_size` items if it does not
+// say, and never more than `max_size`. The token is the name behind which the
+// page begins. INVALID_ARGUMENT about page_size or page_token.
+template <typename Request>
+absl::StatusOr<ListQuery> ToListQuery(const Request& request, int default_size,
+                                      int max_size) {
+  if (request.page_size() < 0) {
+    return InvalidField("page_size", absl::StrCat("must not be negative, as ",
+                                                  request.page_size(), " is"));
+  }
+  ListQuery query;
+  query.after = request.page_token();
+  if (!query.after.empty() && !ValidateNamespaceName(query.after).ok()) {
+    return InvalidField("page_token",
+                        "must be the next_page_token of a page before");
+  }
+  const int size =
+      request.page_size() == 0 ? default_size : request.page_size();
+  query.most = static_cast<size_t>(std::min(size, max_size));
+  query.include_statistics = request.include_statistics();
+  return query;
+}
+
+}  // namespace timecache
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_LIST_QUERY_H_
