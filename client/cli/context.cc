@@ -55,8 +55,10 @@ bool IsClosedAtOnce(const std::string& message) {
 Client Context::MakeClient() const {
   auto made = MakeChannel(address, channel);
   if (!made.ok()) std::exit(Fail(made.status()));
-  return Client(*std::move(made),
-                {.default_namespace = ns(), .timeout = timeout});
+  return Client(*std::move(made), {.default_namespace = ns(),
+                                   .timeout = timeout,
+                                   // A command that fails says so at once.
+                                   .retry = {.max_attempts = 1}});
 }
 
 absl::StatusOr<std::string> Context::Key(const std::string& argument) const {

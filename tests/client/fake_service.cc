@@ -63,6 +63,12 @@ void FakeService::Hang(bool hang) {
   hang_ = hang;
 }
 
+void FakeService::OnCall(
+    std::function<grpc::Status(const Context& context)> on_call) {
+  absl::MutexLock lock(&mu_);
+  on_call_ = std::move(on_call);
+}
+
 void FakeService::SetPipeline(PipelineScript script) {
   absl::MutexLock lock(&mu_);
   pipeline_ = std::move(script);
@@ -89,6 +95,10 @@ void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
 }
 
 grpc::Status FakeService::EnterUnary(grpc::ServerContext* context) {
+  if (on_call_) {
+    const grpc::Status status = on_call_(*context);
+    if (!status.ok()) return status;
+  }
   while (hang_ && !context->IsCancelled()) {
     mu_.Unlock();
     absl::SleepFor(

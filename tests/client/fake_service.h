@@ -47,6 +47,9 @@ class FakeService final : public v1::TimeCacheService::Service,
   // From now on every unary call, and every operation of a batch, waits until
   // its caller leaves it.
   void Hang(bool hang);
+  // Called first in every unary call, from now on; what is not OK ends it. Calls
+  // nothing of this.
+  void OnCall(std::function<grpc::Status(const Context& context)> on_call);
   // What Pipeline calls that begin from now on do.
   void SetPipeline(PipelineScript script);
   // Operations of each request that Pipeline calls have read, in order.
@@ -155,6 +158,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
   grpc::Status failure_ ABSL_GUARDED_BY(mu_);
   bool hang_ ABSL_GUARDED_BY(mu_) = false;
+  std::function<grpc::Status(const Context& context)> on_call_
+      ABSL_GUARDED_BY(mu_);
   std::vector<WatchScript> watches_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::WatchExpiredRequest> watch_requests_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::ConsumeExpiredRequest> consume_requests_ ABSL_GUARDED_BY(mu_);

@@ -20,7 +20,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "timecache/call_options.h"
 #include "timecache/channel.h"
+#include "timecache/client_interface.h"
 #include "timecache/export.h"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
@@ -30,20 +32,20 @@
 
 namespace timecache::inline client {
 
-class Batch;             // timecache/batch.h
-struct OperationResult;  // timecache/operation.h
-
 // A client of one server, and of one of its namespaces at a time.
 //
 // Thread-safe. Cheap to copy: copies share one connection. Every call is one
-// round trip and blocks until its answer is in. None retries by itself. Where
-// there is no connection, a call waits for one for up to 250 ms; while the
-// server is away, one call a second does so and the others fail at once.
+// round trip and blocks until its answer is in; timecache/async_client.h has
+// calls that do not block. CallOptions set a call's own timeout, cancel it, or
+// send metadata with it; ClientOptions::retry has calls that are safe to repeat
+// tried again. Where there is no connection, a call waits for one for up to 250
+// ms; while the server is away, one call a second does so and the others fail
+// at once.
 //
 // Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
 // what the calls below name: told apart by HasReason in timecache/status.h.
-class TIMECACHED_EXPORT Client {
+class TIMECACHED_EXPORT Client final : public ClientInterface {
  public:
   // For the server at `address`: "host:port" or "unix:/path", plain text. Does
   // not connect yet: that the server is not there is told by the first call.
@@ -65,99 +67,118 @@ class TIMECACHED_EXPORT Client {
   // does not hold is FAILED_PRECONDITION; a limit that would be passed is
   // RESOURCE_EXHAUSTED.
   absl::StatusOr<PutResult> Put(std::string_view key, std::string_view value,
-                                const PutOptions& options = {}) const;
+                                const PutOptions& options = {},
+                                const CallOptions& call = {}) const override;
 
   // Reads an entry. A miss is OK with nullopt.
   absl::StatusOr<std::optional<Entry>> Get(
-      std::string_view key, const GetOptions& options = {}) const;
+      std::string_view key, const GetOptions& options = {},
+      const CallOptions& call = {}) const override;
 
   // Removes an entry, without an expiry event. A miss is OK with removed =
   // false, but FAILED_PRECONDITION with if_version.
-  absl::StatusOr<RemoveResult> Remove(std::string_view key,
-                                      const RemoveOptions& options = {}) const;
+  absl::StatusOr<RemoveResult> Remove(
+      std::string_view key, const RemoveOptions& options = {},
+      const CallOptions& call = {}) const override;
 
   // Whether an entry is there. Never renews its time to live.
-  absl::StatusOr<bool> Contains(std::string_view key) const;
+  absl::StatusOr<bool> Contains(std::string_view key,
+                                const CallOptions& call = {}) const override;
 
   // Live entries and bytes of the namespace, exact.
-  absl::StatusOr<SizeResult> Size() const;
+  absl::StatusOr<SizeResult> Size(const CallOptions& call = {}) const override;
 
   // Gives an entry a fresh time to live. Returns its version, which stays as it
   // is. A miss is OK with nullopt, but FAILED_PRECONDITION with if_version.
   absl::StatusOr<std::optional<uint64_t>> Touch(
-      std::string_view key, const TouchOptions& options = {}) const;
+      std::string_view key, const TouchOptions& options = {},
+      const CallOptions& call = {}) const override;
 
   // Does many operations, in one round trip: a result for each, in their order,
   // and none for an empty batch. An error: none of them could be tried, or, as
   // with any call, nobody knows (UNAVAILABLE, DEADLINE_EXCEEDED). A batch above
   // its limits is INVALID_ARGUMENT.
   absl::StatusOr<std::vector<OperationResult>> Execute(
-      const Batch& batch) const;
+      const Batch& batch, const CallOptions& call = {}) const override;
 
   // Calls `visit` for each live entry, in no particular order, on this thread.
   // An entry that lives through the whole scan comes exactly once, another at
   // most once. `visit` returns false to end the scan, which then is OK. Holds
   // one page (1,000 entries, about 1 MiB) at a time.
   absl::Status Scan(const ScanOptions& options,
-                    absl::FunctionRef<bool(Entry entry)> visit) const;
+                    absl::FunctionRef<bool(Entry entry)> visit,
+                    const CallOptions& call = {}) const override;
 
   // At most `entries_max` entries of such a scan, and whether there were more.
   absl::StatusOr<ScanResult> ScanUpTo(size_t entries_max,
-                                      const ScanOptions& options = {}) const;
+                                      const ScanOptions& options = {},
+                                      const CallOptions& call = {}) const;
 
   // Settles events of a consumer group of the namespace: a result for each, in
   // their order. An error: none was settled (NOT_FOUND, reason GROUP_NOT_FOUND;
   // INVALID_ARGUMENT above kMaxSettlements), or nobody knows: then again.
   absl::StatusOr<std::vector<SettleResult>> Settle(
-      std::string_view group, const std::vector<Settlement>& settlements) const;
+      std::string_view group, const std::vector<Settlement>& settlements,
+      const CallOptions& call = {}) const override;
 
   // Makes a consumer group of the namespace, which begins as a watch does; so
   // does a first member. ALREADY_EXISTS (reason GROUP_EXISTS).
   absl::StatusOr<Group> CreateGroup(std::string_view name,
                                     const GroupOptions& options = {},
-                                    WatchStart start = WatchStart::kNow) const;
+                                    WatchStart start = WatchStart::kNow,
+                                    const CallOptions& call = {}) const;
   // NOT_FOUND (reason GROUP_NOT_FOUND) if there is none of that name.
   absl::StatusOr<Group> GetGroup(std::string_view name,
-                                 const DescribeOptions& describe = {}) const;
+                                 const DescribeOptions& describe = {},
+                                 const CallOptions& call = {}) const;
   // All, ordered by name.
   absl::StatusOr<std::vector<Group>> ListGroups(
-      const DescribeOptions& describe = {}) const;
+      const DescribeOptions& describe = {}, const CallOptions& call = {}) const;
   // Changes the options that are set, and sets those that `to_default` names
   // ("max_attempts") to their defaults; the others stay.
   absl::StatusOr<Group> UpdateGroup(
       std::string_view name, const GroupOptions& options,
-      const std::vector<std::string>& to_default = {}) const;
+      const std::vector<std::string>& to_default = {},
+      const CallOptions& call = {}) const;
   // Deletes it with all that it has not settled.
-  absl::Status DeleteGroup(std::string_view name) const;
+  absl::Status DeleteGroup(std::string_view name,
+                           const CallOptions& call = {}) const;
 
   // Administration of namespaces. See proto/timecache/v1/namespaces.proto for
   // every option: its range, its default, and what unset means.
 
   // ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name.
   absl::StatusOr<Namespace> CreateNamespace(
-      std::string_view name, const NamespaceOptions& options = {}) const;
-  absl::StatusOr<Namespace> GetNamespace(
-      std::string_view name, const DescribeOptions& describe = {}) const;
+      std::string_view name, const NamespaceOptions& options = {},
+      const CallOptions& call = {}) const;
+  absl::StatusOr<Namespace> GetNamespace(std::string_view name,
+                                         const DescribeOptions& describe = {},
+                                         const CallOptions& call = {}) const;
   // All, ordered by name: a round trip for each thousand.
   absl::StatusOr<std::vector<Namespace>> ListNamespaces(
-      const DescribeOptions& describe = {}) const;
+      const DescribeOptions& describe = {}, const CallOptions& call = {}) const;
   // Changes the options that are set, and sets those that `to_default` names
   // ("max_entries") to their defaults; the others stay.
   absl::StatusOr<Namespace> UpdateNamespace(
       std::string_view name, const NamespaceOptions& options,
-      const std::vector<std::string>& to_default = {}) const;
+      const std::vector<std::string>& to_default = {},
+      const CallOptions& call = {}) const;
   // Deletes it with everything in it; its entries make no events.
-  absl::Status DeleteNamespace(std::string_view name) const;
+  absl::Status DeleteNamespace(std::string_view name,
+                               const CallOptions& call = {}) const;
   // Kills the oldest bucket now, and returns how many entries died with it.
-  absl::StatusOr<uint64_t> RotateNamespace(std::string_view name) const;
+  absl::StatusOr<uint64_t> RotateNamespace(std::string_view name,
+                                           const CallOptions& call = {}) const;
 
   // The server itself: version, age, limits and how far they are used. Who may
   // not read all namespaces is told no limits: they are unset.
-  absl::StatusOr<ServerInfo> GetServer() const;
+  absl::StatusOr<ServerInfo> GetServer(const CallOptions& call = {}) const;
   // Whether the server serves, which needs no right.
-  absl::StatusOr<ServingStatus> CheckHealth() const;
+  absl::StatusOr<ServingStatus> CheckHealth(const CallOptions& call = {}) const;
 
  private:
+  friend class AsyncClient;
+
   // The channel, and what calls go through.
   struct Core;
 

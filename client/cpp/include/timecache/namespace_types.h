@@ -74,13 +74,13 @@ struct NamespaceStatistics {
   uint64_t events_retained_bytes = 0;
   uint64_t watchers = 0;  // Streams.
   // Everything that died at or before this moment has been published.
-  absl::Time watermark;
+  absl::Time watermark = {};
   // How late events were, from an entry's death to the publication of its event
   // and to its delivery to each watcher. The first two are upper bounds, from a
   // histogram with steps of a factor of two.
-  absl::Duration lateness_p50;
-  absl::Duration lateness_p99;
-  absl::Duration lateness_max;
+  absl::Duration lateness_p50 = {};
+  absl::Duration lateness_p99 = {};
+  absl::Duration lateness_max = {};
   // Events published later than one bucket width after their death.
   uint64_t bound_violations = 0;
   uint64_t rate_limited = 0;  // Operations beyond max_operations_per_second.
@@ -95,11 +95,11 @@ struct NamespaceStatistics {
 };
 
 struct Namespace {
-  std::string name;
-  NamespaceOptions options;
+  std::string name = {};
+  NamespaceOptions options = {};
   std::optional<NamespaceStatistics> statistics = {};  // Where asked for.
   // ttl / (num_buckets - 1): the most that an entry may outlive its ttl.
-  absl::Duration bucket_width;
+  absl::Duration bucket_width = {};
 };
 
 // A limit of the server, and what counts towards it now.
@@ -118,10 +118,10 @@ struct MemoryShares {
 // The server itself. Limits are unset for those who may not read all
 // namespaces.
 struct ServerInfo {
-  std::string version;    // "0.1.0".
-  absl::Time start_time;  // On the server's clock, as `now`.
-  absl::Time now;         // When it answered.
-  bool draining = false;  // It has been told to stop.
+  std::string version = {};    // "0.1.0".
+  absl::Time start_time = {};  // On the server's clock, as `now`.
+  absl::Time now = {};         // When it answered.
+  bool draining = false;       // It has been told to stop.
   std::optional<LimitUse> namespaces = {};
   std::optional<LimitUse> entries = {};
   std::optional<LimitUse> bytes = {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "timecache/call_options.h"
 
 namespace timecache::inline client {
 
@@ -20,6 +21,8 @@ struct ClientOptions {
   // and whether it had an effect is unknown. absl::InfiniteDuration(): no
   // limit. Scan has its own.
   absl::Duration timeout = absl::Seconds(5);
+  // Which calls are tried again, and how often.
+  RetryPolicy retry = {};
 };
 
 // A live entry.

@@ -84,37 +84,39 @@ Request GroupRequest(const std::string& ns, std::string_view name) {
 
 absl::StatusOr<Group> Client::CreateGroup(std::string_view name,
                                           const GroupOptions& options,
-                                          WatchStart start) const {
+                                          WatchStart start,
+                                          const CallOptions& call) const {
   auto request =
       GroupRequest<v1::CreateGroupRequest>(options_.default_namespace, name);
   *request.mutable_options() = MakeOptions(options);
   request.set_from_earliest(start == WatchStart::kEarliest);
   auto response = Call(core_->connection, core_->groups, &Groups::CreateGroup,
-                       request, options_.timeout);
+                       request, CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
 
 absl::StatusOr<Group> Client::GetGroup(std::string_view name,
-                                       const DescribeOptions& describe) const {
+                                       const DescribeOptions& describe,
+                                       const CallOptions& call) const {
   auto request =
       GroupRequest<v1::GetGroupRequest>(options_.default_namespace, name);
   request.set_include_statistics(describe.include_statistics);
   auto response = Call(core_->connection, core_->groups, &Groups::GetGroup,
-                       request, options_.timeout);
+                       request, CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
 
 absl::StatusOr<std::vector<Group>> Client::ListGroups(
-    const DescribeOptions& describe) const {
+    const DescribeOptions& describe, const CallOptions& call) const {
   std::vector<Group> groups;
   v1::ListGroupsRequest request;
   request.set_namespace_(options_.default_namespace);
   request.set_include_statistics(describe.include_statistics);
   do {
     auto page = Call(core_->connection, core_->groups, &Groups::ListGroups,
-                     request, options_.timeout);
+                     request, CallPlan(options_, call, Repeat::kSafe));
     if (!page.ok()) return page.status();
     for (const v1::Group& group : page->groups()) {
       groups.push_back(ReadGroup(group));
@@ -126,23 +128,24 @@ absl::StatusOr<std::vector<Group>> Client::ListGroups(
 
 absl::StatusOr<Group> Client::UpdateGroup(
     std::string_view name, const GroupOptions& options,
-    const std::vector<std::string>& to_default) const {
+    const std::vector<std::string>& to_default, const CallOptions& call) const {
   v1::UpdateGroupRequest request;
   *request.mutable_group() =
       GroupRequest<v1::Group>(options_.default_namespace, name);
   *request.mutable_group()->mutable_options() = MakeOptions(options);
   SetUpdateMask(request.group().options(), to_default, request);
   auto response = Call(core_->connection, core_->groups, &Groups::UpdateGroup,
-                       request, options_.timeout);
+                       request, CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return ReadGroup(response->group());
 }
 
-absl::Status Client::DeleteGroup(std::string_view name) const {
+absl::Status Client::DeleteGroup(std::string_view name,
+                                 const CallOptions& call) const {
   return Call(core_->connection, core_->groups, &Groups::DeleteGroup,
               GroupRequest<v1::DeleteGroupRequest>(options_.default_namespace,
                                                    name),
-              options_.timeout)
+              CallPlan(options_, call, Repeat::kUnsafe))
       .status();
 }
 

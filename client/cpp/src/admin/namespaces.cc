@@ -121,33 +121,38 @@ Namespace ReadNamespace(const v1::Namespace& proto) {
 }  // namespace
 
 absl::StatusOr<Namespace> Client::CreateNamespace(
-    std::string_view name, const NamespaceOptions& options) const {
+    std::string_view name, const NamespaceOptions& options,
+    const CallOptions& call) const {
   auto request = NameRequest<v1::CreateNamespaceRequest>(name);
   *request.mutable_options() = MakeOptions(options);
-  auto response = Call(core_->connection, core_->namespaces,
-                       &Namespaces::CreateNamespace, request, options_.timeout);
+  auto response =
+      Call(core_->connection, core_->namespaces, &Namespaces::CreateNamespace,
+           request, CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return ReadNamespace(response->namespace_());
 }
 
-absl::StatusOr<Namespace> Client::GetNamespace(
-    std::string_view name, const DescribeOptions& describe) const {
+absl::StatusOr<Namespace> Client::GetNamespace(std::string_view name,
+                                               const DescribeOptions& describe,
+                                               const CallOptions& call) const {
   auto request = NameRequest<v1::GetNamespaceRequest>(name);
   request.set_include_statistics(describe.include_statistics);
-  auto response = Call(core_->connection, core_->namespaces,
-                       &Namespaces::GetNamespace, request, options_.timeout);
+  auto response =
+      Call(core_->connection, core_->namespaces, &Namespaces::GetNamespace,
+           request, CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return ReadNamespace(response->namespace_());
 }
 
 absl::StatusOr<std::vector<Namespace>> Client::ListNamespaces(
-    const DescribeOptions& describe) const {
+    const DescribeOptions& describe, const CallOptions& call) const {
   std::vector<Namespace> all;
   v1::ListNamespacesRequest request;
   request.set_include_statistics(describe.include_statistics);
   do {
-    auto page = Call(core_->connection, core_->namespaces,
-                     &Namespaces::ListNamespaces, request, options_.timeout);
+    auto page =
+        Call(core_->connection, core_->namespaces, &Namespaces::ListNamespaces,
+             request, CallPlan(options_, call, Repeat::kSafe));
     if (!page.ok()) return page.status();
     for (const v1::Namespace& each : page->namespaces()) {
       all.push_back(ReadNamespace(each));
@@ -159,28 +164,33 @@ absl::StatusOr<std::vector<Namespace>> Client::ListNamespaces(
 
 absl::StatusOr<Namespace> Client::UpdateNamespace(
     std::string_view name, const NamespaceOptions& options,
-    const std::vector<std::string>& to_default) const {
+    const std::vector<std::string>& to_default, const CallOptions& call) const {
   v1::UpdateNamespaceRequest request;
   request.mutable_namespace_()->set_name(std::string(name));
   *request.mutable_namespace_()->mutable_options() = MakeOptions(options);
   SetUpdateMask(request.namespace_().options(), to_default, request);
-  auto response = Call(core_->connection, core_->namespaces,
-                       &Namespaces::UpdateNamespace, request, options_.timeout);
+  auto response =
+      Call(core_->connection, core_->namespaces, &Namespaces::UpdateNamespace,
+           request, CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return ReadNamespace(response->namespace_());
 }
 
-absl::Status Client::DeleteNamespace(std::string_view name) const {
+absl::Status Client::DeleteNamespace(std::string_view name,
+                                     const CallOptions& call) const {
   return Call(core_->connection, core_->namespaces,
               &Namespaces::DeleteNamespace,
-              NameRequest<v1::DeleteNamespaceRequest>(name), options_.timeout)
+              NameRequest<v1::DeleteNamespaceRequest>(name),
+              CallPlan(options_, call, Repeat::kUnsafe))
       .status();
 }
 
-absl::StatusOr<uint64_t> Client::RotateNamespace(std::string_view name) const {
+absl::StatusOr<uint64_t> Client::RotateNamespace(
+    std::string_view name, const CallOptions& call) const {
   auto response =
       Call(core_->connection, core_->namespaces, &Namespaces::RotateNamespace,
-           NameRequest<v1::RotateNamespaceRequest>(name), options_.timeout);
+           NameRequest<v1::RotateNamespaceRequest>(name),
+           CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return response->entries();
 }

@@ -39,18 +39,20 @@ ServerInfo ReadServer(const v1::GetServerResponse& proto) {
 
 }  // namespace
 
-absl::StatusOr<ServerInfo> Client::GetServer() const {
-  auto response = Call(core_->connection, core_->server,
-                       &v1::ServerService::Stub::GetServer,
-                       v1::GetServerRequest(), options_.timeout);
+absl::StatusOr<ServerInfo> Client::GetServer(const CallOptions& call) const {
+  auto response = Call(
+      core_->connection, core_->server, &v1::ServerService::Stub::GetServer,
+      v1::GetServerRequest(), CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return ReadServer(*response);
 }
 
-absl::StatusOr<ServingStatus> Client::CheckHealth() const {
+absl::StatusOr<ServingStatus> Client::CheckHealth(
+    const CallOptions& call) const {
   Health::Stub health(core_->channel);
-  auto response = Call(core_->connection, health, &Health::Stub::Check,
-                       HealthCheckRequest(), options_.timeout);
+  auto response =
+      Call(core_->connection, health, &Health::Stub::Check,
+           HealthCheckRequest(), CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   switch (response->status()) {
     case HealthCheckResponse::SERVING:

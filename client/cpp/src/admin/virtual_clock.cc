@@ -9,10 +9,17 @@ namespace {
 
 using Stub = testing::v1::VirtualClockService::Stub;
 
+// Safe to repeat is none: time would pass twice.
+CallPlan Plan(absl::Duration timeout) {
+  static const CallOptions call;
+  return CallPlan({.timeout = timeout}, call, Repeat::kUnsafe);
+}
+
 absl::StatusOr<absl::Time> CallAdvance(
     Connection& connection, Stub& stub,
     const testing::v1::AdvanceRequest& request, absl::Duration timeout) {
-  auto response = Call(connection, stub, &Stub::Advance, request, timeout);
+  auto response =
+      Call(connection, stub, &Stub::Advance, request, Plan(timeout));
   if (!response.ok()) return response.status();
   return FromProto(response->now());
 }
@@ -44,7 +51,7 @@ absl::StatusOr<absl::Time> VirtualClock::Advance(absl::Duration by) const {
 
 absl::StatusOr<absl::Time> VirtualClock::Now() const {
   auto response = Call(core_->connection, core_->stub, &Stub::Now,
-                       testing::v1::NowRequest(), timeout_);
+                       testing::v1::NowRequest(), Plan(timeout_));
   if (!response.ok()) return response.status();
   return FromProto(response->now());
 }

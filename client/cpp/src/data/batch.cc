@@ -8,7 +8,6 @@
 #include "client/cpp/src/rpc/client_core.h"
 
 namespace timecache::inline client {
-namespace {
 
 absl::Status CheckLimits(const Batch& batch) {
   if (batch.size() > Batch::kMaxOperations) {
@@ -24,7 +23,21 @@ absl::Status CheckLimits(const Batch& batch) {
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::StatusOr<std::vector<OperationResult>> TakeResults(
+    const v1::ExecuteRequest& request, v1::ExecuteResponse& response) {
+  if (response.results_size() != request.operations_size()) {
+    return absl::InternalError(absl::StrCat(
+        "the server gave ", response.results_size(), " results for ",
+        request.operations_size(), " operations: is it of this version?"));
+  }
+  std::vector<OperationResult> results;
+  results.reserve(response.results_size());
+  for (int i = 0; i < response.results_size(); ++i) {
+    results.push_back(
+        TakeResult(request.operations(i), *response.mutable_results(i)));
+  }
+  return results;
+}
 
 Batch::Batch() : request_(std::make_unique<v1::ExecuteRequest>()) {}
 Batch::Batch(const Batch& other)
@@ -49,27 +62,16 @@ void Batch::Clear() {
 }
 
 absl::StatusOr<std::vector<OperationResult>> Client::Execute(
-    const Batch& batch) const {
-  std::vector<OperationResult> results;
-  if (batch.empty()) return results;
+    const Batch& batch, const CallOptions& call) const {
+  if (batch.empty()) return std::vector<OperationResult>();
   if (absl::Status status = CheckLimits(batch); !status.ok()) return status;
   v1::ExecuteRequest request = batch.proto();
   request.set_namespace_(options_.default_namespace);
-  auto response =
-      Call(core_->connection, core_->cache,
-           &v1::TimeCacheService::Stub::Execute, request, options_.timeout);
+  auto response = Call(core_->connection, core_->cache,
+                       &v1::TimeCacheService::Stub::Execute, request,
+                       CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
-  if (response->results_size() != request.operations_size()) {
-    return absl::InternalError(absl::StrCat(
-        "the server gave ", response->results_size(), " results for ",
-        request.operations_size(), " operations: is it of this version?"));
-  }
-  results.reserve(batch.size());
-  for (int i = 0; i < response->results_size(); ++i) {
-    results.push_back(
-        TakeResult(request.operations(i), *response->mutable_results(i)));
-  }
-  return results;
+  return TakeResults(request, *response);
 }
 
 }  // namespace timecache::inline client

@@ -1,11 +1,13 @@
 #include "timecache/client.h"
 
+#include <stop_token>
 #include <utility>
 
 #include "client/cpp/src/data/convert.h"
 #include "client/cpp/src/data/requests.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
+#include "client/cpp/src/rpc/rpc_status.h"
 #include "timecache/channel.h"
 
 namespace timecache::inline client {
@@ -33,76 +35,84 @@ Client Client::In(std::string_view ns) const {
 
 absl::StatusOr<PutResult> Client::Put(std::string_view key,
                                       std::string_view value,
-                                      const PutOptions& options) const {
+                                      const PutOptions& options,
+                                      const CallOptions& call) const {
   auto response =
       Call(core_->connection, core_->cache, &Cache::Put,
            MakePutRequest(options_.default_namespace, key, value, options),
-           options_.timeout);
+           CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
-  return PutResult{.version = response->version(),
-                   .previous = TakePrevious(*response)};
+  return TakeAnswer(*response);
 }
 
 absl::StatusOr<std::optional<Entry>> Client::Get(
-    std::string_view key, const GetOptions& options) const {
+    std::string_view key, const GetOptions& options,
+    const CallOptions& call) const {
   auto response = Call(core_->connection, core_->cache, &Cache::Get,
                        MakeGetRequest(options_.default_namespace, key, options),
-                       options_.timeout);
+                       CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
-  return TakeEntry(*response);
+  return TakeAnswer(*response);
 }
 
-absl::StatusOr<RemoveResult> Client::Remove(
-    std::string_view key, const RemoveOptions& options) const {
+absl::StatusOr<RemoveResult> Client::Remove(std::string_view key,
+                                            const RemoveOptions& options,
+                                            const CallOptions& call) const {
   auto response =
       Call(core_->connection, core_->cache, &Cache::Remove,
            MakeRemoveRequest(options_.default_namespace, key, options),
-           options_.timeout);
+           CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
-  return RemoveResult{.removed = response->removed(),
-                      .previous = TakePrevious(*response)};
+  return TakeAnswer(*response);
 }
 
-absl::StatusOr<bool> Client::Contains(std::string_view key) const {
+absl::StatusOr<bool> Client::Contains(std::string_view key,
+                                      const CallOptions& call) const {
   auto response =
       Call(core_->connection, core_->cache, &Cache::Contains,
            KeyRequest<v1::ContainsRequest>(options_.default_namespace, key),
-           options_.timeout);
+           CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
-  return response->contains();
+  return TakeAnswer(*response);
 }
 
-absl::StatusOr<SizeResult> Client::Size() const {
+absl::StatusOr<SizeResult> Client::Size(const CallOptions& call) const {
   v1::SizeRequest request;
   request.set_namespace_(options_.default_namespace);
   auto response = Call(core_->connection, core_->cache, &Cache::Size, request,
-                       options_.timeout);
+                       CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
-  return SizeResult{.entries = response->entries(), .bytes = response->bytes()};
+  return TakeAnswer(*response);
 }
 
 absl::StatusOr<std::optional<uint64_t>> Client::Touch(
-    std::string_view key, const TouchOptions& options) const {
+    std::string_view key, const TouchOptions& options,
+    const CallOptions& call) const {
   auto response =
       Call(core_->connection, core_->cache, &Cache::Touch,
            MakeTouchRequest(options_.default_namespace, key, options),
-           options_.timeout);
+           CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
-  std::optional<uint64_t> version;
-  if (response->touched()) version = response->version();
-  return version;
+  return TakeAnswer(*response);
 }
 
 absl::Status Client::Scan(const ScanOptions& options,
-                          absl::FunctionRef<bool(Entry entry)> visit) const {
+                          absl::FunctionRef<bool(Entry entry)> visit,
+                          const CallOptions& call) const {
   v1::ScanRequest request;
   request.set_namespace_(options_.default_namespace);
   request.set_key_prefix(options.key_prefix);
   request.set_keys_only(options.keys_only);
   request.set_max_message_bytes(
       options.max_message_bytes.value_or(kMaxMessageBytes));
+  if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
+  const SteadyTime deadline =
+      SteadyAfter(call.timeout.value_or(options.timeout));
   grpc::ClientContext context;
-  Begin(core_->connection, options.timeout, context);
+  Prepare(call, deadline, context);
+  core_->connection.Await(deadline);
+  const std::stop_callback cancel(call.cancellation,
+                                  [&context] { context.TryCancel(); });
   auto reader = core_->cache.Scan(&context, request);
   v1::ScanResponse page;
   while (reader->Read(&page)) {
@@ -117,16 +127,20 @@ absl::Status Client::Scan(const ScanOptions& options,
 }
 
 absl::StatusOr<ScanResult> Client::ScanUpTo(size_t entries_max,
-                                            const ScanOptions& options) const {
+                                            const ScanOptions& options,
+                                            const CallOptions& call) const {
   ScanResult result;
-  absl::Status status = Scan(options, [&](Entry entry) {
-    if (result.entries.size() == entries_max) {
-      result.more = true;
-      return false;
-    }
-    result.entries.push_back(std::move(entry));
-    return true;
-  });
+  absl::Status status = Scan(
+      options,
+      [&](Entry entry) {
+        if (result.entries.size() == entries_max) {
+          result.more = true;
+          return false;
+        }
+        result.entries.push_back(std::move(entry));
+        return true;
+      },
+      call);
   if (!status.ok()) return status;
   return result;
 }

@@ -103,7 +103,7 @@ OperationResult TakeResult(const v1::Operation& operation,
       result.entry = TakePrevious(*answer.mutable_put());
       break;
     case v1::OperationResult::kGet:
-      result.entry = TakeEntry(*answer.mutable_get());
+      result.entry = TakeAnswer(*answer.mutable_get());
       result.found = result.entry.has_value();
       break;
     case v1::OperationResult::kRemove:

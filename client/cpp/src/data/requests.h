@@ -71,7 +71,29 @@ std::optional<Entry> TakePrevious(Response& response) {
   return FromProto(std::move(*response.mutable_previous()));
 }
 
-inline std::optional<Entry> TakeEntry(v1::GetResponse& response) {
+// What the client tells of each answer; takes the bytes out of it.
+inline PutResult TakeAnswer(v1::PutResponse& response) {
+  return {.version = response.version(), .previous = TakePrevious(response)};
+}
+
+inline RemoveResult TakeAnswer(v1::RemoveResponse& response) {
+  return {.removed = response.removed(), .previous = TakePrevious(response)};
+}
+
+inline bool TakeAnswer(const v1::ContainsResponse& response) {
+  return response.contains();
+}
+
+inline SizeResult TakeAnswer(const v1::SizeResponse& response) {
+  return {.entries = response.entries(), .bytes = response.bytes()};
+}
+
+inline std::optional<uint64_t> TakeAnswer(const v1::TouchResponse& response) {
+  if (!response.touched()) return std::nullopt;
+  return response.version();
+}
+
+inline std::optional<Entry> TakeAnswer(v1::GetResponse& response) {
   if (!response.has_entry()) return std::nullopt;
   return FromProto(std::move(*response.mutable_entry()));
 }

@@ -34,7 +34,8 @@ v1::Settlement MakeSettlement(const Settlement& settlement) {
 }  // namespace
 
 absl::StatusOr<std::vector<SettleResult>> Client::Settle(
-    std::string_view group, const std::vector<Settlement>& settlements) const {
+    std::string_view group, const std::vector<Settlement>& settlements,
+    const CallOptions& call) const {
   std::vector<SettleResult> results;
   if (settlements.empty()) return results;
   v1::SettleExpiredRequest request;
@@ -45,7 +46,7 @@ absl::StatusOr<std::vector<SettleResult>> Client::Settle(
   }
   auto response = Call(core_->connection, core_->cache,
                        &v1::TimeCacheService::Stub::SettleExpired, request,
-                       options_.timeout);
+                       CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   if (response->results_size() != request.settlements_size()) {
     return absl::InternalError(absl::StrCat(

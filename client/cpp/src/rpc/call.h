@@ -1,34 +1,61 @@
-// One call: context, deadline and status. Internal to the client.
+// One call: context, deadline, attempts and status. Internal to the client.
 #pragma once
 
+#include <utility>
+
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/src/rpc/connection.h"
-#include "client/cpp/src/rpc/rpc_status.h"
 #include "client/cpp/src/rpc/steady_time.h"
 #include "grpcpp/client_context.h"
-#include "timecache/status.h"
+#include "timecache/call_options.h"
+#include "timecache/types.h"
 
 namespace timecache::inline client {
 
-// What comes first in every call: its time limit, and a connection.
-inline void Begin(Connection& connection, absl::Duration timeout,
-                  grpc::ClientContext& context) {
-  const SteadyTime deadline = SteadyAfter(timeout);
-  connection.Await(deadline);
-  context.set_deadline(ToGrpcDeadline(deadline));
-}
+// Whether a call that is done twice leaves what it leaves when it is done once:
+// RetryPolicy says which do.
+enum class Repeat { kUnsafe, kSafe };
+
+// How one call is done. Refers to the options of a call that is under way.
+class CallPlan {
+ public:
+  CallPlan(const ClientOptions& client, const CallOptions& call, Repeat repeat)
+      : deadline_(SteadyAfter(call.timeout.value_or(client.timeout))),
+        call_(call),
+        retry_(client.retry) {
+    if (repeat == Repeat::kUnsafe && !call.repeatable) retry_.max_attempts = 1;
+  }
+
+  SteadyTime deadline() const { return deadline_; }
+  const CallOptions& call() const { return call_; }
+  const RetryPolicy& retry() const { return retry_; }
+
+ private:
+  const SteadyTime deadline_;
+  const CallOptions& call_;
+  RetryPolicy retry_;
+};
+
+// INVALID_ARGUMENT for metadata that gRPC would end the process for.
+absl::Status CheckMetadata(const CallOptions& call);
+
+// What comes first in every call: what goes with it, and its time limit.
+void Prepare(const CallOptions& call, SteadyTime deadline,
+             grpc::ClientContext& context);
+
+// Does the attempts of a call, each once there is a connection or none can be
+// had.
+absl::Status Attempt(
+    Connection& connection, const CallPlan& plan,
+    absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt);
 
 // Whether the server is stopping, or the connection to it broke, which gRPC
 // reports by one of several codes and without a reason of the server's: the
 // same again may succeed.
-inline bool IsConnectionLost(const absl::Status& status) {
-  if (absl::IsUnavailable(status)) return true;
-  return (absl::IsInternal(status) || absl::IsUnknown(status) ||
-          absl::IsCancelled(status)) &&
-         !ReasonName(status);
-}
+bool IsConnectionLost(const absl::Status& status);
 
 // Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put.
 template <typename Stub, typename Request, typename Response>
@@ -36,12 +63,13 @@ absl::StatusOr<Response> Call(Connection& connection, Stub& stub,
                               grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                            const Request&,
                                                            Response*),
-                              const Request& request, absl::Duration timeout) {
-  grpc::ClientContext context;
-  Begin(connection, timeout, context);
+                              const Request& request, const CallPlan& plan) {
   Response response;
-  const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return FromGrpcStatus(status);
+  const absl::Status status =
+      Attempt(connection, plan, [&](grpc::ClientContext& context) {
+        return (stub.*method)(&context, request, &response);
+      });
+  if (!status.ok()) return status;
   return response;
 }
 

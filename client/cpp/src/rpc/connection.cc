@@ -25,29 +25,30 @@ bool Connect(grpc::Channel& channel, SteadyTime deadline) {
   return true;
 }
 
-void Connection::Await(SteadyTime deadline) {
-  if (is_in_process_) return;
+bool Connection::Await(SteadyTime deadline) {
+  if (is_in_process_) return true;
   const auto state = channel_->GetState(/*try_to_connect=*/true);
-  if (state == GRPC_CHANNEL_READY) return;
+  if (state == GRPC_CHANNEL_READY) return true;
   if (state == GRPC_CHANNEL_SHUTDOWN) {
     is_in_process_ = true;
-    return;
+    return true;
   }
   SteadyTime attempt_ends;
   {
     absl::MutexLock lock(&mu_);
     const SteadyTime now = SteadyNow();
     if (now >= attempt_ends_) {
-      if (now < next_attempt_) return;
+      if (now < next_attempt_) return false;
       attempt_ends_ = SteadyAfter(kConnectPatience, now);
       next_attempt_ = SteadyAfter(backoff_.Next(), attempt_ends_);
     }
     attempt_ends = attempt_ends_;
   }
-  if (!Connect(*channel_, std::min(attempt_ends, deadline))) return;
+  if (!Connect(*channel_, std::min(attempt_ends, deadline))) return false;
   absl::MutexLock lock(&mu_);
   backoff_.Reset();
   attempt_ends_ = next_attempt_ = SteadyTime::min();
+  return true;
 }
 
 }  // namespace timecache::inline client

@@ -38,7 +38,8 @@ class Connection {
   // waits for it for at most kConnectPatience and not after `deadline`. While
   // the server is away, only one call in 50 ms to 1 s does so, by a Backoff;
   // the others return at once, and gRPC says why there is no connection.
-  void Await(SteadyTime deadline);
+  // Returns whether there is one.
+  bool Await(SteadyTime deadline);
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;

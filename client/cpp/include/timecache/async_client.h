@@ -1,0 +1,70 @@
+// The data calls without a thread that waits for each.
+//
+//   const timecache::AsyncClient async(client);
+//   async.Get("session:7", [](absl::StatusOr<std::optional<timecache::Entry>>
+//                                 entry) { ... });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "timecache/batch.h"
+#include "timecache/call_options.h"
+#include "timecache/client.h"
+#include "timecache/export.h"
+#include "timecache/operation.h"
+#include "timecache/types.h"
+
+namespace timecache::inline client {
+
+// Each call returns at once, and hands what the Client's call of the same name
+// would return to `done`, exactly once, on a thread of gRPC's or, where the
+// call cannot begin, before it returns. `done` must be quick and wait for
+// nothing.
+//
+// Thread-safe. Shares the client's connection. Calls are in no order: one that
+// needs another's effect waits for its answer. None is repeated by itself: a
+// RetryPolicy holds for Client alone. Holds a request until its answer is in,
+// and bounds nothing: for many operations timecache/pipeline.h does so, and is
+// faster.
+class TIMECACHED_EXPORT AsyncClient {
+ public:
+  template <typename Result>
+  using Done = std::function<void(absl::StatusOr<Result> result)>;
+
+  // Calls the client's server, in the client's namespace.
+  explicit AsyncClient(const Client& client);
+  // Waits for the end of all calls, which their timeouts bound. Not from `done`.
+  ~AsyncClient();
+
+  AsyncClient(const AsyncClient&) = delete;
+  AsyncClient& operator=(const AsyncClient&) = delete;
+
+  void Put(std::string_view key, std::string_view value, Done<PutResult> done,
+           const PutOptions& options = {}, const CallOptions& call = {}) const;
+  void Get(std::string_view key, Done<std::optional<Entry>> done,
+           const GetOptions& options = {}, const CallOptions& call = {}) const;
+  void Remove(std::string_view key, Done<RemoveResult> done,
+              const RemoveOptions& options = {},
+              const CallOptions& call = {}) const;
+  void Contains(std::string_view key, Done<bool> done,
+                const CallOptions& call = {}) const;
+  void Size(Done<SizeResult> done, const CallOptions& call = {}) const;
+  void Touch(std::string_view key, Done<std::optional<uint64_t>> done,
+             const TouchOptions& options = {},
+             const CallOptions& call = {}) const;
+  void Execute(const Batch& batch, Done<std::vector<OperationResult>> done,
+               const CallOptions& call = {}) const;
+
+ private:
+  class State;
+
+  const std::unique_ptr<State> state_;  // Never null.
+};
+
+}  // namespace timecache::inline client

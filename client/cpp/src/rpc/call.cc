@@ -1,0 +1,100 @@
+#include "client/cpp/src/rpc/call.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cpp/src/rpc/backoff.h"
+#include "client/cpp/src/rpc/rpc_status.h"
+#include "grpc/grpc.h"
+#include "grpc/slice.h"
+#include "timecache/status.h"
+
+namespace timecache::inline client {
+namespace {
+
+absl::Status CancelledByCaller() {
+  return absl::CancelledError("the call was cancelled by its caller");
+}
+
+grpc_slice View(const std::string& bytes) {
+  return grpc_slice_from_static_buffer(bytes.data(), bytes.size());
+}
+
+bool IsLegal(const std::string& key, const std::string& value) {
+  return grpc_header_key_is_legal(View(key)) != 0 &&
+         !absl::StartsWith(key, "grpc-") &&
+         (grpc_is_binary_header(View(key)) != 0 ||
+          grpc_header_nonbin_value_is_legal(View(value)) != 0);
+}
+
+// Waits for the whole pause; false if the caller cancels before.
+bool Sleep(absl::Duration pause, const std::stop_token& cancellation) {
+  std::mutex mutex;
+  std::condition_variable_any cancelled;
+  std::unique_lock lock(mutex);
+  return !cancelled.wait_until(lock, cancellation, SteadyAfter(pause),
+                               [&] { return cancellation.stop_requested(); });
+}
+
+}  // namespace
+
+absl::Status CheckMetadata(const CallOptions& call) {
+  for (const auto& [key, value] : call.metadata) {
+    if (IsLegal(key, value)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "metadata \"", key, "\" cannot be sent: see CallOptions::metadata"));
+  }
+  return absl::OkStatus();
+}
+
+void Prepare(const CallOptions& call, SteadyTime deadline,
+             grpc::ClientContext& context) {
+  for (const auto& [key, value] : call.metadata) {
+    context.AddMetadata(key, value);
+  }
+  context.set_deadline(ToGrpcDeadline(deadline));
+}
+
+absl::Status Attempt(
+    Connection& connection, const CallPlan& plan,
+    absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt) {
+  const CallOptions& call = plan.call();
+  if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
+  Backoff backoff(plan.retry().min_pause, plan.retry().max_pause);
+  for (int attempts = 1;; ++attempts) {
+    if (call.cancellation.stop_requested()) return CancelledByCaller();
+    grpc::ClientContext context;
+    Prepare(call, plan.deadline(), context);
+    // Where there is none, Await has tried, or has reasons not to.
+    const bool connected = connection.Await(plan.deadline());
+    absl::Status status;
+    {
+      const std::stop_callback cancel(call.cancellation,
+                                      [&context] { context.TryCancel(); });
+      status = FromGrpcStatus(attempt(context));
+    }
+    if (status.ok()) return status;
+    if (call.cancellation.stop_requested()) return CancelledByCaller();
+    if (!connected || attempts >= plan.retry().max_attempts ||
+        !IsConnectionLost(status)) {
+      return status;
+    }
+    const absl::Duration pause = backoff.Next();
+    if (SteadyAfter(pause) >= plan.deadline()) return status;
+    if (!Sleep(pause, call.cancellation)) return CancelledByCaller();
+  }
+}
+
+bool IsConnectionLost(const absl::Status& status) {
+  if (absl::IsUnavailable(status)) return true;
+  return (absl::IsInternal(status) || absl::IsUnknown(status) ||
+          absl::IsCancelled(status)) &&
+         !ReasonName(status);
+}
+
+}  // namespace timecache::inline client

@@ -1,0 +1,148 @@
+// Which calls are tried again, when, and how often.
+#include <atomic>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "tests/client/fake_service.h"
+#include "timecache/batch.h"
+#include "timecache/client.h"
+#include "timecache/operation.h"
+#include "timecache/status.h"
+
+namespace timecache {
+namespace {
+
+constexpr RetryPolicy kQuick = {.max_attempts = 3,
+                                .min_pause = absl::Milliseconds(1),
+                                .max_pause = absl::Milliseconds(2)};
+
+class RetryTest : public ::testing::Test {
+ protected:
+  // The first `failures` calls end with this.
+  void Fail(int failures, grpc::Status with) {
+    attempts_ = 0;
+    service_.OnCall([this, failures, with](const grpc::ServerContext&) {
+      return ++attempts_ <= failures ? with : grpc::Status::OK;
+    });
+  }
+
+  std::atomic<int> attempts_ = 0;
+  FakeService service_;
+  Client client_ = service_.MakeClient({.retry = kQuick});
+};
+
+grpc::Status Draining() {
+  return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", "DRAINING");
+}
+
+TEST_F(RetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  const std::vector<std::function<absl::Status()>> safe = {
+      [this] { return client_.Get("key").status(); },
+      [this] { return client_.Contains("key").status(); },
+      [this] { return client_.Size().status(); },
+      [this] { return client_.Touch("key").status(); },
+      [this] { return client_.GetNamespace("default").status(); },
+      [this] { return client_.ListNamespaces().status(); },
+      [this] { return client_.GetServer().status(); }};
+  for (size_t i = 0; i < safe.size(); ++i) {
+    Fail(2, Draining());
+    EXPECT_TRUE(safe[i]().ok()) << i;
+    EXPECT_EQ(attempts_, 3) << i;
+  }
+}
+
+TEST_F(RetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
+  Batch batch;
+  batch.Add(Operation::Get("key"));
+  const std::vector<std::function<absl::Status()>> unsafe = {
+      [this] { return client_.Put("key", "value").status(); },
+      [this] { return client_.Remove("key").status(); },
+      [&] { return client_.Execute(batch)->at(0).status; },
+      [this] { return client_.CreateNamespace("n").status(); },
+      [this] { return client_.DeleteNamespace("default"); }};
+  for (size_t i = 0; i < unsafe.size(); ++i) {
+    Fail(2, Draining());
+    EXPECT_TRUE(absl::IsUnavailable(unsafe[i]())) << i;
+    EXPECT_EQ(attempts_, 1) << i;
+  }
+}
+
+TEST_F(RetryTest, CallerMaySayThatACallIsRepeatable) {
+  Fail(2, Draining());
+  EXPECT_TRUE(client_.Put("key", "value", {}, {.repeatable = true}).ok());
+  EXPECT_EQ(attempts_, 3);
+}
+
+TEST_F(RetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
+  Fail(100, Draining());
+  const absl::Status status = client_.Get("key").status();
+  EXPECT_TRUE(HasReason(status, ErrorReason::kDraining)) << status;
+  EXPECT_EQ(attempts_, kQuick.max_attempts);
+  Fail(1, Draining());
+  const Client once = service_.MakeClient({.retry = {.max_attempts = 1}});
+  EXPECT_TRUE(absl::IsUnavailable(once.Get("key").status()));
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(RetryTest, AnswerAboutTheRequestStands) {
+  for (const auto& [code, reason] :
+       std::vector<std::pair<grpc::StatusCode, std::string>>{
+           {grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD"},
+           {grpc::StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND"},
+           {grpc::StatusCode::RESOURCE_EXHAUSTED, "MAX_OPERATION_RATE"},
+           {grpc::StatusCode::INTERNAL, "INTERNAL_ERROR"}}) {
+    Fail(1, MakeError(code, "no", reason));
+    EXPECT_EQ(ReasonName(client_.Get("key").status()), reason);
+    EXPECT_EQ(attempts_, 1) << reason;
+  }
+}
+
+// A call waits for a connection before it begins; that is enough.
+TEST_F(RetryTest, CallWithoutAConnectionIsNotRepeated) {
+  std::string address;
+  {
+    FakeService gone;
+    address = gone.address();
+  }
+  const Client client(address, {.timeout = absl::InfiniteDuration(),
+                                .retry = {.max_attempts = 5,
+                                          .min_pause = absl::Hours(1),
+                                          .max_pause = absl::Hours(1)}});
+  EXPECT_TRUE(absl::IsUnavailable(client.Get("key").status()));
+}
+
+TEST_F(RetryTest, NoPauseGoesBeyondTheTimeout) {
+  Fail(100, Draining());
+  const Client patient =
+      service_.MakeClient({.timeout = absl::Minutes(1),
+                           .retry = {.max_attempts = 5,
+                                     .min_pause = absl::Hours(1),
+                                     .max_pause = absl::Hours(1)}});
+  EXPECT_TRUE(absl::IsUnavailable(patient.Get("key").status()));
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(RetryTest, CancellationEndsThePause) {
+  std::stop_source cancellation;
+  service_.OnCall([&](const grpc::ServerContext&) {
+    ++attempts_;
+    cancellation.request_stop();
+    return Draining();
+  });
+  const Client patient =
+      service_.MakeClient({.timeout = absl::InfiniteDuration(),
+                           .retry = {.max_attempts = 5,
+                                     .min_pause = absl::Hours(1),
+                                     .max_pause = absl::Hours(1)}});
+  EXPECT_TRUE(absl::IsCancelled(
+      patient.Get("key", {}, {.cancellation = cancellation.get_token()})
+          .status()));
+  EXPECT_EQ(attempts_, 1);
+}
+
+}  // namespace
+}  // namespace timecache
