@@ -93,7 +93,7 @@ TEST(FlagsTest, TheManualHasEveryFlagAndTheExamples) {
   const Outcome manual = Parse({"--man"});
   EXPECT_EQ(std::get<int>(manual.result), 0);
   for (const char* part :
-       {".TH TIMECACHED 8", ".SH NAME\ntimecached \\- server of state",
+       {".TH TIMECACHED 8", ".SH NAME\ntimecached \\- key\\-value server",
         "\\-\\-check\\-config", "\\-\\-log\\-level",
         ".SH EXAMPLES\n.RS 4\n.nf\n", "timecachectl(1)"}) {
     EXPECT_THAT(manual.out, HasSubstr(part));

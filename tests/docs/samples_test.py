@@ -57,6 +57,10 @@ def is_configuration(block):
     return block.language == "yaml" and not is_access_file(block)
 
 
+def is_cpp(block):
+    return block.language == "cpp"
+
+
 def is_command_list(block):
     return not block.language and block.text.startswith("./dev ")
 
@@ -66,7 +70,8 @@ def is_layout(block):
 
 
 KINDS = [
-    is_session, is_secured, is_access_file, is_configuration, is_command_list, is_layout,
+    is_session, is_secured, is_access_file, is_configuration, is_cpp, is_command_list,
+    is_layout,
     lambda block: block.language == "console" and program(block) in ELSEWHERE,
     lambda block: block.title in DRAWINGS]
 
@@ -127,6 +132,20 @@ class SampleTest(unittest.TestCase):
                 self.assertEqual(sum(kind(block) for kind in KINDS), 1, block.text)
         for title in DRAWINGS:
             self.assertIn(title, [block.title for block in all_blocks()])
+
+    def test_programs_compile(self):
+        """With the public headers alone. That such programs link and run: tests/install."""
+        programs = [*filter(is_cpp, all_blocks())]
+        self.assertTrue(programs)
+        for block in programs:
+            with self.subTest(block.place):
+                source = self.directory / "sample.cc"
+                source.write_text(block.text)
+                done = subprocess.run(
+                    ["c++", "-std=c++20", "-fsyntax-only", "-I",
+                     markdown.ROOT / "client" / "cpp" / "include", source],
+                    capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_configurations_start_a_server(self):
         configurations = [*filter(is_configuration, all_blocks())]
