@@ -30,10 +30,14 @@ constexpr SizeUnit kSizeUnits[] = {
     {"MB", 1'000'000},
     {"GB", 1'000'000'000},
     {"TB", 1'000'000'000'000},
+    {"PB", 1'000'000'000'000'000},
+    {"EB", 1'000'000'000'000'000'000},
     {"KiB", uint64_t{1} << 10},
     {"MiB", uint64_t{1} << 20},
     {"GiB", uint64_t{1} << 30},
     {"TiB", uint64_t{1} << 40},
+    {"PiB", uint64_t{1} << 50},
+    {"EiB", uint64_t{1} << 60},
 };
 
 // As much of a text as an error repeats, on one line.
@@ -135,10 +139,10 @@ absl::StatusOr<uint64_t> ParseSize(absl::string_view text) {
 
 std::string SizeText(uint64_t bytes) {
   if (bytes < 1024) return absl::StrCat(bytes, " B");
-  const char* const kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  const char* const kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double number = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  while (number >= 1024 && unit < 3) {
+  while (number >= 1024) {
     number /= 1024;
     ++unit;
   }

@@ -23,9 +23,9 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 // duration that is not negative.
 std::string DurationText(absl::Duration duration);
 
-// Reads a whole number of bytes, or a number and a unit: B, kB, MB, GB, TB
-// (powers of 1000), KiB, MiB, GiB, TiB (of 1024): "4096", "64MiB", "1.5 GiB".
-// Parts of a byte are rounded. INVALID_ARGUMENT, which repeats the text, for
+// Reads a whole number of bytes, or a number and a unit: B, kB, MB, GB, TB, PB,
+// EB (powers of 1000), KiB, MiB, GiB, TiB, PiB, EiB (of 1024): "4096", "64MiB",
+// "1.5 GiB". Parts of a byte are rounded. INVALID_ARGUMENT, which repeats the text, for
 // all else, and for what 64 bits do not hold.
 absl::StatusOr<uint64_t> ParseSize(absl::string_view text);
 

@@ -122,6 +122,8 @@ TEST(SizeTextTest, WritesFourDigits) {
   EXPECT_EQ(SizeText(1536), "1.5 KiB");
   EXPECT_EQ(SizeText(64 << 20), "64 MiB");
   EXPECT_EQ(SizeText(123'456'789), "117.7 MiB");
+  EXPECT_EQ(SizeText(888'888'288'888'882'888), "789.5 PiB");
+  EXPECT_EQ(SizeText(UINT64_MAX), "16 EiB");
 }
 
 }  // namespace
