@@ -45,7 +45,7 @@
 #include "server/service/server.h"
 #include "server/service/watch/event_codec.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int kExitFailed = 1;
@@ -227,6 +227,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
-int main(int argc, char** argv) { return timecache::Main(argc, argv); }
+int main(int argc, char** argv) { return timecache::server::Main(argc, argv); }

@@ -16,7 +16,7 @@
 #include "server/observability/log.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kDefaultNamespace[] = "default";
@@ -221,4 +221,4 @@ void SetLogging(const config::v1::LogConfig& config) {
                                                             : LogFormat::kText);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The server's configuration: read, completed with config.proto's defaults,
 // checked.
@@ -42,6 +42,6 @@ absl::Status ValidateConfig(const config::v1::ServerConfig& config,
 // Logs as the configuration says: SetLogging with its level and format.
 void SetLogging(const config::v1::LogConfig& config);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_CONFIG_H_

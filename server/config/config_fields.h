@@ -6,7 +6,7 @@
 
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The larger parts of config.proto, for config.cc: their defaults, and what is
 // allowed. Thread-safe.
@@ -31,6 +31,6 @@ void FillLimitDefaults(config::v1::ServerConfig* config);
 std::optional<ConfigProblem> FindLimitProblem(
     const config::v1::ServerConfig& config);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_CONFIG_FIELDS_H_

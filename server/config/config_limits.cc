@@ -9,7 +9,7 @@
 #include "server/config/config_fields.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using Limits = config::v1::ServerLimits;
@@ -153,4 +153,4 @@ std::optional<ConfigProblem> FindLimitProblem(
   return std::nullopt;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -5,7 +5,7 @@
 #include "server/config/config.h"
 #include "server/config/config_fields.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kDefaultAddress[] = "127.0.0.1:7171";
@@ -124,4 +124,4 @@ std::optional<ConfigProblem> FindListenerProblem(
   return std::nullopt;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

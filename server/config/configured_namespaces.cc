@@ -12,7 +12,7 @@
 #include "server/observability/log.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -158,4 +158,4 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
   return first;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "server/service/admin/change.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe functions; each costs one creation or update a namespace.
 
@@ -37,6 +37,6 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
                               const config::v1::ServerConfig& now,
                               Registry* registry);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_CONFIGURED_NAMESPACES_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::EnumDescriptor;
@@ -46,4 +46,4 @@ const EnumValueDescriptor* FindEnumValue(const EnumDescriptor& type,
   return nullptr;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The names that people write for an enum's values: in lower case and without
 // the enum's own, LIMIT_POLICY_EVICT_OLDEST is "evict_oldest". Thread-safe.
@@ -24,6 +24,6 @@ std::string EnumName(const google::protobuf::EnumValueDescriptor& value);
 const google::protobuf::EnumValueDescriptor* FindEnumValue(
     const google::protobuf::EnumDescriptor& type, absl::string_view name);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_ENUM_NAMES_H_

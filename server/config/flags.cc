@@ -14,7 +14,7 @@
 #include "server/config/config_fields.h"
 #include "server/config/enum_names.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int kExitWrongFlags = 2;
@@ -205,4 +205,4 @@ absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   return config;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

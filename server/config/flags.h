@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The server's command line. Empty strings and vectors: the flag was not given.
 struct Flags {
@@ -42,6 +42,6 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 // default one. Errors as LoadConfig.
 absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_FLAGS_H_

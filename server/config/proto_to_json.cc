@@ -10,7 +10,7 @@
 #include "server/config/enum_names.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::Duration;
@@ -87,4 +87,4 @@ std::string ProtoToJson(const Message& message) {
                                 ordered_json::error_handler_t::replace);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

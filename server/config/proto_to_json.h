@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace timecache {
+namespace timecache::server {
 
 // Writes the fields of `message` that are set as a JSON object in one line, for
 // logs: names and values as in the configuration (durations as "30s", enums in
@@ -13,6 +13,6 @@ namespace timecache {
 // durations. Thread-safe.
 std::string ProtoToJson(const google::protobuf::Message& message);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_PROTO_TO_JSON_H_

@@ -10,7 +10,7 @@
 #include "server/config/enum_names.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::Duration;
@@ -101,4 +101,4 @@ std::string ProtoToYaml(const Message& message) {
   return std::string(out.c_str()) + "\n";
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

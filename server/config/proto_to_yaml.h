@@ -5,13 +5,13 @@
 
 #include <string>
 
-namespace timecache {
+namespace timecache::server {
 
 // Writes the fields of `message` that are set as the YAML that YamlToProto
 // reads back, with a line's end at its end. The same limits hold: no map
 // fields, no negative durations. Thread-safe.
 std::string ProtoToYaml(const google::protobuf::Message& message);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_PROTO_TO_YAML_H_

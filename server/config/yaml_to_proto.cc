@@ -25,7 +25,7 @@
 #include "server/common/utf8.h"
 #include "server/config/enum_names.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -415,4 +415,4 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The largest text that YamlToProto reads, and the deepest nesting in it.
 inline constexpr size_t kMaxYamlBytes = 4 << 20;
@@ -51,6 +51,6 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
                          google::protobuf::Message* message,
                          FieldLines* lines = nullptr);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_CONFIG_YAML_TO_PROTO_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Of one wait: far from where the sum with the time that it is overflows.
@@ -45,4 +45,4 @@ void ManualClock::AdvanceTo(int64_t now_us) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

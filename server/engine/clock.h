@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Time is a count of microseconds since the Unix epoch. One microsecond is the
 // engine's tick: deadlines, deaths and watermarks are whole ticks.
@@ -74,6 +74,6 @@ class ManualClock final : public Clock {
   std::atomic<int64_t> now_us_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_CLOCK_H_

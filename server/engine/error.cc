@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr absl::string_view kReasonUrl = "timecached/reason";
@@ -88,4 +88,4 @@ ErrorMetadata MetadataOf(const absl::Status& status) {
   return metadata;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

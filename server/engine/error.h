@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/reason.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // INVALID_ARGUMENT about one field. `field` is the name that the user knows
 // ("num_buckets"); `problem` completes the sentence that begins with it and
@@ -43,6 +43,6 @@ std::optional<std::string> FieldOf(const absl::Status& status);
 ErrorMetadata MetadataOf(const absl::Status& status);
 std::optional<int64_t> RetryAfterUsOf(const absl::Status& status);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_ERROR_H_

@@ -6,7 +6,7 @@
 #include "server/engine/error.h"
 #include "server/engine/expiry/expiring_cursor.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 absl::Status NamespaceDeleted(const TimeCacheMap& map) {
@@ -133,4 +133,4 @@ absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(
                                                *std::move(cursor));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "server/engine/readers.h"
 #include "server/engine/store_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Each reader keeps its map. Errors as Store's functions that open readers.
 absl::StatusOr<std::unique_ptr<LogReader>> OpenLogReader(
@@ -25,6 +25,6 @@ absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(
     std::shared_ptr<TimeCacheMap> map, const ExpiringOptions& options,
     std::function<void()> wake);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_LOCAL_READERS_H_

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "server/engine/local_readers.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Maps of a list that are looked at together.
@@ -301,4 +301,4 @@ void LocalStore::SetDeadLetterRight(DeadLetterRight right) {
   registry_->SetDeadLetterRight(std::move(right));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "server/engine/registry.h"
 #include "server/engine/store.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A registry's maps behind the face of a Store. Every call completes before it
 // returns, on the caller's thread. Costs what the registry and its maps do.
@@ -69,6 +69,6 @@ class LocalStore final : public Store {
   const Clock* const clock_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_LOCAL_STORE_H_

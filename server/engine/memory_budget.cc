@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 
 constinit MemoryBudget MemoryBudget::process_;
 
@@ -60,4 +60,4 @@ absl::Status MemoryBudget::Error() const {
        {"backlog_bytes", std::to_string(held.backlog_bytes)}});
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Counts the memory of all maps: of segments, indexes and tables, of batches of
 // events, wherever these are still referred to (the log, groups, messages in
@@ -145,6 +145,6 @@ using MemoryCharge = BasicMemoryCharge<&MemoryBudget::Add>;
 // For events, in batches or by themselves.
 using EventMemoryCharge = BasicMemoryCharge<&MemoryBudget::AddEvents>;
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MEMORY_BUDGET_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using Kind = EventHolder::Kind;
@@ -113,4 +113,4 @@ MemoryReclaimer::Candidate* MemoryReclaimer::Next(
   return next;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Holds events that can be dropped, and counted as lost, for their memory: the
 // log of a map. Thread-safe.
@@ -120,6 +120,6 @@ class MemoryReclaimer {
   int64_t stuck_bytes_ ABSL_GUARDED_BY(mu_) = -kTurnBytes;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MEMORY_RECLAIMER_H_

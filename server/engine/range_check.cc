@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 std::string Text(int64_t time_us) {
@@ -30,4 +30,4 @@ absl::Status CheckDuration(absl::string_view field, int64_t value_us,
                                    Text(most_us), ", not ", Text(value_us)));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

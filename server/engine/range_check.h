@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // INVALID_ARGUMENT about `field` unless least <= value <= most.
 absl::Status CheckNumber(absl::string_view field, int64_t value, int64_t least,
@@ -17,6 +17,6 @@ absl::Status CheckNumber(absl::string_view field, int64_t value, int64_t least,
 absl::Status CheckDuration(absl::string_view field, int64_t value_us,
                            int64_t least_us, int64_t most_us);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_RANGE_CHECK_H_

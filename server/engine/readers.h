@@ -9,7 +9,7 @@
 #include "server/engine/expiry/expiry_types.h"
 #include "server/engine/groups/group_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A place in the events of one namespace. Store::OpenLogs and its likes make
 // readers with a `wake`, which says that there may be something to read: called
@@ -73,6 +73,6 @@ class ExpiringReader : public EventReader {
   virtual int64_t NextDueUs() const = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_READERS_H_

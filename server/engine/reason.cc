@@ -1,6 +1,6 @@
 #include "server/engine/reason.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 struct Named {
@@ -66,4 +66,4 @@ std::optional<Reason> ReasonOfName(absl::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Those of ErrorReason in errors.proto, which says what each stands for, with
 // the same numbers; a test holds the two together. Here, too, as the engine
@@ -64,6 +64,6 @@ absl::string_view ReasonName(Reason reason);
 // The one of that name.
 std::optional<Reason> ReasonOfName(absl::string_view name);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_REASON_H_

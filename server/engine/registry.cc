@@ -10,7 +10,7 @@
 #include "server/engine/error.h"
 #include "server/engine/memory_reclaimer.h"
 
-namespace timecache {
+namespace timecache::server {
 
 namespace {
 
@@ -189,4 +189,4 @@ RegistryLimits Registry::limits() const {
   return limits_;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -20,7 +20,7 @@
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/map/time_cache_map.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // INVALID_ARGUMENT, about the first of them that is wrong, unless a map may
 // have this name and these options.
@@ -116,6 +116,6 @@ class Registry {
   absl::Mutex update_mu_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_REGISTRY_H_

@@ -10,7 +10,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/map/usage.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Counts durations in steps of a factor of two. Not thread-safe. O(1).
 class DurationHistogram {
@@ -134,6 +134,6 @@ struct MapStatistics {
   uint64_t groups_expired = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_STATISTICS_H_

@@ -20,7 +20,7 @@
 #include "server/engine/readers.h"
 #include "server/engine/store_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Namespaces by name, here or on other machines.
 //
@@ -146,6 +146,6 @@ class Store {
   virtual void SetDeadLetterRight(DeadLetterRight right) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_STORE_H_

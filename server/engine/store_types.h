@@ -18,7 +18,7 @@
 #include "server/engine/map/options.h"
 #include "server/engine/statistics.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct NamespaceInfo {
   std::string name;
@@ -98,6 +98,6 @@ struct StoreUsage {
   int64_t max_bytes = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_STORE_TYPES_H_

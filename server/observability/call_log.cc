@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kRefused[] = "limit_refused";
@@ -133,4 +133,4 @@ void CallLog::WriteFolded(int64_t now_us) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

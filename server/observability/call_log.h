@@ -15,7 +15,7 @@
 #include "server/observability/log.h"
 #include "server/service/call/call_observer.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // So many lines in each second of the clock, and no more. Thread-safe.
 class LineBudget {
@@ -93,6 +93,6 @@ class CallLog final : public CallObserver {
   FoldedLines folded_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_CALL_LOG_H_

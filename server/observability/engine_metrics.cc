@@ -8,7 +8,7 @@
 
 #include "server/observability/metric_family.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using prometheus::MetricType;
@@ -453,4 +453,4 @@ std::vector<prometheus::MetricFamily> EngineMetrics::Collect() const {
   return families;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

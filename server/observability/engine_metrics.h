@@ -11,7 +11,7 @@
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Reads the statistics of all namespaces when it is asked: what they cost is
 // paid by who scrapes, not by who puts.
@@ -52,6 +52,6 @@ class EngineMetrics final : public prometheus::Collectable {
   const size_t max_groups_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_ENGINE_METRICS_H_

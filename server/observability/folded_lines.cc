@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 bool FoldedLines::Kind::operator<(const Kind& other) const {
   return std::tie(event, reason, name, group) <
@@ -44,4 +44,4 @@ std::vector<FoldedLines::Line> FoldedLines::TakeDue(int64_t now_us) {
   return lines;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

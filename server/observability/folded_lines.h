@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/clock.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Counts occurrences by kind, so that the log has the first one at once and
 // then, as long as there are more, one line for each kIntervalUs that says how
@@ -60,6 +60,6 @@ class FoldedLines {
   absl::btree_map<Kind, State> kinds_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_FOLDED_LINES_H_

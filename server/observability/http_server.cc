@@ -21,7 +21,7 @@
 #include "server/observability/log.h"
 #include "server/observability/shared_page.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int kOk = 200;
@@ -242,4 +242,4 @@ absl::Status HttpServer::Start(const std::string& address) {
   return absl::OkStatus();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

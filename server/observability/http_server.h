@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "server/observability/readiness.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Answers GET and HEAD, HTTP/1.1 in plain text, one request a connection:
 //
@@ -65,6 +65,6 @@ class HttpServer {
   std::string address_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_HTTP_SERVER_H_

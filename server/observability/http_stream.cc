@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace timecache {
+namespace timecache::server {
 
 void HttpStream::Cut() { shutdown(fd_, SHUT_RDWR); }
 
@@ -67,4 +67,4 @@ void HttpStream::get_local_ip_and_port(std::string& ip, int& port) const {
   port = 0;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-namespace timecache {
+namespace timecache::server {
 
 // cpp-httplib's own stream has a time-out for each read and write, and may so
 // be kept busy forever by one byte at a time. This one ends when its time is up
@@ -57,6 +57,6 @@ class HttpStream final : public httplib::Stream {
   size_t end_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_HTTP_STREAM_H_

@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "server/observability/log_sink.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
@@ -156,4 +156,4 @@ std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
   return line;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Structured logs on standard error: one line per event, an event's name in
 // snake_case and its fields.
@@ -91,6 +91,6 @@ uint64_t DroppedLogLines();
 std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
                           std::string_view event, LogFields fields);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_LOG_H_

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 bool TakesMore(int fd) {
@@ -63,4 +63,4 @@ bool LogSink::WriteRest() {
   return true;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

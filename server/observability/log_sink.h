@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 // Writes lines to a file descriptor. A server must outlive its log: one whose
 // reader is slow, stuck or gone, or whose disk is full, costs lines and no
@@ -49,6 +49,6 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::atomic<uint64_t> dropped_{0};
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_LOG_SINK_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 LossLog::LossLog(const Registry* registry, const Clock* clock,
                  std::vector<Counter> counters, Write write)
@@ -102,4 +102,4 @@ void LossLog::WriteLine(const FoldedLines::Kind& kind, uint64_t count) {
          {{"namespace", kind.name}, {"group", kind.group}, {"count", count}});
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -18,7 +18,7 @@
 #include "server/observability/folded_lines.h"
 #include "server/observability/log.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Looks at counters, and writes
 //
@@ -92,6 +92,6 @@ class LossLog {
   absl::flat_hash_map<const TimeCacheMap*, CountedMap> maps_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_LOSS_LOG_H_

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace timecache {
+namespace timecache::server {
 
 // A metric without its samples. Names end in their unit, and counters in
 // _total.
@@ -40,6 +40,6 @@ inline void AddSample(MetricLabels labels, double value,
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_METRIC_FAMILY_H_

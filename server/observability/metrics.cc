@@ -5,7 +5,7 @@
 
 #include "server/observability/metrics_text.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void Metrics::Add(const prometheus::Collectable* source) {
   absl::MutexLock lock(&mu_);
@@ -47,4 +47,4 @@ std::string Metrics::Text() const {
   return MetricsText(families);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/observability/metric_family.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Gathers metrics when they are asked for. deploy/prometheus/METRICS.md lists
 // them all, and a test compares.
@@ -55,6 +55,6 @@ class Metrics {
   std::vector<Number> numbers_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_METRICS_H_

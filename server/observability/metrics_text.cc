@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using prometheus::ClientMetric;
@@ -113,4 +113,4 @@ std::string MetricsText(const std::vector<MetricFamily>& families) {
   return text;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace timecache {
+namespace timecache::server {
 
 // The text exposition format, version 0.0.4, of counters, gauges and
 // histograms. In place of prometheus-cpp's own serializer, which writes numbers
@@ -19,6 +19,6 @@ std::string MetricsText(const std::vector<prometheus::MetricFamily>& families);
 // One number so written.
 std::string MetricNumber(double value);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_METRICS_TEXT_H_

@@ -4,7 +4,7 @@
 
 #include "server/common/version.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr MetricInfo kBuild = {"timecache_build_info",
@@ -37,4 +37,4 @@ absl::Status Monitoring::Start(const std::string& address) {
   return address.empty() ? absl::OkStatus() : http_.Start(address);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

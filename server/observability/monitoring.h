@@ -17,7 +17,7 @@
 #include "server/observability/readiness.h"
 #include "server/observability/rpc_metrics.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Puts them together. Thread-safe, but for Start and Stop.
 class Monitoring {
@@ -51,6 +51,6 @@ class Monitoring {
   HttpServer http_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_MONITORING_H_

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "server/observability/metric_family.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using prometheus::MetricType;
@@ -105,4 +105,4 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   return families;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe. Reads files of /proc/self, about 100 us. Without /proc it has
 // nothing to tell.
@@ -17,6 +17,6 @@ class ProcessMetrics final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_PROCESS_METRICS_H_

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe, an atomic load or store.
 class Readiness {
@@ -20,6 +20,6 @@ class Readiness {
   std::atomic<State> state_{State::kStarting};
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_READINESS_H_

@@ -7,7 +7,7 @@
 #include "server/engine/error.h"
 #include "server/observability/metric_family.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using prometheus::MetricType;
@@ -165,4 +165,4 @@ std::vector<prometheus::MetricFamily> RpcMetrics::Collect() const {
           std::move(received), std::move(sent),    std::move(denied)};
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

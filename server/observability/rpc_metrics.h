@@ -19,7 +19,7 @@
 #include "server/service/call/call_observer.h"
 #include "server/service/call/method.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // All label sets there can be are made at the start: methods times codes. What
 // a client sends makes none.
@@ -89,6 +89,6 @@ class RpcMetrics final : public CallObserver, public prometheus::Collectable {
   absl::btree_map<std::string, uint64_t> denied_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_RPC_METRICS_H_

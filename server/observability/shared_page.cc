@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace timecache {
+namespace timecache::server {
 
 using std::chrono::steady_clock;
 
@@ -51,4 +51,4 @@ void SharedPage::Stop() {
   changed_.SignalAll();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

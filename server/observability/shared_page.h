@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // After each making it rests for kRest times as long as that took, kMaxRest at
 // most: however often it is asked for, a page that is made within 0.2 s takes
@@ -54,6 +54,6 @@ class SharedPage {
   std::chrono::steady_clock::time_point rests_until_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_OBSERVABILITY_SHARED_PAGE_H_

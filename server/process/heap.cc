@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace timecache {
+namespace timecache::server {
 
 bool TrimHeap() {
   const struct mallinfo2 heap = mallinfo2();
@@ -12,4 +12,4 @@ bool TrimHeap() {
   return heap.fordblks > most_idle && malloc_trim(0) != 0;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

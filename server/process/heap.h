@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace timecache {
+namespace timecache::server {
 
 // How often it is worth a look.
 inline constexpr std::chrono::seconds kHeapTrimInterval{5};
@@ -24,6 +24,6 @@ inline constexpr size_t kMaxIdleHeapBytes = size_t{64} << 20;
 // meanwhile in the same arena.
 bool TrimHeap();
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_HEAP_H_

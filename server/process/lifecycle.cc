@@ -8,7 +8,7 @@
 #include "server/observability/log.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void Lifecycle::Run() {
   readiness->Set(Readiness::State::kServing);
@@ -54,4 +54,4 @@ void Lifecycle::Stop(int signal) {
                        .count()}});
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "server/process/signals.h"
 #include "server/service/server.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // None is owned. Not thread-safe: one thread's, which is in Run for as long as
 // the server serves.
@@ -33,6 +33,6 @@ struct Lifecycle {
   void Stop(int signal);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_LIFECYCLE_H_

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "server/process/system_memory.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A file of the kernel's is short.
@@ -128,4 +128,4 @@ void RaiseOpenFiles() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

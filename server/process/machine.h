@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace timecache {
+namespace timecache::server {
 
 // What cannot be found out is 0 or empty.
 struct Machine {
@@ -33,6 +33,6 @@ Machine ReadMachine(const std::string& root = "");
 // does not use select(2).
 void RaiseOpenFiles();
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_MACHINE_H_

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "server/observability/log.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -129,4 +129,4 @@ bool Reload::ApplyField(const std::string& path, Outcome* outcome) {
   return false;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -17,7 +17,7 @@
 #include "google/protobuf/message.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // How reloading went so far.
 struct ReloadState {
@@ -93,6 +93,6 @@ class Reload {
   ReloadState state_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_RELOAD_H_

@@ -15,7 +15,7 @@
 #include "server/security/tls_listeners.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 absl::Status CheckAccessFile(const config::v1::ServerConfig& config) {
@@ -110,4 +110,4 @@ void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
       });
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "server/service/server.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe functions, but for AddAppliers.
 
@@ -41,6 +41,6 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
 void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
                  Reload* reload);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_SERVER_SETUP_H_

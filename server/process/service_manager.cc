@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // What is to be done besides draining.
@@ -62,4 +62,4 @@ void ServiceManager::Send(absl::string_view message) const {
   close(fd);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Sends the messages of sd_notify(3), for a unit with Type=notify. Without a
 // service manager each call does nothing, and what cannot be sent is not worth
@@ -40,6 +40,6 @@ class ServiceManager {
   const std::string socket_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <chrono>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
@@ -46,4 +46,4 @@ int Signals::NextEndWithin(absl::Duration patience) {
 
 void Signals::Release() { pthread_sigmask(SIG_UNBLOCK, &ends_, nullptr); }
 
-}  // namespace timecache
+}  // namespace timecache::server

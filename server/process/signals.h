@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Takes SIGHUP, SIGINT and SIGTERM one at a time, where the program waits for
 // them, in place of handlers. Not thread-safe.
@@ -32,6 +32,6 @@ class Signals {
   sigset_t ends_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_SIGNALS_H_

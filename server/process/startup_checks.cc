@@ -4,7 +4,7 @@
 #include "absl/time/time.h"
 #include "server/observability/log.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using Warnings = std::vector<StartupWarning>;
@@ -89,4 +89,4 @@ void LogStartupChecks(const config::v1::ServerConfig& config) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/process/machine.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Open files besides connections: listeners, gRPC's own, logs, certificates.
 inline constexpr int64_t kReservedFiles = 256;
@@ -36,6 +36,6 @@ std::vector<StartupWarning> CheckStartup(
 // Logs the machine (a line "machine") and each warning.
 void LogStartupChecks(const config::v1::ServerConfig& config);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_STARTUP_CHECKS_H_

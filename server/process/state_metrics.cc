@@ -10,7 +10,7 @@
 #include "server/engine/memory_budget.h"
 #include "server/observability/log.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void AddServerMetrics(const Server* server, Metrics* metrics) {
   metrics->AddGauge(
@@ -165,4 +165,4 @@ void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/security/tls_listeners.h"
 #include "server/service/server.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Each is not owned and must outlive the last Metrics::Text.
 void AddServerMetrics(const Server* server, Metrics* metrics);
@@ -25,6 +25,6 @@ void AddReloadMetrics(const Reload* reload, Metrics* metrics);
 void AddAccessMetrics(const AccessFile* access, Metrics* metrics);
 void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_

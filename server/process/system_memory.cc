@@ -16,7 +16,7 @@
 #include "absl/strings/strip.h"
 #include "server/service/call/request.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kBytesPerKiB = 1024;
@@ -173,4 +173,4 @@ void FitAllocator() {
           static_cast<int>(std::clamp<int64_t>(bytes / kGiB, 1, kMaxArenas)));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The engine gets this much of the machine's memory or the control group's: the
 // rest is for gRPC, threads, and what the allocator cannot use.
@@ -52,6 +52,6 @@ MemoryPlan PlanMemory(const config::v1::ServerLimits& limits,
 // threads.
 void FitAllocator();
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_PROCESS_SYSTEM_MEMORY_H_

@@ -5,7 +5,7 @@
 #include "absl/time/clock.h"
 #include "server/observability/log.h"
 
-namespace timecache {
+namespace timecache::server {
 
 absl::StatusOr<std::shared_ptr<AccessFile>> AccessFile::Open(
     const std::string& path, FileWatch* watch) {
@@ -93,4 +93,4 @@ absl::Status AccessFile::Take(const absl::StatusOr<std::string>& content) {
   return absl::OkStatus();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

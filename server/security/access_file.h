@@ -19,7 +19,7 @@
 #include "server/security/file_watch.h"
 #include "server/service/call/access.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // How reading the file went so far.
 struct AccessFileState {
@@ -85,6 +85,6 @@ class AccessFile final : public Access {
   std::function<void()> on_change_ ABSL_GUARDED_BY(listener_mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_ACCESS_FILE_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr absl::string_view kScheme = "Bearer ";
@@ -143,4 +143,4 @@ const Caller* AccessRules::FindToken(const Credentials& credentials,
   return nullptr;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "server/security/token_hash.h"
 #include "server/service/call/access.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Whether `pattern`, in which "*" stands for any characters, matches all of
 // `name`. Thread-safe. Costs at most the product of their lengths.
@@ -117,6 +117,6 @@ class AccessRules {
       by_token_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_ACCESS_RULES_H_

@@ -11,7 +11,7 @@
 #include "server/service/connection/certificate_names.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 bool IsPrincipalName(absl::string_view name) {
@@ -271,4 +271,4 @@ absl::StatusOr<std::shared_ptr<const AccessRules>> AccessRules::Parse(
   return reader.Take();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

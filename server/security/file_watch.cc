@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "server/common/read_file.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // File systems write down a time in ticks of theirs: a file that was changed
@@ -155,4 +155,4 @@ void FileWatch::Look(bool read_all, Set* set) {
   set->changed(contents);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "server/common/housekeeping.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Tells of changes of files: certificates, keys, rules. Looks at them at an
 // interval; what counts is the content behind the path, so that a write in
@@ -89,6 +89,6 @@ class FileWatch {
   std::vector<std::unique_ptr<Housekeeping::Task>> looks_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_FILE_WATCH_H_

@@ -14,7 +14,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/grpc_version.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 grpc_ssl_client_certificate_request_type RequestType(
@@ -207,4 +207,4 @@ void TlsListener::RemindOfExpiry(absl::Time now) {
   keeper_->RemindOfExpiry(now);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

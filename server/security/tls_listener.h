@@ -13,7 +13,7 @@
 #include "server/security/file_watch.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What may be told of the TLS of a listener.
 struct TlsState {
@@ -68,6 +68,6 @@ class TlsListener {
   const std::shared_ptr<grpc::ServerCredentials> credentials_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_TLS_LISTENER_H_

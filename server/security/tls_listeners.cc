@@ -4,7 +4,7 @@
 
 #include "absl/time/clock.h"
 
-namespace timecache {
+namespace timecache::server {
 
 absl::StatusOr<std::unique_ptr<TlsListeners>> TlsListeners::Create(
     const config::v1::ServerConfig& config, FileWatch* watch,
@@ -47,4 +47,4 @@ std::vector<TlsState> TlsListeners::states() const {
   return states;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "server/common/housekeeping.h"
 #include "server/security/tls_listener.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The TLS of all listeners of a server, and a reminder of the end of their
 // certificates. Thread-safe.
@@ -41,6 +41,6 @@ class TlsListeners {
   std::unique_ptr<Housekeeping::Task> reminder_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_TLS_LISTENERS_H_

@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 template <auto free>
@@ -222,4 +222,4 @@ absl::StatusOr<TlsMaterial> CheckTlsMaterial(
   return material;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "server/security/file_watch.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What one listener shows of itself and whom it trusts, as PEM, and what of it
 // may be told.
@@ -38,6 +38,6 @@ std::vector<std::string> TlsFiles(const config::v1::TlsConfig& config);
 absl::StatusOr<TlsMaterial> CheckTlsMaterial(
     const config::v1::TlsConfig& config, const FileWatch::Contents& contents);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_TLS_MATERIAL_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 TokenHash HashToken(absl::string_view token) {
   // Looked up once: OpenSSL 3 would do it, under a lock, for each hash.
@@ -38,4 +38,4 @@ bool SameTokenHash(const TokenHash& a, const TokenHash& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

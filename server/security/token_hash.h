@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // SHA-256 of a bearer token: what a server keeps in place of the token. A token
 // is random and as long as its hash: there is no dictionary to try, so neither
@@ -24,6 +24,6 @@ std::optional<TokenHash> ParseTokenHash(absl::string_view digits);
 // In a time that says nothing about them.
 bool SameTokenHash(const TokenHash& a, const TokenHash& b);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SECURITY_TOKEN_HASH_H_

@@ -17,7 +17,7 @@
 #include <chrono>
 #include <functional>
 
-namespace timecache {
+namespace timecache::server {
 
 class KeepAwake {
  public:
@@ -36,7 +36,7 @@ inline bool ShutDown(
 
 inline void DisableTlsResumption() {}
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif
 

@@ -12,7 +12,7 @@
 #include "server/engine/memory_budget.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // From a shutdown on gRPC closes a connection as soon as its last call has
@@ -232,4 +232,4 @@ void Server::DescribeLimits(v1::GetServerResponse* server) const {
   set(acceptor_.open(), acceptor_.max(), server->mutable_connections());
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

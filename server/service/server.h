@@ -37,7 +37,7 @@
 #include "server/service/grpc_version.h"
 #include "server/service/watch/watch_hub.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct ServerOptions {
   // host:port or unix:/path, at least one.
@@ -171,6 +171,6 @@ class Server {
   std::string health_address_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_SERVER_H_

@@ -6,7 +6,7 @@
 
 #include "server/config/config.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -65,4 +65,4 @@ TEST(ConfigAccessTest, ChannelzIsOnlyForAMachineOfOnesOwn) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

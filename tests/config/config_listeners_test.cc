@@ -7,7 +7,7 @@
 #include "server/config/config.h"
 #include "server/config/flags.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -146,4 +146,4 @@ TEST(ConfigListenersTest, FlagsWithoutListenAreForTheDefaultListenerOnly) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/config/proto_to_yaml.h"
 #include "server/config/yaml_to_proto.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -240,4 +240,4 @@ TEST(ConfigTest, FilesThatCannotBeReadAreExplained) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

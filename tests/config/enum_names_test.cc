@@ -6,7 +6,7 @@
 
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -37,4 +37,4 @@ TEST(EnumNamesTest, AreWholeWhereNoneIsUnspecified) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "server/common/version.h"
 #include "server/config/config.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -157,4 +157,4 @@ TEST(FlagsTest, FileThatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -5,7 +5,7 @@
 #include "server/config/config.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 TEST(ProtoToJsonTest, WritesAsTheConfigurationDoes) {
@@ -33,4 +33,4 @@ TEST(ProtoToJsonTest, ListsAndMessagesNest) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

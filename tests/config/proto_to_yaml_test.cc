@@ -9,7 +9,7 @@
 #include "server/config/yaml_to_proto.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 template <typename M>
@@ -92,4 +92,4 @@ TEST(ProtoToYamlTest, RepeatedScalarsAndFloatsAreReadBack) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::google::protobuf::FieldDescriptorProto;
@@ -270,4 +270,4 @@ TEST(YamlToProtoTest, TellsTheLineOfEveryFieldThatWasSet) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 TEST(SystemClockTest, StartsAtTheWallTime) {
@@ -129,4 +129,4 @@ TEST(ManualClockTest, WaitUntilWaitsForTheSignalAlone) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "tests/support/engine/group_harness.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using Level = MemoryBudget::Level;
@@ -273,4 +273,4 @@ TEST_F(MemoryBudgetTest, ThreadsHoldItTogether) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

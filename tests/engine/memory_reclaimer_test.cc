@@ -15,7 +15,7 @@
 #include "server/engine/registry.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -451,4 +451,4 @@ TEST_F(MemoryReclaimerTest, TheRefusalSaysWhatHoldsTheMemory) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -298,4 +298,4 @@ TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

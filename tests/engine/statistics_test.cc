@@ -11,7 +11,7 @@
 #include "server/engine/registry.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 TEST(DurationHistogramTest, CountsUpToPowersOfTwoMicroseconds) {
@@ -163,4 +163,4 @@ TEST(LimitReasonTest, EveryLimitHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

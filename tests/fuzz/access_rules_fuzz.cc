@@ -24,7 +24,7 @@
 #include "server/service/connection/certificate_names.h"
 #include "tests/fuzz/fuzz.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using fuzz::Require;
@@ -153,7 +153,7 @@ void CheckRefusal(const absl::Status& status, const std::string& yaml,
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;

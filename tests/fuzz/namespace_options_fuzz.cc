@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/namespaces.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using fuzz::Require;
@@ -56,7 +56,7 @@ void CheckGroup(const v1::GroupOptions& from) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;

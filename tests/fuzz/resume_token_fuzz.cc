@@ -11,7 +11,7 @@
 #include "server/service/watch/resume_token.h"
 #include "tests/fuzz/fuzz.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using fuzz::Require;
@@ -30,7 +30,7 @@ void Check(const std::string& token) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;

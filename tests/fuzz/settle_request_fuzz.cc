@@ -14,7 +14,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/engine/group_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using fuzz::Require;
@@ -101,7 +101,7 @@ void CheckResult(const v1::Settlement& settlement,
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;

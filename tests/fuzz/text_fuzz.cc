@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using fuzz::Require;
@@ -82,7 +82,7 @@ void CheckEnum(const std::string& text) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text = timecache::fuzz::Bytes(data, size);

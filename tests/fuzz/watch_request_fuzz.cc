@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/watch.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using fuzz::Require;
@@ -65,7 +65,7 @@ void CheckRequest(const uint8_t* data, size_t size) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;

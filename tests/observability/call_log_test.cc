@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -166,4 +166,4 @@ TEST_F(CallLogTest, SaysWhatAWatchLost) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/observability/metrics.h"
 #include "server/observability/process_metrics.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -222,4 +222,4 @@ TEST(ProcessMetricsTest, TellWhatTheKernelKnows) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

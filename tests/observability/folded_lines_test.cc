@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::IsEmpty;
@@ -81,4 +81,4 @@ TEST(FoldedLinesTest, BeyondTheBoundNamespacesShareALineAndNoneIsUncounted) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

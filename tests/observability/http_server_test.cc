@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -313,4 +313,4 @@ TEST_F(HttpServerTest, AnAddressThatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

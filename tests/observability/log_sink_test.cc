@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -131,4 +131,4 @@ TEST_F(LogSinkTest, AReaderThatLeftAndAFullDiskCostLinesAlone) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "server/config/config.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::EndsWith;
@@ -156,4 +156,4 @@ TEST(LogTest, LinesOfSeveralThreadsDoNotMix) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/expiry/reaper.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -162,4 +162,4 @@ TEST_F(LossLogTest, SaysHowManyConnectionsWereRefusedOnceAnInterval) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

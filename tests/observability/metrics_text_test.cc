@@ -6,7 +6,7 @@
 
 #include "server/observability/metric_family.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using prometheus::MetricFamily;
@@ -60,4 +60,4 @@ TEST(MetricsTextTest, AHistogramEndsWithAllThatWasCounted) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "server/observability/metrics.h"
 #include "server/service/call/call_observer.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST_F(RpcMetricsTest, NoCallIsLostAmongThreads) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

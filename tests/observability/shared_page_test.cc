@@ -9,7 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using std::chrono::milliseconds;
@@ -84,4 +84,4 @@ TEST(SharedPageTest, WhoWaitsThroughARestIsReleasedByTheEnd) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 size_t ResidentBytes() {
@@ -43,4 +43,4 @@ TEST(HeapTest, LeavesALittleAlone) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/config/configured_namespaces.h"
 #include "server/observability/log.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -225,4 +225,4 @@ TEST_F(ReloadNamespacesTest, GoesOnBehindOneThatCannotChange) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -75,4 +75,4 @@ TEST_F(ServiceManagerTest, NobodyThereIsNoMatter) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 
 #include "server/config/config.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::AllOf;
@@ -145,4 +145,4 @@ TEST_F(MachineTest, TheLimitOfOpenFilesGoesUpToTheHardOne) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

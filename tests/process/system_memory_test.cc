@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
@@ -125,4 +125,4 @@ TEST_F(SystemMemoryTest, AllSharesFitInto512MiB) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

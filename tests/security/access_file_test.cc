@@ -10,7 +10,7 @@
 #include "server/common/housekeeping.h"
 #include "tests/support/certificates.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -130,4 +130,4 @@ TEST_F(AccessFileTest, MoreFilesThanTheWatchTakesIsAnError) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

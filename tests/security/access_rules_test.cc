@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -353,4 +353,4 @@ TEST(TokenHashTest, NeedsSixtyFourHexadecimalDigits) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

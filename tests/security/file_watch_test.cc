@@ -18,7 +18,7 @@
 #include "server/common/housekeeping.h"
 #include "server/common/read_file.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -315,4 +315,4 @@ TEST_F(FileWatchTest, ReadFileSaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "server/security/tls_listeners.h"
 #include "tests/support/certificates.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using test::CertificateAuthority;
@@ -143,4 +143,4 @@ TEST_F(TlsListenerTest, ListenersAreInTheOrderOfTheConfiguration) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "server/common/read_file.h"
 #include "tests/support/certificates.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using test::Certificate;
@@ -159,4 +159,4 @@ TEST_F(TlsMaterialTest, EncryptedKeyIsRefusedWithoutAskingForAPassphrase) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "server/service/data/batch_request.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A decoded operation as text, or its error.
@@ -109,4 +109,4 @@ DecodedBatch ExpectedBatch(const std::string& bytes) {
   return decoded;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace timecache {
+namespace timecache::server {
 
 // A batch for comparison: an operation as text, or its refusal.
 struct DecodedBatch {
@@ -30,6 +30,6 @@ DecodedBatch DecodeBatch(const grpc::ByteBuffer& message);
 // By the generated parser and the conversions of the unary calls.
 DecodedBatch ExpectedBatch(const std::string& bytes);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_BATCH_REFERENCE_H_

@@ -5,7 +5,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A header of fixed size, the key, the value.
@@ -149,4 +149,4 @@ int64_t EventBatch::bytes() const {
                               offsets_.capacity() * sizeof(offsets_[0]));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 
 enum class Cause : uint8_t {
   kExpired,
@@ -170,6 +170,6 @@ class EventBatch {
   EventMemoryCharge charge_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EVENT_BATCH_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Writes what one Read takes from live buckets, a batch for each death, beside
 // what it takes from the feed.
@@ -208,4 +208,4 @@ void ExpiringCursor::EndPart() {
   state_ = State::kIdle;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

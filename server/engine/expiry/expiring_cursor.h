@@ -17,7 +17,7 @@
 #include "server/engine/map/live_place.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A reader's place in the order of deaths, its front: all that was in buckets
 // up to there has been told. It goes in rounds. Each takes from the feed what
@@ -127,6 +127,6 @@ class ExpiringCursor {
   MemoryCharge charge_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRING_CURSOR_H_

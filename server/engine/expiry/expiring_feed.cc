@@ -7,7 +7,7 @@
 #include "server/engine/error.h"
 #include "server/engine/expiry/expiring_cursor.h"
 
-namespace timecache {
+namespace timecache::server {
 
 absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
     Options options, std::function<void()> wake) {
@@ -201,4 +201,4 @@ ExpiringFeed::Taking ExpiringFeed::Take(ExpiringCursor* cursor,
   return Taking::kAll;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

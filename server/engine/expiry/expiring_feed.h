@@ -23,7 +23,7 @@
 #include "server/engine/expiry/expiry_types.h"
 #include "server/engine/map/shard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class ExpiringCursor;
 
@@ -141,6 +141,6 @@ class ExpiringFeed {
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRING_FEED_H_

@@ -10,7 +10,7 @@
 #include "server/engine/error.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Batches that are looked at for one that only the log refers to.
@@ -372,4 +372,4 @@ ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
   return statistics;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -20,7 +20,7 @@
 #include "server/engine/expiry/expiry_types.h"
 #include "server/engine/memory_reclaimer.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe. Append and Read are O(1) a batch; Append wakes waiting cursors.
 // Retention ends early where memory runs short, see MemoryReclaimer.
@@ -227,6 +227,6 @@ class ExpiryLog final : public EventHolder {
   std::vector<Cursor*> waiting_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_

@@ -11,7 +11,7 @@
 
 #include "server/engine/expiry/event_batch.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A place in an expiry log, good for as long as the log lives: behind all
 // events with a lower number, and all deaths at or before `watermark_us`.
@@ -70,6 +70,6 @@ struct ExpiringChunk {
   bool closed = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_

@@ -7,7 +7,7 @@
 #include "server/engine/map/block_pool.h"
 #include "server/engine/memory_reclaimer.h"
 
-namespace timecache {
+namespace timecache::server {
 
 Reaper::Reaper(const Clock* clock, SlowSweep slow_sweep)
     : clock_(clock),
@@ -148,4 +148,4 @@ void Reaper::Flush() {
   while (flush_done_ < mine && !stopping_) flushed_.Wait(&mu_);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

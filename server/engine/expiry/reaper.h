@@ -19,7 +19,7 @@
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/statistics.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Advances each map when its next bucket is due, and sweeps what died in
 // bounded steps, one map after the other: a huge bucket of one map does not
@@ -118,6 +118,6 @@ class Reaper {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_REAPER_H_

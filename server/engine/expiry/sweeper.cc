@@ -5,7 +5,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void Sweeper::Add(std::vector<DeadBucket> buckets, int64_t complete_us) {
   absl::MutexLock lock(&queue_mu_);
@@ -190,4 +190,4 @@ Sweeper::Statistics Sweeper::GetStatistics() const {
   return statistics_;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

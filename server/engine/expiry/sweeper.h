@@ -19,7 +19,7 @@
 #include "server/engine/map/shard.h"
 #include "server/engine/statistics.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What died at one instant in all shards of a map.
 struct DeadBucket {
@@ -147,6 +147,6 @@ class Sweeper {
   Statistics statistics_ ABSL_GUARDED_BY(queue_mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_EXPIRY_SWEEPER_H_

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 // Counts batches of unsettled events, each once however many groups keep it,
 // and what the groups know of each event. Thread-safe, without a lock.
@@ -81,6 +81,6 @@ class BacklogCharge {
   int64_t bytes_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_BACKLOG_ACCOUNT_H_

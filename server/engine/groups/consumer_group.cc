@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
                              const Owner& owner,
@@ -313,4 +313,4 @@ void ConsumerGroup::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
   WakeOthers();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -24,7 +24,7 @@
 #include "server/engine/groups/group_turns.h"
 #include "server/engine/groups/group_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The life of an event here:
 //
@@ -175,6 +175,6 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUP_H_

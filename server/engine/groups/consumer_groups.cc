@@ -9,7 +9,7 @@
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/memory_reclaimer.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A group's name has a namespace's form.
@@ -338,4 +338,4 @@ void ConsumerGroups::SetDeadLetterSink(DeadLetterSink sink) {
   sink_ = std::move(sink);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -22,7 +22,7 @@
 #include "server/engine/groups/consumer_group.h"
 #include "server/engine/map/options.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class TimeCacheMap;
 
@@ -166,6 +166,6 @@ class ConsumerGroups {
   uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_

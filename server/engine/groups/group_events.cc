@@ -5,7 +5,7 @@
 #include "absl/hash/hash.h"
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 namespace {
 
@@ -141,4 +141,4 @@ void GroupEvents::Exit(UnsettledEvent* event) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -19,7 +19,7 @@
 #include "server/engine/groups/group_ready.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class GroupMember;
 
@@ -146,6 +146,6 @@ class GroupEvents {
   BacklogCharge share_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_

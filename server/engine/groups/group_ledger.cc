@@ -7,7 +7,7 @@
 #include "server/engine/error.h"
 #include "server/engine/range_check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 GroupStatistics GroupLedger::GetStatistics() const {
   GroupStatistics statistics = counts_;
@@ -434,4 +434,4 @@ void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
   if (dropped.size() < unsettled) Shrink(pack);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -20,7 +20,7 @@
 #include "server/engine/groups/group_turns.h"
 #include "server/engine/groups/group_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The life of every event of one group, and the counts of it.
 //
@@ -162,6 +162,6 @@ class GroupLedger {
   GroupStatistics counts_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_LEDGER_H_

@@ -12,7 +12,7 @@
 #include "server/engine/groups/group_ready.h"
 #include "server/engine/groups/group_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class ConsumerGroup;
 
@@ -61,6 +61,6 @@ class GroupMember {
   uint64_t served_round_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_

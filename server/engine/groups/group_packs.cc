@@ -4,7 +4,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void GroupPacks::Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
                         int next) {
@@ -104,4 +104,4 @@ bool GroupPacks::Shrink(GroupPack* pack, absl::Span<const int> events) {
   return true;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

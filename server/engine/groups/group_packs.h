@@ -13,7 +13,7 @@
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/group_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A batch and what the group has done with it.
 struct GroupPack {
@@ -93,6 +93,6 @@ class GroupPacks {
   int64_t bytes_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_

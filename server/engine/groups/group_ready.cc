@@ -2,7 +2,7 @@
 
 #include "server/engine/groups/group_events.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void ReadyEvents::Add(UnsettledEvent* event) {
   if (event->failed_by == 0) {
@@ -52,4 +52,4 @@ UnsettledEvent* ReadyEvents::FirstNotFailedBy(MemberId member) const {
   return FirstOf(failed_.find(it->second)->second);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

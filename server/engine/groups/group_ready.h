@@ -10,7 +10,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct UnsettledEvent;
 
@@ -60,6 +60,6 @@ class ReadyEvents {
   absl::btree_set<std::pair<uint64_t, MemberId>> firsts_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_READY_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace timecache {
+namespace timecache::server {
 
 GroupTurns::Members& GroupTurns::ListOf(const GroupMember* member) {
   switch (member->turn_) {
@@ -180,4 +180,4 @@ void GroupTurns::WakeAll() {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

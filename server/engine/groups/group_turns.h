@@ -12,7 +12,7 @@
 #include "server/engine/groups/group_member.h"
 #include "server/engine/groups/group_ready.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Wakes as many members as there are events, those first that have been idle
 // longest, and gives each that comes a fair share.
@@ -128,6 +128,6 @@ class GroupTurns {
   int64_t due_us_ = kNeverUs;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TURNS_H_

@@ -2,7 +2,7 @@
 
 #include "server/engine/range_check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 absl::Status Validate(const GroupOptions& o) {
   for (const absl::Status& status : {
@@ -18,4 +18,4 @@ absl::Status Validate(const GroupOptions& o) {
   return absl::OkStatus();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "server/engine/expiry/event_batch.h"
 #include "server/engine/map/options.h"
 
-namespace timecache {
+namespace timecache::server {
 
 inline constexpr int64_t kMinAckTimeoutUs = 10'000;
 inline constexpr int64_t kMaxAckTimeoutUs =
@@ -125,6 +125,6 @@ struct SettleResult {
   uint64_t version = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TYPES_H_

@@ -10,7 +10,7 @@
 #include "server/engine/check.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr size_t kLineBytes = 64;
@@ -176,4 +176,4 @@ size_t BlockPool::slab_bytes() const {
   return (slabs_.size() + idle_.size()) * kSlabBytes;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A map's entries lie all over its memory, and with pages of 4 KiB nearly every
 // lookup of a large map misses the TLB as well as the cache. So blocks are cut
@@ -113,6 +113,6 @@ Block<T[]> AllocateBlock(size_t count) {
       static_cast<T*>(BlockPool::Default().Allocate(count * sizeof(T))));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_BLOCK_POOL_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Lines that one insertion moves while the index grows: a growth by a fifth is
@@ -195,4 +195,4 @@ void CompactIndex::FreeUnused() {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "absl/container/inlined_vector.h"
 #include "server/engine/map/block_pool.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Where a record stands: 22 bits of segment and 20 bits of offset. Never 0.
 using RecordRef = uint64_t;
@@ -240,6 +240,6 @@ class CompactIndex {
   std::vector<Block<Line[]>> chunks_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_COMPACT_INDEX_H_

@@ -3,7 +3,7 @@
 #include "server/engine/check.h"
 #include "server/engine/map/shard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 int64_t Shard::YoungestLocked() const {
   for (auto it = generations_.rbegin(); it != generations_.rend(); ++it) {
@@ -68,4 +68,4 @@ bool Shard::EvictOldestLocked(int64_t death_us, Generation* dead) {
   return true;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

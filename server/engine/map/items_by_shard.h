@@ -12,7 +12,7 @@
 #include "server/engine/map/options.h"
 #include "server/engine/map/shard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Items of one shard keep their order. As they are applied they leave, and a
 // shard without items is no longer among shards().
@@ -80,6 +80,6 @@ class ItemsByShard {
   size_t shard_count_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_ITEMS_BY_SHARD_H_

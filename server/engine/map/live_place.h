@@ -7,7 +7,7 @@
 
 #include "server/engine/map/segment.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A place in a generation of one shard. Its records are appended at the end of
 // its chain of segments, or to its open segment, which need not be the last.
@@ -30,6 +30,6 @@ struct LiveChange {
   LivePlace place;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_LIVE_PLACE_H_

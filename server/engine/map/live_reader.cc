@@ -5,7 +5,7 @@
 
 #include "server/engine/map/shard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Whether the place is still there: in another generation, it is in one that
 // was killed and waits for its sweep.
@@ -174,4 +174,4 @@ int64_t Shard::width_us() const {
   return width_us_;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -6,7 +6,7 @@
 
 #include "server/engine/map/time_cache_map.h"
 
-namespace timecache {
+namespace timecache::server {
 
 MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   RefreshWatermark(now_us);
@@ -62,4 +62,4 @@ MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   return statistics;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

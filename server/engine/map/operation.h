@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 enum class OpKind : uint8_t { kPut, kGet, kRemove, kContains, kTouch };
 
@@ -124,6 +124,6 @@ class AnswerRoom {
   int64_t left_ = kMaxBytes;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_

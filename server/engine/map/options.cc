@@ -10,7 +10,7 @@
 #include "server/engine/map/rate_limit.h"
 #include "server/engine/range_check.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 std::string Text(int64_t time_us) {
@@ -84,4 +84,4 @@ absl::Status ValidateNamespaceName(absl::string_view name) {
                                          "end with a letter or digit");
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
 
-namespace timecache {
+namespace timecache::server {
 
 inline constexpr int64_t kMaxKeyBytes = 4 << 10;
 inline constexpr int64_t kMaxValueBytesLimit = 16 << 20;
@@ -87,6 +87,6 @@ inline int64_t DeathTimeUs(int64_t deadline_us, int64_t width_us) {
   return (deadline_us + width_us - 1) / width_us * width_us;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -59,4 +59,4 @@ int64_t RateLimit::WaitUs(int64_t now_us) const {
   return std::max<int64_t>((wait_ns + kNanosPerMicro - 1) / kNanosPerMicro, 0);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 
 #include "server/engine/clock.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A token bucket that holds one second's operations: as many may come at once,
 // and on the average no more than that a second. Told as one number, the time
@@ -60,6 +60,6 @@ class RateLimit {
   std::atomic<uint64_t> refused_{0};
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_RATE_LIMIT_H_

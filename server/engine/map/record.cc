@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -98,4 +98,4 @@ void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What a record says, its views into the segment.
 struct Record {
@@ -136,6 +136,6 @@ inline absl::string_view DecodeKey(const char* from) {
   return absl::string_view(at, key_word >> kFlagBits);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_RECORD_H_

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Live entries, and bytes of their keys and values.
 struct MapSize {
@@ -30,6 +30,6 @@ using EntryVisitor =
     std::function<void(absl::string_view key, absl::string_view value,
                        uint64_t version, int64_t put_us, int64_t deadline_us)>;
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_

@@ -2,7 +2,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
                                  const RecordBase& base,
@@ -79,4 +79,4 @@ Block<char[]> SegmentTable::Free(SegmentId id) {
   return data;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -15,7 +15,7 @@
 #include "server/engine/map/record.h"
 #include "server/engine/memory_budget.h"
 
-namespace timecache {
+namespace timecache::server {
 
 using SegmentId = uint32_t;
 inline constexpr SegmentId kNoSegment = 0;
@@ -154,6 +154,6 @@ class SegmentTable {
   MemoryCharge charge_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_SEGMENT_H_

@@ -10,7 +10,7 @@
 #include "server/engine/check.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Records above this size get a segment of their own.
@@ -588,4 +588,4 @@ void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

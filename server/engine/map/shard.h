@@ -30,7 +30,7 @@
 #include "server/engine/memory_budget.h"
 #include "server/engine/statistics.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Hashes keys, each map by a seed of its own: else the keys of one map, scanned
 // in the order of its index, would all fall on one place of another's while
@@ -333,6 +333,6 @@ class Shard {
   absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_SHARD_H_

@@ -13,7 +13,7 @@
 #include "server/engine/map/items_by_shard.h"
 #include "server/engine/memory_reclaimer.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Records that one eviction by entries passes or kills, under the locks of all
@@ -552,4 +552,4 @@ uint64_t TimeCacheMap::Follow(ExpiryLog::Follower* follower,
   return sweeper_.Follow(follower, start);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -32,7 +32,7 @@
 #include "server/engine/map/version_source.h"
 #include "server/engine/statistics.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class ItemsByShard;
 
@@ -287,6 +287,6 @@ class TimeCacheMap {
   std::atomic<bool> evict_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_TIME_CACHE_MAP_H_

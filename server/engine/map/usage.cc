@@ -2,7 +2,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 Reason LimitReason(LimitHit hit) {
   switch (hit) {
@@ -24,4 +24,4 @@ Reason LimitReason(LimitHit hit) {
   TIMECACHED_CHECK(false);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 
 #include "server/engine/reason.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Which limit an addition would pass.
 enum class LimitHit : uint8_t {
@@ -143,6 +143,6 @@ class Usage {
   Usage* const server_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_USAGE_H_

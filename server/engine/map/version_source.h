@@ -9,7 +9,7 @@
 
 #include "server/engine/clock.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // One count for all maps of a server, which shards take blocks of. So a version
 // is given once, those of one key grow, as a key stays in its shard, and a map
@@ -58,6 +58,6 @@ class VersionSource {
   std::atomic<uint64_t> next_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_MAP_VERSION_SOURCE_H_

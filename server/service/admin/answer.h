@@ -16,7 +16,7 @@
 #include "server/service/call/method.h"
 #include "server/service/call/unary_call.h"
 
-namespace timecache {
+namespace timecache::server {
 
 template <typename Request, typename Response>
 using SharedCall = std::shared_ptr<UnaryCall<Request, Response>>;
@@ -52,6 +52,6 @@ auto FinishWith(std::shared_ptr<Unary> unary, Answer answer) {
   };
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_ANSWER_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct AdminChange {
   // "namespace_created", "group_deleted" and the like.
@@ -26,6 +26,6 @@ struct AdminChange {
 
 using AdminObserver = std::function<void(const AdminChange& change)>;
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_CHANGE_H_

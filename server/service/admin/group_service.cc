@@ -12,7 +12,7 @@
 #include "server/service/admin/update_mask.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Of ListGroups: more than a namespace can have.
@@ -185,4 +185,4 @@ grpc::ServerUnaryReactor* GroupService::DeleteGroup(
       });
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "server/service/call/counted_calls.h"
 #include "timecache/v1/groups.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // As NamespaceService's.
 namespace methods {
@@ -58,6 +58,6 @@ class GroupService final : public methods::Groups {
   const AdminObserver observer_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_GROUP_SERVICE_H_

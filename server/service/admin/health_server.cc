@@ -5,7 +5,7 @@
 #include "server/service/call/server_limits.h"
 #include "server/service/grpc_version.h"
 
-namespace timecache {
+namespace timecache::server {
 
 HealthServer::HealthServer()
     : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond) {}
@@ -42,4 +42,4 @@ void HealthServer::Stop() {
   server_.reset();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "server/service/admin/unknown_service.h"
 #include "server/service/connection/connection_acceptor.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Serves grpc.health.v1.Health and nothing else, in plain text, for probes that
 // have no certificate. Start, SetNotServing, Stop and the destructor are called
@@ -53,6 +53,6 @@ class HealthServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVER_H_

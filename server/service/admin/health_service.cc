@@ -10,7 +10,7 @@
 #include "server/service/call/request.h"
 #include "server/service/call/status.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using grpc::health::v1::HealthCheckRequest;
@@ -174,4 +174,4 @@ HealthService::Watches HealthService::All() const {
   return all;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

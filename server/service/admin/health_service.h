@@ -18,7 +18,7 @@
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/peer_guard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class HealthWatch;
 
@@ -87,6 +87,6 @@ class HealthService final
   absl::flat_hash_map<PeerAddress, Watches> watches_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVICE_H_

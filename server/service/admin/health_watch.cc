@@ -6,7 +6,7 @@
 #include "server/service/call/request.h"
 #include "server/service/call/status.h"
 
-namespace timecache {
+namespace timecache::server {
 
 using grpc::health::v1::HealthCheckResponse;
 
@@ -76,4 +76,4 @@ void HealthWatch::OnDone() {
   self_.reset();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

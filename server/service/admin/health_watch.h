@@ -14,7 +14,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "server/service/connection/peer_address.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class HealthService;
 
@@ -68,6 +68,6 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_WATCH_H_

@@ -12,7 +12,7 @@
 #include "server/engine/map/options.h"
 #include "server/engine/store_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What a List request asks for; a page has `default_size` items if it does not
 // say, and never more than `max_size`. The token is the name behind which the
@@ -37,6 +37,6 @@ absl::StatusOr<ListQuery> ToListQuery(const Request& request, int default_size,
   return query;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_LIST_QUERY_H_

@@ -12,7 +12,7 @@
 #include "server/service/admin/update_mask.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Of ListNamespaces. Less than 512 B each: 2 MiB at most.
@@ -224,4 +224,4 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
       });
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "server/service/call/counted_calls.h"
 #include "timecache/v1/namespaces.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // All of them as bytes: requests are read where what is wrong with them can be
 // said.
@@ -66,6 +66,6 @@ class NamespaceService final : public methods::Namespaces {
   const AdminObserver observer_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_NAMESPACE_SERVICE_H_

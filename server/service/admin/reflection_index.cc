@@ -10,7 +10,7 @@
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "timecache/v1/errors.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::FileDescriptor;
@@ -103,4 +103,4 @@ const FileDescriptor* ReflectionIndex::Served(
   return files_.contains(file) ? file : nullptr;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Answers the questions of gRPC's server reflection, from the descriptors that
 // are compiled into this program. Only the given services are there, the files
@@ -37,6 +37,6 @@ class ReflectionIndex {
   absl::flat_hash_set<const google::protobuf::FileDescriptor*> files_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_REFLECTION_INDEX_H_

@@ -11,7 +11,7 @@
 #include "server/service/call/request.h"
 #include "server/service/call/response_account.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using grpc::reflection::v1::ServerReflectionRequest;
@@ -148,4 +148,4 @@ ReflectionService::Stream* ReflectionService::Start(
       gate, method, context, streams, index));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

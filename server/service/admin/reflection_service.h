@@ -18,7 +18,7 @@
 #include "server/service/call/method.h"
 #include "server/service/call/open_streams.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe. One request of a stream at a time: who does not read its answers
 // is not read either.
@@ -75,6 +75,6 @@ class ReflectionService final {
       alpha_service_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_REFLECTION_SERVICE_H_

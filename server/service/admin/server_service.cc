@@ -2,7 +2,7 @@
 
 #include "server/service/admin/answer.h"
 
-namespace timecache {
+namespace timecache::server {
 
 grpc::ServerUnaryReactor* ServerService::GetServer(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
@@ -23,4 +23,4 @@ grpc::ServerUnaryReactor* ServerService::GetServer(
       });
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/service/call/counted_calls.h"
 #include "timecache/v1/server.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe. Calls are rare and answered inline.
 class ServerService final
@@ -41,6 +41,6 @@ class ServerService final
   const DescribeServer describe_server_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_SERVER_SERVICE_H_

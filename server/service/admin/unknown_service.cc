@@ -8,7 +8,7 @@
 #include "server/engine/error.h"
 #include "server/service/call/status.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // As much of a path as the answer repeats: more than any method's.
@@ -36,4 +36,4 @@ grpc::ServerGenericBidiReactor* UnknownService::CreateReactor(
   return new Refusal(context->method());
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

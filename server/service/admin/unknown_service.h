@@ -7,7 +7,7 @@
 
 #include "server/service/connection/peer_guard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Answers UNIMPLEMENTED with details (UNKNOWN_METHOD, and the method's path in
 // the metadata) to calls of services and methods that the server does not have;
@@ -25,6 +25,6 @@ class UnknownService final : public grpc::CallbackGenericService {
   PeerGuard* const guard_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_UNKNOWN_SERVICE_H_

@@ -9,7 +9,7 @@
 #include "google/protobuf/util/field_mask_util.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -74,4 +74,4 @@ absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
   return absl::OkStatus();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "google/protobuf/field_mask.pb.h"
 #include "google/protobuf/message.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Sets in `changes`, an empty message of the options' type, what a request says
 // that they become: those of `options` that `mask` names, and for those that it
@@ -23,6 +23,6 @@ absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
                              const std::string& fixed,
                              google::protobuf::Message* changes);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_UPDATE_MASK_H_

@@ -9,7 +9,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/unary_call.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kMaxTimeUs =
@@ -129,4 +129,4 @@ grpc::ServerUnaryReactor* VirtualClockService::Now(
   return unary.Finish(status);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

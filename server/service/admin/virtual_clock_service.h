@@ -15,7 +15,7 @@
 #include "server/service/watch/watch_hub.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Thread-safe; Advance calls come one after the other. Costs a thread, since
 // Advance waits for the sweep, which a thread of gRPC's must not.
@@ -55,6 +55,6 @@ class VirtualClockService final
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 
 std::string Verbs::ToString() const {
   constexpr std::pair<config::v1::Verb, absl::string_view> kNames[] = {
@@ -56,4 +56,4 @@ absl::Status CheckPrincipal(const Access& access, absl::string_view principal,
                           {"namespace", std::string(name)}});
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -17,7 +17,7 @@
 #include "server/engine/map/operation.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A set of verbs. A value; costs nothing.
 class Verbs {
@@ -121,6 +121,6 @@ class Access {
 absl::Status CheckPrincipal(const Access& access, absl::string_view principal,
                             Verbs verbs, absl::string_view name);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_

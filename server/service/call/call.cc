@@ -13,7 +13,7 @@
 #include "server/service/call/status.h"
 #include "server/service/connection/certificate_names.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kAnonymous[] = "anonymous";
@@ -309,4 +309,4 @@ absl::string_view Call::Metadata(absl::string_view key) const {
   return View(begin->second);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

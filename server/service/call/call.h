@@ -19,7 +19,7 @@
 #include "server/service/call/call_observer.h"
 #include "server/service/call/method.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Made first thing in every handler. It knows who calls, says what they may do,
 // and ends with the call's status, of which the gate's observers are told:
@@ -151,6 +151,6 @@ class Call final : public CallDetails {
   std::array<char, 64> name_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_CALL_H_

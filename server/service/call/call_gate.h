@@ -13,7 +13,7 @@
 #include "server/service/call/response_ledger.h"
 #include "server/service/connection/peer_guard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The rules that calls are held to, and those who are told of calls. Every
 // handler makes a Call (call.h) of it, first thing. Thread-safe.
@@ -52,6 +52,6 @@ class CallGate {
   std::atomic<bool> closed_{false};
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_CALL_GATE_H_

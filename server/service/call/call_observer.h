@@ -13,7 +13,7 @@
 #include "server/service/call/access.h"
 #include "server/service/call/method.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What there is to say of a call to a person. Made only when it is asked for,
 // each time anew. Thread-compatible: for whom the call is shown to, while it
@@ -96,6 +96,6 @@ class CallObserver {
   virtual void OnSent(const Method& method) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_CALL_OBSERVER_H_

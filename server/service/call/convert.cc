@@ -7,7 +7,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::util::TimeUtil;
@@ -374,4 +374,4 @@ void SetGroup(const GroupInfo& from, v1::Group* to) {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -19,7 +19,7 @@
 #include "timecache/v1/groups.pb.h"
 #include "timecache/v1/namespaces.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Rounded up to a microsecond, so that nothing dies early. INVALID_ARGUMENT
 // that names `field` for a message that is malformed or beyond the years 0001
@@ -86,6 +86,6 @@ void SetOptions(const GroupOptions& options, v1::GroupOptions* to);
 void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to);
 void SetGroup(const GroupInfo& from, v1::Group* to);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_CONVERT_H_

@@ -5,7 +5,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void CountUnaryCalls(
     const char* service, CountedCalls* counted,
@@ -25,4 +25,4 @@ void CountUnaryCalls(
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

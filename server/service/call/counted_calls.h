@@ -14,7 +14,7 @@
 #include "server/service/call/response_account.h"
 #include "server/service/call/response_ledger.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Request and response of one unary call. gRPC makes it before the handler is
 // called, and releases it once the response is on its way or the client is
@@ -79,6 +79,6 @@ void CountUnaryCalls(
     const char* service, CountedCalls* counted,
     const std::function<grpc::internal::MethodHandler*(int)>& handler_of);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Hands out one item of each flow in turn, those of a flow in the order in
 // which they came: what waits in one flow delays an item of another by one
@@ -52,6 +52,6 @@ class FairQueue {
   size_t size_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_FAIR_QUEUE_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What a client of gRPC takes unless it is set otherwise. What a stream sends
 // is always below it, but for single large values.
@@ -32,6 +32,6 @@ absl::StatusOr<size_t> ToMaxMessageBytes(const Request& request) {
   return bytes;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_MESSAGE_LIMIT_H_

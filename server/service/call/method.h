@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 enum class MethodType { kUnary, kServerStream, kBidiStream };
 
@@ -121,6 +121,6 @@ inline constexpr std::array kMethods = {
     methods::kReflectionAlpha,
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_METHOD_H_

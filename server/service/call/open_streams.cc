@@ -5,7 +5,7 @@
 
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 
 absl::Status OpenStreams::DrainingError() {
   return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kDraining,
@@ -60,4 +60,4 @@ size_t OpenStreams::WaitForNone(
   return streams_.size();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A stream that a drain waits for.
 class Drainable {
@@ -55,6 +55,6 @@ class OpenStreams {
       ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_OPEN_STREAMS_H_

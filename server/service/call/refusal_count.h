@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "server/service/call/call.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Counts the errors of one request's parts that are RESOURCE_EXHAUSTED, by
 // their message. Not thread-safe. Costs nothing while there is none.
@@ -46,6 +46,6 @@ class RefusalCount {
   absl::InlinedVector<std::pair<absl::Status, uint64_t>, 1> refused_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_REFUSAL_COUNT_H_

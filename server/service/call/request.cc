@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 bool Parse(const grpc::ByteBuffer& bytes,
@@ -69,4 +69,4 @@ grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
   return grpc::ByteBuffer(&slice, 1);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "server/engine/map/options.h"
 #include "server/service/call/response_account.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The largest request: a value, a key and what is around them.
 inline constexpr size_t kMaxRequestBytes =
@@ -44,6 +44,6 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
                          ResponseAccount* account = nullptr);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_REQUEST_H_

@@ -7,7 +7,7 @@
 #include "server/engine/error.h"
 #include "server/service/call/open_streams.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Stands in front of the bytes that it counts.
 struct alignas(std::max_align_t) ResponseAccount::Buffer {
@@ -175,4 +175,4 @@ ResponseAccount::SteadyTime ResponseAccount::waiting_since() const {
   return waiting_.empty() ? SteadyTime::max() : waiting_.front().since;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

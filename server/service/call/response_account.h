@@ -21,7 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/service/call/response_pool.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Bytes that gRPC holds for one connection: of each large response from the
 // moment in which its buffer is made until gRPC has given the last part of it
@@ -211,6 +211,6 @@ inline grpc::Slice NewSlice(ResponseAccount* account, size_t size) {
   return account == nullptr ? grpc::Slice(size) : account->NewSlice(size);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_RESPONSE_ACCOUNT_H_

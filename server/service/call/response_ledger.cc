@@ -7,7 +7,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using std::chrono::duration_cast;
@@ -202,4 +202,4 @@ ResponseLedger::Statistics ResponseLedger::GetStatistics() const {
           .ended_connections = ended_};
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -21,7 +21,7 @@
 #include "server/service/call/response_account.h"
 #include "server/service/call/response_pool.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // gRPC holds a response until its client has read it, and knows no bound. This
 // is the account of what it holds: a ResponseAccount for each connection.
@@ -141,6 +141,6 @@ class ResponseLedger {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_RESPONSE_LEDGER_H_

@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The sum of what ResponseAccounts count, and the bell that is rung when some
 // of it is free again and calls wait. Accounts share it with their ledger: gRPC
@@ -90,6 +90,6 @@ class ResponsePool {
   SteadyCondVar bell_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_RESPONSE_POOL_H_

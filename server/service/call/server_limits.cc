@@ -9,7 +9,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/request.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // How long a new connection may take until it speaks HTTP/2, TLS included. gRPC
@@ -80,4 +80,4 @@ void ServerLimits::Apply(grpc::ServerBuilder* builder) const {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

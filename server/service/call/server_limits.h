@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "timecache/config/v1/config.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Meanings, ranges and defaults are those of ServerLimits in
 // proto/timecache/config/v1/config.proto.
@@ -43,6 +43,6 @@ struct ServerLimits {
   void Apply(grpc::ServerBuilder* builder) const;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_SERVER_LIMITS_H_

@@ -7,7 +7,7 @@
 #include "server/engine/error.h"
 #include "server/service/call/convert.h"
 
-namespace timecache {
+namespace timecache::server {
 
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           std::string (*field_path)(const std::string&)) {
@@ -44,4 +44,4 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
                       details.SerializeAsString());
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The same code and message, with a google.rpc.ErrorInfo (domain "timecached",
 // the engine's reason or the code's name) and, where a field is at fault, a
@@ -22,6 +22,6 @@ grpc::Status ToGrpcStatus(
     const absl::Status& status,
     std::string (*field_path)(const std::string& field) = nullptr);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_STATUS_H_

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 Turns::~Turns() {
   {
@@ -41,4 +41,4 @@ void Turns::Run() {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

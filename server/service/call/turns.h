@@ -13,7 +13,7 @@
 #include "server/common/steady_cond_var.h"
 #include "server/service/call/fair_queue.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Pauses a thread between pieces of work, so that threads that wait for its
 // core get it then and not at the end of the scheduler's slice, several
@@ -76,6 +76,6 @@ class Turns {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_TURNS_H_

@@ -12,7 +12,7 @@
 #include "server/service/call/counted_calls.h"
 #include "server/service/call/request.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What a raw handler makes first thing, instead of a Call: the call, its
 // request and its answer. It ends with Finish, once, on any thread:
@@ -84,6 +84,6 @@ class UnaryCall {
   Response response_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_UNARY_CALL_H_

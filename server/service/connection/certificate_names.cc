@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Empty if it is no IP address.
@@ -53,4 +53,4 @@ std::vector<absl::string_view> CertificateNames(const grpc::AuthContext& peer) {
   return names;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

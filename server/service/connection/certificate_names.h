@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 enum class NameType { kDns, kUri, kEmail, kIp };
 
@@ -28,6 +28,6 @@ std::string CanonicalName(absl::string_view name);
 // have certificates for names of one type alone does not get another's rights.
 std::vector<absl::string_view> CertificateNames(const grpc::AuthContext& peer);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_CERTIFICATE_NAMES_H_

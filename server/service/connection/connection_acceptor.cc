@@ -15,7 +15,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // An address may be charged while its connections wait, never the other way
@@ -177,4 +177,4 @@ void ConnectionAcceptor::HandOver(PacedConnection connection) {
   door.listener->acceptor->HandleNewConnection(&to);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

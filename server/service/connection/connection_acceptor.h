@@ -23,7 +23,7 @@
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/peer_guard.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // In place of gRPC 1.51's own listener, which takes connections without a
 // limit, and never takes one again after the process was once out of file
@@ -109,6 +109,6 @@ class ConnectionAcceptor {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_ACCEPTOR_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using std::chrono::duration_cast;
@@ -200,4 +200,4 @@ uint64_t ConnectionPacer::refused() const {
   return refused_;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -19,7 +19,7 @@
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/probation.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A connection that was accepted and may have to wait: its descriptor, which of
 // the listeners it came to, and where from.
@@ -165,6 +165,6 @@ class ConnectionPacer {
   uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_PACER_H_

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kUnixPrefix[] = "unix:";
@@ -171,4 +171,4 @@ ListeningSocket::~ListeningSocket() {
   for (const int fd : fds_) close(fd);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

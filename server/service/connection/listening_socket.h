@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // One address, which may be several sockets: "localhost" has one of IPv4 and
 // one of IPv6. Non-blocking. Not thread-safe; its destructor closes them and
@@ -57,6 +57,6 @@ class ListeningSocket {
   std::vector<int> fds_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_LISTENING_SOCKET_H_

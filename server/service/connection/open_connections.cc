@@ -10,7 +10,7 @@
 
 #include "absl/time/clock.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // 0 if it is not open, or no socket.
@@ -124,4 +124,4 @@ bool OpenConnections::IsClosed(int fd) {
   return poll(&polled, 1, 0) > 0 && polled.revents != 0;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "server/service/connection/peer_address.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // gRPC owns a connection's file descriptor and tells nobody when it closes it.
 // So each is remembered with its socket's inode number: where that is another
@@ -77,6 +77,6 @@ class OpenConnections {
   mutable absl::Time recounted_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_OPEN_CONNECTIONS_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace timecache {
+namespace timecache::server {
 
 PeerEndpoint::PeerEndpoint(bool is_ipv4, const void* bytes, uint16_t port)
     : family_(is_ipv4 ? AF_INET : AF_INET6), port_(port) {
@@ -77,4 +77,4 @@ std::string PeerAddress::ToString() const {
   return absl::StrCat(text.data(), family_ == AF_INET6 ? "/64" : "");
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // An IPv4 address, or the first 64 bits of an IPv6 address: who has one address
 // there has all that begin like it. A value, 10 bytes.
@@ -70,6 +70,6 @@ class PeerEndpoint {
   std::array<uint8_t, 16> bytes_ = {};
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_ADDRESS_H_

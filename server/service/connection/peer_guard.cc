@@ -4,7 +4,7 @@
 
 #include "server/service/connection/peer_address.h"
 
-namespace timecache {
+namespace timecache::server {
 
 bool PeerGuard::IsGone(const grpc::ServerContextBase& context) {
   const Time now = std::chrono::steady_clock::now();
@@ -44,4 +44,4 @@ void PeerGuard::CountAnonymous(absl::string_view peer, Time now) {
   cut_.fetch_add(1, std::memory_order_relaxed);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -15,7 +15,7 @@
 #include "server/service/connection/connection_pacer.h"
 #include "server/service/connection/open_connections.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // gRPC 1.51 hands over the calls that it has read from a connection, also when
 // that has been closed since, and says nothing of it. Here such calls are
@@ -74,6 +74,6 @@ class PeerGuard {
   std::atomic<uint64_t> cut_{0};
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_GUARD_H_

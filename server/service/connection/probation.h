@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "server/service/connection/peer_address.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What a connection will ask for shows only when gRPC has read it, and all of
 // them together can ask for more than the server does in seconds. So few are on
@@ -82,6 +82,6 @@ class Probation {
   Time paid_at_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CONNECTION_PROBATION_H_

@@ -5,7 +5,7 @@
 #include "server/service/call/request.h"
 #include "server/service/data/batch_response.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Results keep the memory of their values for the next request, up to this.
@@ -78,4 +78,4 @@ void Batch::Finish(absl::Status status) {
   done(std::move(status), std::move(response));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

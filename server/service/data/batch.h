@@ -15,7 +15,7 @@
 #include "server/service/call/response_account.h"
 #include "server/service/data/batch_request.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The memory of one request after the other: a stream that uses one Batch for
 // all of them allocates no more than their answers.
@@ -48,6 +48,6 @@ class Batch {
   Done done_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_DATA_BATCH_H_

@@ -10,7 +10,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/request.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A number, and where it ends: null if there is none.
@@ -432,4 +432,4 @@ absl::Status BatchRequest::DecodeAny(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

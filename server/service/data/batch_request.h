@@ -17,7 +17,7 @@
 #include "server/engine/map/operation.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The operations of one batch. Their keys and values are views of the message's
 // bytes: nothing is copied, and nothing allocated once the object has seen a
@@ -66,6 +66,6 @@ class BatchRequest {
   std::vector<Refused> refused_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_DATA_BATCH_REQUEST_H_

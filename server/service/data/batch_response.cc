@@ -15,7 +15,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/status.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::Timestamp;
@@ -276,4 +276,4 @@ grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
   return grpc::ByteBuffer(&slice, 1);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

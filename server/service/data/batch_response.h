@@ -11,7 +11,7 @@
 #include "server/service/call/response_account.h"
 #include "server/service/data/batch_request.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // The ExecuteResponse of a batch whose operations() had these results, written
 // into one buffer, byte for byte as the generated serializer would.
@@ -23,6 +23,6 @@ grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
                                 RefusalCount* refused_by_limits = nullptr,
                                 ResponseAccount* account = nullptr);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_DATA_BATCH_RESPONSE_H_

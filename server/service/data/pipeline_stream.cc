@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace timecache {
+namespace timecache::server {
 
 PipelineStream* PipelineStream::Start(const CallGate& gate,
                                       grpc::CallbackServerContext* context,
@@ -125,4 +125,4 @@ void PipelineStream::Pump() {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

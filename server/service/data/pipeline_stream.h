@@ -20,7 +20,7 @@
 #include "server/service/call/response_account.h"
 #include "server/service/data/batch.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Reads a request, runs it, reads the next: one at a time, so that they apply
 // in order. Answers wait for the one write in flight; while kMaxAnswers or
@@ -88,6 +88,6 @@ class PipelineStream final
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_DATA_PIPELINE_STREAM_H_

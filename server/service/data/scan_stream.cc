@@ -11,7 +11,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/request.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // What an entry holds that is ready to be written.
@@ -215,4 +215,4 @@ void ScanStream::TakePage() {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -26,7 +26,7 @@
 #include "server/service/call/turns.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Walks the store a step at a time, in turns with other scans, and writes
 // pages, one in flight: a slow reader is waited for, as long as a call may
@@ -118,6 +118,6 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool done_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_DATA_SCAN_STREAM_H_

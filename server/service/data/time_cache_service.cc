@@ -13,14 +13,14 @@
 #include "server/service/watch/settle.h"
 #include "server/service/watch/watch_stream.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A unary call, and what it holds until the store has completed.
 template <typename Request, typename Response, typename Question,
           typename Answer>
 struct One {
-  using UnaryCall = timecache::UnaryCall<Request, Response>;
+  using UnaryCall = server::UnaryCall<Request, Response>;
 
   template <typename... Arguments>
   explicit One(const Arguments&... arguments) : unary(arguments...) {}
@@ -259,4 +259,4 @@ grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
   return reactor;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

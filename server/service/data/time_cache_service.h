@@ -12,7 +12,7 @@
 #include "server/service/watch/watch_hub.h"
 #include "timecache/v1/data.grpc.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // How each method is served: as bytes. So requests are read where what is wrong
 // with them can be said; watches write what was encoded once for all of
@@ -101,6 +101,6 @@ class TimeCacheService final : public methods::All {
   const absl::Duration max_call_duration_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_DATA_TIME_CACHE_SERVICE_H_

@@ -4,7 +4,7 @@
 
 #include "absl/synchronization/notification.h"
 
-namespace timecache {
+namespace timecache::server {
 
 KeepAwake::KeepAwake(grpc::Server* server)
     : channel_(server->InProcessChannel(grpc::ChannelArguments())),
@@ -43,4 +43,4 @@ void KeepAwake::Call() {
   done.WaitForNotification();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

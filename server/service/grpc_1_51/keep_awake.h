@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Keeps one of the callback API's threads awake. Those of gRPC 1.51 sleep for
 // 100 ms after every second without an event, often all at once: a call that
@@ -46,6 +46,6 @@ class KeepAwake {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_GRPC_1_51_KEEP_AWAKE_H_

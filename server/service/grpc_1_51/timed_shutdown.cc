@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Cancels a server's calls at a time, unless it was stopped before.
@@ -67,4 +67,4 @@ bool ShutDown(grpc::Server* server,
   return canceller.Stop();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

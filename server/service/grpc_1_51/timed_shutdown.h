@@ -9,7 +9,7 @@
 #include <chrono>
 #include <functional>
 
-namespace timecache {
+namespace timecache::server {
 
 // Shuts the server down: calls in flight may finish until `deadline`, and are
 // then cancelled. False if some were.
@@ -24,6 +24,6 @@ bool ShutDown(
     grpc::Server* server, std::chrono::steady_clock::time_point deadline,
     std::function<void()> meanwhile = [] {});
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_GRPC_1_51_TIMED_SHUTDOWN_H_

@@ -5,7 +5,7 @@
 
 #include "server/engine/check.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // OpenSSL calls these for each object that it makes, whoever asks for it.
@@ -42,4 +42,4 @@ void DisableTlsResumption() {
   static_cast<void>(done);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

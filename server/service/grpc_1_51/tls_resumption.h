@@ -5,7 +5,7 @@
 #ifndef TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_
 #define TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_
 
-namespace timecache {
+namespace timecache::server {
 
 // From now on no TLS server of this process resumes a session, by ticket or by
 // session id, in TLS 1.2 or 1.3: each connection is a full handshake, which
@@ -14,6 +14,6 @@ namespace timecache {
 // Applies to what OpenSSL makes after the first call. Thread-safe.
 void DisableTlsResumption();
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_GRPC_1_51_TLS_RESUMPTION_H_

@@ -10,7 +10,7 @@
 #include "server/service/call/convert.h"
 #include "timecache/v1/watch.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Fields of protobuf's wire format: a tag of one byte (the numbers here are
@@ -193,7 +193,7 @@ class WireEventFormat final : public EventFormat {
            (1 + kMaxVarintBytes) + 2 * kMaxTimeBytes;
   }
 
-  char* Write(absl::string_view frame, const timecache::ExpiredEvent& event,
+  char* Write(absl::string_view frame, const server::ExpiredEvent& event,
               char* to) const override {
     const auto before_bytes = static_cast<uint8_t>(frame[0]);
     const absl::string_view before = frame.substr(1, before_bytes);
@@ -215,12 +215,12 @@ class WireEventFormat final : public EventFormat {
     return PutRaw(behind, to);
   }
 
-  timecache::ExpiredEvent Read(absl::string_view /*frame*/,
+  server::ExpiredEvent Read(absl::string_view /*frame*/,
                                const char* from) const override {
     uint64_t size;
     const char* at = GetVarint(from + 1, &size);
     const char* const end = at + size;
-    timecache::ExpiredEvent event;
+    server::ExpiredEvent event;
     while (at != end) {
       const char tag = *at++;
       uint64_t number;
@@ -248,7 +248,7 @@ class WireEventFormat final : public EventFormat {
 
   // A timecache.v1.ExpiredEvent.
   std::string WriteDelivery(absl::string_view frame,
-                            const timecache::ExpiredEvent& event,
+                            const server::ExpiredEvent& event,
                             uint64_t event_id, int attempt) const override {
     const auto attempts = static_cast<uint64_t>(attempt);
     std::string out(MaxOverhead(frame) + event.key.size() + event.value.size() +
@@ -295,7 +295,7 @@ std::shared_ptr<const EventBatch> Filter(
       std::make_shared<EventBatch>(map, batch->death(), WireFormat());
   for (int i = 0; i < batch->size(); ++i) {
     if (!absl::StartsWith(batch->key(i), key_prefix)) continue;
-    timecache::ExpiredEvent event = batch->event(i);
+    server::ExpiredEvent event = batch->event(i);
     if (keys_only) event.value = {};
     filtered->Add(event);
   }
@@ -335,4 +335,4 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
   PutNumber(kOmittedValueBytes, omitted, at);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "server/engine/expiry/event_batch.h"
 #include "server/engine/groups/group_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Events as the field `events` of the watches' responses, tag and length
 // included: a protobuf message is a sequence of fields in any order, so
@@ -44,6 +44,6 @@ enum class ValueForm {
 // number and attempt, which are left out if they are 0.
 void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_

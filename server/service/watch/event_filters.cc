@@ -2,7 +2,7 @@
 
 #include "server/service/watch/event_codec.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // Whether both refer to the same object, alive or not.
@@ -98,4 +98,4 @@ EventFilters::Statistics EventFilters::GetStatistics() const {
           found_count_};
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

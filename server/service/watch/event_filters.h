@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry/event_batch.h"
 
-namespace timecache {
+namespace timecache::server {
 
 class EventFilters;
 
@@ -105,6 +105,6 @@ class EventFilters {
   uint64_t found_count_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_EVENT_FILTERS_H_

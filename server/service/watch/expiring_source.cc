@@ -4,7 +4,7 @@
 
 #include "server/service/watch/event_filters.h"
 
-namespace timecache {
+namespace timecache::server {
 
 ExpiringSource::ExpiringSource(std::string name, const WatchRequest* request,
                                std::unique_ptr<ExpiringReader> reader)
@@ -33,4 +33,4 @@ int64_t ExpiringSource::NextDueUs(int64_t /*now_us*/) {
   return reader_->NextDueUs();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "server/service/watch/watch_request.h"
 #include "server/service/watch/watch_source.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A cursor on the live buckets. What is new in them is read once for all
 // watches of a namespace; what a lead time has newly reached is read for each.
@@ -32,6 +32,6 @@ class ExpiringSource final : public WatchSource {
   const std::unique_ptr<ExpiringReader> reader_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_EXPIRING_SOURCE_H_

@@ -4,7 +4,7 @@
 
 #include "server/service/watch/event_codec.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // The event alone, written anew.
@@ -45,4 +45,4 @@ void GroupSource::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
   reader_->RefreshWatermark(now_us, max_age_us);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

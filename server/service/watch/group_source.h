@@ -11,7 +11,7 @@
 #include "server/service/watch/watch_request.h"
 #include "server/service/watch/watch_source.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A member of a group: what it reads is its own to settle, until the stream
 // ends. The events of a message are copied, each with its number and attempt.
@@ -33,6 +33,6 @@ class GroupSource final : public WatchSource {
   bool draining_ = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_GROUP_SOURCE_H_

@@ -8,7 +8,7 @@
 #include "server/engine/error.h"
 #include "server/service/watch/resume_token.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 absl::Status LossError(const std::string& map, uint64_t lost) {
@@ -59,4 +59,4 @@ void LogSource::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
   reader_->RefreshWatermark(now_us, max_age_us);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "server/service/watch/watch_request.h"
 #include "server/service/watch/watch_source.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A cursor: what it has not read costs nothing. Without a filter it tells the
 // log's own bytes, which all watchers share.
@@ -36,6 +36,6 @@ class LogSource final : public WatchSource {
   std::vector<std::pair<int64_t, uint64_t>> unwritten_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_LOG_SOURCE_H_

@@ -5,7 +5,7 @@
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kVersion = 1;
@@ -70,4 +70,4 @@ absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token) {
   return point;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/expiry/expiry_types.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A place in the log of one namespace.
 struct ResumePoint {
@@ -23,6 +23,6 @@ std::string EncodeResumeToken(absl::string_view map, const LogPoint& point);
 // INVALID_ARGUMENT about resume_tokens for bytes that no server has given out.
 absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_RESUME_TOKEN_H_

@@ -14,7 +14,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/status.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
@@ -131,4 +131,4 @@ void Settle(const v1::SettleExpiredRequest& request, Store* store,
                 });
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "server/service/call/refusal_count.h"
 #include "timecache/v1/watch.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 inline constexpr int kMaxSettlements = 4'096;
 
@@ -29,6 +29,6 @@ using SettleDone =
 void Settle(const v1::SettleExpiredRequest& request, Store* store,
             v1::SettleExpiredResponse* response, SettleDone done);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_SETTLE_H_

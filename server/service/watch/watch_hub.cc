@@ -6,7 +6,7 @@
 #include "server/engine/error.h"
 #include "server/service/call/turns.h"
 
-namespace timecache {
+namespace timecache::server {
 
 namespace {
 
@@ -178,4 +178,4 @@ void WatchHub::Run() {
   }
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

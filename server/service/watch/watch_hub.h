@@ -23,7 +23,7 @@
 #include "server/service/call/fair_queue.h"
 #include "server/service/watch/event_filters.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A stream that the hub wakes.
 class Watcher {
@@ -146,6 +146,6 @@ class WatchHub {
   std::thread thread_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_HUB_H_

@@ -6,7 +6,7 @@
 #include "server/engine/check.h"
 #include "server/service/watch/event_codec.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using BatchRef = std::shared_ptr<const EventBatch>;
@@ -70,4 +70,4 @@ grpc::ByteBuffer WatchMessage::Take(absl::string_view map) {
   return message;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

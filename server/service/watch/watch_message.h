@@ -18,7 +18,7 @@
 #include "server/service/call/message_limit.h"
 #include "server/service/call/response_account.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A watch's response as a list of slices: batches in the wire format as
 // they lie in the log, kept alive until gRPC has sent them, and a little of its
@@ -63,6 +63,6 @@ class WatchMessage {
   std::string own_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_MESSAGE_H_

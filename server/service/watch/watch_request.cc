@@ -10,7 +10,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/watch/resume_token.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 template <typename Request>
@@ -163,4 +163,4 @@ absl::StatusOr<WatchRequest> ToWatchRequest(
                  SetKeyPrefix<Request>, SetMessages<Request>);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "server/service/watch/event_filters.h"
 #include "timecache/v1/watch.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // As the three requests in the proto, with their defaults.
 struct WatchRequest {
@@ -51,6 +51,6 @@ absl::StatusOr<WatchRequest> ToWatchRequest(
 absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::WatchExpiringRequest& request);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_

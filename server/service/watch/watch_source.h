@@ -10,7 +10,7 @@
 #include "server/engine/expiry/event_batch.h"
 #include "server/service/watch/watch_message.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // One namespace as one watch sees it: its log, a consumer group's share of it,
 // or what is going to die. It reads an EventReader, whose `wake` says when to
@@ -60,6 +60,6 @@ class WatchSource {
   virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_

@@ -8,7 +8,7 @@
 #include "server/service/watch/log_source.h"
 #include "server/service/watch/watch_message.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // The engine knows one namespace; a watch has several.
@@ -312,4 +312,4 @@ void WatchStream::End(const absl::Status& status) {
   Finish(call_.End(status, FieldPath));
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

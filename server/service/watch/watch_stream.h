@@ -26,7 +26,7 @@
 #include "server/service/watch/watch_request.h"
 #include "server/service/watch/watch_source.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // A source for each watched namespace, and one message in flight. A reader that
 // does not read costs its places in the sources and that message: nothing is
@@ -148,6 +148,6 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_

@@ -14,7 +14,7 @@
 #include "tests/support/engine/delivery_worlds.h"
 #include "tests/support/engine/model_run.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr uint64_t kDefaultSteps = 2'000'000;
@@ -48,4 +48,4 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DeliveryModelTest,
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -18,7 +18,7 @@
 #include "tests/support/engine/lead_reader.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -596,4 +596,4 @@ TEST(ExpiringFeedTest, AFilterHoldsForWhatTheCursorReadsItself) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "tests/support/engine/lead_reader.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // A map that is changed at random: few keys, so that much is overwritten,
@@ -214,4 +214,4 @@ TEST(ExpiringConcurrencyTest, WhatManyThreadsPutIsAllTold) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

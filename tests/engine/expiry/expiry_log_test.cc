@@ -10,7 +10,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -543,4 +543,4 @@ TEST(ExpiryLogTest, EveryEventThatAWatchIsOwedIsAccountedFor) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -349,4 +349,4 @@ TEST(ExpiryTest, ASlidingMapRenewsWithEveryGetAndWithNoContains) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

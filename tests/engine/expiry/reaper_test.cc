@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -285,4 +285,4 @@ TEST(ReaperTest, MapsMayComeAndGoWhileItRuns) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -303,4 +303,4 @@ TEST(SweepTest, OnceEverythingIsDeadAndTrimmedNothingIsDue) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/group_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(GroupBacklogTest, NumbersThatTheLogSkippedAreLost) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

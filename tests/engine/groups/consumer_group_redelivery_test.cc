@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine/group_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -339,4 +339,4 @@ TEST_F(GroupRedeliveryTest, TheOldestThatIsForAMemberComesFirst) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/group_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -356,4 +356,4 @@ TEST(GroupSettleTest, GivesTheDeadLettersWhoseBytesThereIsRoomFor) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

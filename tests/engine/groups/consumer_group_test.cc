@@ -9,7 +9,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/group_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -359,4 +359,4 @@ TEST(ConsumerGroupTest, NamesTheOptionThatIsOutOfItsRange) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -17,7 +17,7 @@
 #include "server/engine/registry.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int kMembers = 4;
@@ -163,4 +163,4 @@ TEST(ConsumerGroupThreadsTest, EveryEventIsSettledOnce) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -12,7 +12,7 @@
 #include "tests/support/engine/group_harness.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -554,4 +554,4 @@ TEST_F(DeadLetterTest, RefusesTheNamespaceItselfAndNamesThatNoneCanHave) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -15,7 +15,7 @@
 #include "tests/support/engine/group_harness.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -272,4 +272,4 @@ TEST_F(GroupLifeTest, ADeletedGroupLeavesNothingToItsSuccessor) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

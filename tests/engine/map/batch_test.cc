@@ -14,7 +14,7 @@
 #include "server/engine/map/shard.h"
 #include "server/engine/map/time_cache_map.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kNowUs = 1'000'000'000;
@@ -203,4 +203,4 @@ TEST(KeyHashTest, OneMapsScanOrderIsNotAnothers) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

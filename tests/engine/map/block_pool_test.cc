@@ -13,7 +13,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER)
@@ -147,4 +147,4 @@ TEST(BlockPoolTest, ThreadsShareIt) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

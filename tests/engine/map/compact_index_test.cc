@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using Pair = std::pair<uint32_t, RecordRef>;
@@ -206,4 +206,4 @@ TEST(CompactIndexTest, EmptySlotsAreOfNoTag) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -17,7 +17,7 @@
 #include "server/engine/expiry/reaper.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int kThreads = 8;
@@ -326,4 +326,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // `count` items whose hashes spread over 16 shards.
@@ -77,4 +77,4 @@ TEST(ItemsByShardTest, WhatIsTakenComesBackBehindTheOthers) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

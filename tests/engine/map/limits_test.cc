@@ -9,7 +9,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -512,4 +512,4 @@ TEST(UpdateTest, RetentionTakesEffectAtOnce) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

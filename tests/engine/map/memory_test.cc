@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kMiB = 1 << 20;
@@ -191,4 +191,4 @@ TEST(MemoryTest, LargeValuesDoNotStayBehind) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "tests/support/engine/model_world.h"
 #include "tests/support/engine/model_worlds.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr uint64_t kDefaultSteps = 4'000'000;
@@ -42,4 +42,4 @@ INSTANTIATE_TEST_SUITE_P(Worlds, ModelTest, testing::ValuesIn(ModelWorlds()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kSecond = kMicrosPerSecond;
@@ -172,4 +172,4 @@ TEST(OptionsTest, DeathIsTheFirstMultipleOfTheWidthAtOrAfterTheDeadline) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "tests/support/engine/dice.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 TEST(RateLimitTest, WithoutALimitAllMayBe) {
@@ -190,4 +190,4 @@ TEST_F(StoreRateTest, AnUpdateTakesEffectAtOnce) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 
 #include "server/engine/map/options.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr RecordBase kBase = {1'000'000, 1'800'000'000'000'000, 30'000'000};
@@ -146,4 +146,4 @@ TEST(RecordTest, MayBeRewrittenFromItsOwnBytes) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST(StormParityTest, ARePutNeverOvertakesTheOldValuesExpiry) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

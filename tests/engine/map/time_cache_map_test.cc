@@ -15,7 +15,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -506,4 +506,4 @@ TEST(WatermarkTest, OneThatIsYoungEnoughIsNotBroughtUpToDate) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

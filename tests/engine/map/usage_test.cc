@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 TEST(UsageTest, NoLimitIsNoLimit) {
@@ -89,4 +89,4 @@ TEST(UsageTest, ManyThreadsNeverPassTheLimitTogether) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "server/engine/registry.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // 2026-11-22 and 2054-09-01.
@@ -149,4 +149,4 @@ TEST(VersionsOverRestartsTest, NamespacesShareTheSource) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

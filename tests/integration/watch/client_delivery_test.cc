@@ -144,7 +144,7 @@ TEST_F(ClientDeliveryTest, AnotherWatchGoesOnBehindTheLastBatch) {
 
 TEST_F(ClientDeliveryTest, WhatIsLostIsCountedOrEndsIt) {
   constexpr int kRounds = 40;
-  client::NamespaceOptions options;
+  timecache::NamespaceOptions options;
   options.event_retention_bytes = 1 << 20;
   ASSERT_TRUE(MakeClient().CreateNamespace("small", options).ok());
   const Client client = MakeClient().In("small");

@@ -24,7 +24,7 @@
 #include "timecache/v1/namespaces.pb.h"
 #include "timecache/v1/server.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -464,4 +464,4 @@ TEST(RefusalCountTest, ManyMessagesAreCountedToo) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

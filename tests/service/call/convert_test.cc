@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::Duration;
@@ -285,4 +285,4 @@ TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -49,4 +49,4 @@ TEST(FairQueueTest, OneFlowIsInOrder) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "server/engine/error.h"
 #include "timecache/v1/errors.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // All that a Reason can be.
@@ -66,4 +66,4 @@ TEST(ReasonTest, AStatusKeepsIt) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using std::chrono::milliseconds;
@@ -316,4 +316,4 @@ TEST_F(ResponseLedgerTest, GrpcMayFreeABufferAfterTheServersEnd) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "server/engine/error.h"
 #include "timecache/v1/errors.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 google::rpc::Status DetailsOf(const grpc::Status& status) {
@@ -90,4 +90,4 @@ TEST(Status, ABadFieldComesWithItsPath) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(TurnsTest, WhatWaitsAtTheEndIsDropped) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

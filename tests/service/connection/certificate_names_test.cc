@@ -3,7 +3,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 TEST(CertificateNamesTest, ANameTellsItsType) {
@@ -26,4 +26,4 @@ TEST(CertificateNamesTest, AnAddressHasOneWayToBeWritten) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

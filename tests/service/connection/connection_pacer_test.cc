@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -271,4 +271,4 @@ TEST_F(ProbationTest, AnAddressBeyondItsPaceUsesNoneOfTheBudget) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST_F(ListeningSocketTest, LeavesAFileThatIsNoSocket) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

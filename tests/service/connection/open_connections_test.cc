@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(30);
@@ -141,4 +141,4 @@ TEST(OpenConnectionsTest, OfOneThatIsCutNothingMoreIsRead) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

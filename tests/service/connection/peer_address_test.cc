@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 PeerAddress OfSocket(const std::string& text) {
@@ -81,4 +81,4 @@ TEST(PeerAddressTest, OtherPeersHaveNone) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

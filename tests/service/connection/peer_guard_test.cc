@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr char kPeer[] = "ipv4:192.0.2.1:1";
@@ -119,4 +119,4 @@ TEST_F(PeerGuardTest, AKnownCallWakesWhoWaitsForRoom) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "server/engine/error.h"
 #include "tests/support/batch_reference.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -313,4 +313,4 @@ TEST(BatchRequestTest, ALaterMessageLeavesNothingOfAnEarlier) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

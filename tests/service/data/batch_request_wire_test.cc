@@ -17,7 +17,7 @@
 #include "tests/support/wire_message.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -113,4 +113,4 @@ TEST_F(BatchRequestWireTest, RepeatedAndUnknownFieldsAreReadAsGenerated) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -14,7 +14,7 @@
 #include "server/service/call/convert.h"
 #include "server/service/call/status.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 std::string Bytes(const grpc::ByteBuffer& buffer) {
@@ -215,4 +215,4 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

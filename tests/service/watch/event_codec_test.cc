@@ -17,7 +17,7 @@
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/watch.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -367,4 +367,4 @@ TEST(WatchMessageTest, SharesALargeBatchAndKeepsItUntilItIsSent) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/service/watch/event_codec.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using BatchRef = EventFilter::BatchRef;
@@ -95,4 +95,4 @@ TEST(EventFiltersTest, ResultsAreBounded) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

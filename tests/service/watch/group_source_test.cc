@@ -16,7 +16,7 @@
 #include "server/service/watch/event_codec.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -173,4 +173,4 @@ TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -11,7 +11,7 @@
 #include "server/service/watch/event_codec.h"
 #include "server/service/watch/event_filters.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kSecond = kMicrosPerSecond;
@@ -87,4 +87,4 @@ TEST_F(LogSourceTest, WhatAFilterLeavesOutIsNotDelivered) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

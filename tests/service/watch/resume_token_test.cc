@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 const std::string kName(63, 'n');
@@ -60,4 +60,4 @@ TEST(ResumeToken, RandomBytesAreRefused) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST(SettlementTest, AnActionThatIsNotKnownIsNone) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using Wake = Watcher::Wake;
@@ -266,4 +266,4 @@ TEST_F(WatchHubTest, DrainAsksAllToEndAndTakesNoMore) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

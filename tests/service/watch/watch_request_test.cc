@@ -10,7 +10,7 @@
 #include "server/engine/map/options.h"
 #include "server/service/watch/resume_token.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -198,4 +198,4 @@ TEST(WatchRequest, NamesWhatIsWrongWithAToken) {
 }
 
 }  // namespace
-}  // namespace timecache
+}  // namespace timecache::server

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 
 DeliveryGroup::DeliveryGroup(const GroupOptions& options, bool dead_letters,
                              uint64_t first, DeliveryReference* events,
@@ -431,4 +431,4 @@ int64_t DeliveryGroup::NextDueUs() const {
   return due_us;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "server/engine/groups/group_types.h"
 #include "tests/support/engine/delivery_reference.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Knows the state of each event that is not settled, and so which one comes
 // next: the oldest of those that may be given out. How many a member is given
@@ -158,6 +158,6 @@ class DeliveryGroup {
   GroupStatistics counted_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_GROUP_H_

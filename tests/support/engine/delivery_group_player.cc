@@ -10,7 +10,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr int64_t kDayUs = 86'400 * kSecond;
@@ -319,4 +319,4 @@ void GroupPlayer::CheckStatistics() const {
   reference_->CheckStatistics(group_->GetStatistics());
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -18,7 +18,7 @@
 #include "tests/support/engine/delivery_reference.h"
 #include "tests/support/engine/dice.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct GroupPlayerOptions {
   GroupOptions group;
@@ -115,6 +115,6 @@ class GroupPlayer {
   GroupStatistics sum_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_GROUP_PLAYER_H_

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 size_t HashOf(absl::string_view text) {
@@ -131,4 +131,4 @@ size_t RetainedReference::BatchOf(uint64_t number) const {
   return static_cast<size_t>(behind - batches_.begin()) - 1;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

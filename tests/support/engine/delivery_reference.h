@@ -13,7 +13,7 @@
 #include "server/engine/expiry/event_batch.h"
 #include "tests/support/engine/reference_model.h"
 
-namespace timecache {
+namespace timecache::server {
 
 inline constexpr uint64_t kFirstEvent = 1;
 
@@ -123,6 +123,6 @@ class RetainedReference {
   int64_t bytes_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_REFERENCE_H_

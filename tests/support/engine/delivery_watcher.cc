@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void DeliveryWatcher::Connect(ExpiryLog::Start start, int64_t now_us) {
   cursor_ = nullptr;
@@ -130,4 +130,4 @@ void DeliveryWatcher::CheckClosed() {
   ASSERT_TRUE(chunk.closed && chunk.batches.empty() && chunk.lost == 0);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -13,7 +13,7 @@
 #include "server/engine/map/time_cache_map.h"
 #include "tests/support/engine/delivery_reference.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Since its start, over any number of resumes: what was delivered and what was
 // counted as lost are together what died, no event comes twice, in the order of
@@ -86,6 +86,6 @@ class DeliveryWatcher {
   bool more_ = false;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_WATCHER_H_

@@ -10,7 +10,7 @@
 #include "server/engine/memory_reclaimer.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 constexpr uint64_t kNoVersion = UINT64_MAX;
@@ -391,4 +391,4 @@ std::string DeliveryWorld::Story() const {
   return story;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -18,7 +18,7 @@
 #include "tests/support/engine/dice.h"
 #include "tests/support/engine/reference_model.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct DeliveryWorldOptions {
   std::string name;
@@ -114,6 +114,6 @@ class DeliveryWorld {
   uint64_t lost_ = 0;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_WORLD_H_

@@ -5,7 +5,7 @@
 
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 DeliveryWorldOptions World(const std::string& name, int num_buckets,
@@ -106,4 +106,4 @@ std::vector<DeliveryWorldOptions> DeliveryWorlds() {
   return worlds;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

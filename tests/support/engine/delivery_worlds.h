@@ -7,10 +7,10 @@
 
 #include "tests/support/engine/delivery_world.h"
 
-namespace timecache {
+namespace timecache::server {
 
 std::vector<DeliveryWorldOptions> DeliveryWorlds();
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_DELIVERY_WORLDS_H_

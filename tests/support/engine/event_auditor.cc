@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 
 void EventAuditor::Expect(std::vector<ReferenceModel::Death> deaths) {
   for (ReferenceModel::Death& death : deaths) {
@@ -76,4 +76,4 @@ void EventAuditor::CheckComplete() const {
       << expected_.at(by_death_.begin()->second).key;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

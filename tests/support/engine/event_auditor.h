@@ -13,7 +13,7 @@
 #include "tests/support/engine/map_harness.h"
 #include "tests/support/engine/reference_model.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Fails the test at the first event that is wrong, comes twice, out of order or
 // after a watermark that said it had come; and at a watermark that is ahead of
@@ -60,6 +60,6 @@ class EventAuditor {
   int64_t watermark_us_ = INT64_MIN;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_EVENT_AUDITOR_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 
 std::vector<std::string> Given(const GroupChunk& chunk) {
   std::vector<std::string> given;
@@ -87,4 +87,4 @@ std::vector<Delivery> GroupHarness::Advance(size_t max_doomed) {
   return doomed;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "server/engine/groups/consumer_group.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // What was given, as "key#attempt".
 std::vector<std::string> Given(const GroupChunk& chunk);
@@ -101,6 +101,6 @@ class GroupHarness {
   std::unique_ptr<ConsumerGroup> group_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_GROUP_HARNESS_H_

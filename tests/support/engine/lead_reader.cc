@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 
 std::vector<Told> LeadReader::Read(int64_t max_bytes) {
   const int64_t now_us = harness_->now_us();
@@ -85,4 +85,4 @@ std::vector<std::string> KeysOf(const std::vector<Told>& events) {
   return keys;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

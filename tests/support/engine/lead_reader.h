@@ -13,7 +13,7 @@
 #include "server/engine/expiry/expiring_cursor.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Each entry that was there as one of the readers of a map read: by version and
 // deadline, its key and value.
@@ -74,6 +74,6 @@ class LeadReader {
 // The keys, sorted.
 std::vector<std::string> KeysOf(const std::vector<Told>& events);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_LEAD_READER_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 
 std::vector<std::string> Reading::Texts() const {
   std::vector<std::string> texts;
@@ -96,4 +96,4 @@ MapOptions WithBuckets(int64_t ttl_us, int num_buckets) {
   return options;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -16,7 +16,7 @@
 #include "server/engine/map/options.h"
 #include "server/engine/map/time_cache_map.h"
 
-namespace timecache {
+namespace timecache::server {
 
 inline constexpr int64_t kSecond = kMicrosPerSecond;
 
@@ -103,6 +103,6 @@ class MapHarness {
 // Options with the given TTL and number of buckets, else as by default.
 MapOptions WithBuckets(int64_t ttl_us, int num_buckets);
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_MAP_HARNESS_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "gtest/gtest.h"
 
-namespace timecache {
+namespace timecache::server {
 
 inline uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -38,6 +38,6 @@ uint64_t ModelSteps(const World& world, const std::vector<World>& all_worlds,
   return static_cast<uint64_t>(steps * world.weight / weights) + 1;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_MODEL_RUN_H_

@@ -10,7 +10,7 @@
 #include "server/engine/error.h"
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 // No version that a map ever gives out.
@@ -434,4 +434,4 @@ void ModelWorld::CheckAtRest() {
   if (joiner_ == nullptr) auditor_.TakeTold();
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

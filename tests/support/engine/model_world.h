@@ -21,7 +21,7 @@
 #include "tests/support/engine/event_auditor.h"
 #include "tests/support/engine/reference_model.h"
 
-namespace timecache {
+namespace timecache::server {
 
 struct WorldOptions {
   std::string name;
@@ -114,6 +114,6 @@ class ModelWorld {
   std::vector<std::pair<int64_t, uint64_t>> joiner_told_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_MODEL_WORLD_H_

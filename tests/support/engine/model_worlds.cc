@@ -5,7 +5,7 @@
 
 #include "tests/support/engine/map_harness.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 WorldOptions World(const std::string& name, int num_buckets, int num_shards) {
@@ -104,4 +104,4 @@ std::vector<WorldOptions> ModelWorlds() {
   return worlds;
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

@@ -7,10 +7,10 @@
 
 #include "tests/support/engine/model_world.h"
 
-namespace timecache {
+namespace timecache::server {
 
 std::vector<WorldOptions> ModelWorlds();
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_MODEL_WORLDS_H_

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 
-namespace timecache {
+namespace timecache::server {
 namespace {
 
 absl::Status Malformed(const Operation& op, const MapOptions& options) {
@@ -231,4 +231,4 @@ int64_t ReferenceModel::Rotate(int64_t now_us) {
   return Kill(buckets_.begin()->first, now_us, now_us + 1, Cause::kRotated);
 }
 
-}  // namespace timecache
+}  // namespace timecache::server

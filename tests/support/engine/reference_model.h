@@ -18,7 +18,7 @@
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
 
-namespace timecache {
+namespace timecache::server {
 
 // Not thread-safe. Time must not go back. O(log n) an operation.
 class ReferenceModel {
@@ -94,6 +94,6 @@ class ReferenceModel {
   std::vector<Death> deaths_;
 };
 
-}  // namespace timecache
+}  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_REFERENCE_MODEL_H_

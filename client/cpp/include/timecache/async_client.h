@@ -20,7 +20,7 @@
 #include "timecache/operation.h"
 #include "timecache/types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Each call returns at once, and hands what the Client's call of the same name
 // would return to `done`, exactly once, on a thread of gRPC's or, where the
@@ -67,4 +67,4 @@ class TIMECACHED_EXPORT AsyncClient {
   const std::unique_ptr<State> state_;  // Never null.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

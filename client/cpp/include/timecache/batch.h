@@ -23,7 +23,7 @@ namespace timecache::v1 {
 class ExecuteRequest;
 }  // namespace timecache::v1
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Operations to be done in one call, Client::Execute, on one namespace. Not a
 // transaction: each succeeds or fails by itself, and others may come between;
@@ -62,4 +62,4 @@ class TIMECACHED_EXPORT Batch {
   size_t bytes_ = 0;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

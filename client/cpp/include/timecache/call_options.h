@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // When a call that failed is tried again. Only one that is safe to repeat, and
 // only where its connection was lost under way or the server is stopping: what
@@ -49,4 +49,4 @@ struct CallOptions {
   bool repeatable = false;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -15,7 +15,7 @@ class Channel;
 class ChannelArguments;
 }  // namespace grpc
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Largest message taken: a value of 16 MiB (the most that a namespace allows)
 // with its key, or a list of the server's most namespaces.
@@ -80,4 +80,4 @@ TIMECACHED_EXPORT absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const ChannelOptions& options,
     grpc::ChannelArguments arguments);
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -30,7 +30,7 @@
 #include "timecache/types.h"
 #include "timecache/watch_types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // A client of one server, and of one of its namespaces at a time.
 //
@@ -187,4 +187,4 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   std::shared_ptr<Core> core_;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

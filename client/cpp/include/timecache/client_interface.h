@@ -13,7 +13,7 @@
 #include "timecache/settle.h"
 #include "timecache/types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 class Batch;             // timecache/batch.h
 struct OperationResult;  // timecache/operation.h
@@ -67,4 +67,4 @@ class ClientInterface {
   ClientInterface& operator=(const ClientInterface&) = default;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace timecache::inline client {
+namespace timecache {
 
 // The reasons of google.rpc.ErrorInfo that a client meets, with the numbers of
 // timecache.v1.ErrorReason. A later server may have more of them: go by the
@@ -107,4 +107,4 @@ enum class ErrorReason : int32_t {
   kMaxHealthWatches = 81,
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // How a consumer group behaves. Unset: the default where a group is made, no
 // change where it is updated; in an answer all are set.
@@ -67,4 +67,4 @@ struct Group {
   std::string created_by;  // The principal that made it.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -24,7 +24,7 @@
 #include "timecache/settle.h"
 #include "timecache/watch_types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 struct GroupWorkerOptions {
   // Empty: the client's.
@@ -136,4 +136,4 @@ class TIMECACHED_EXPORT GroupWorker {
   std::unique_ptr<State> state_;  // Never null.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

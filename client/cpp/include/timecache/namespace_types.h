@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // What to do with a put that would pass max_entries or max_bytes.
 enum class LimitPolicy {
@@ -138,4 +138,4 @@ enum class ServingStatus {
   kNotServing,  // It is stopping, or has not begun.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

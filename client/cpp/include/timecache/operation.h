@@ -18,7 +18,7 @@ namespace timecache::v1 {
 class Operation;
 }  // namespace timecache::v1
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Most operations of one request, and most bytes of all of it: 16 MiB, the
 // largest value that a namespace may allow, and what goes with it. A single
@@ -78,4 +78,4 @@ struct OperationResult {
   std::optional<Entry> entry = {};
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -24,7 +24,7 @@
 #include "timecache/export.h"
 #include "timecache/operation.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // What is in flight has been added, and its callback has not returned.
 struct PipelineOptions {
@@ -111,4 +111,4 @@ class TIMECACHED_EXPORT Pipeline {
   std::unique_ptr<Stream> stream_;  // Never null.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Most settlements of one request.
 inline constexpr size_t kMaxSettlements = 4096;
@@ -59,4 +59,4 @@ struct SettleResult {
   uint64_t version = 0;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -12,7 +12,7 @@
 #include "timecache/error_reason.h"
 #include "timecache/export.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Whether the server refused for this reason, e.g. ErrorReason::kKeyExists.
 TIMECACHED_EXPORT bool HasReason(const absl::Status& status,
@@ -56,4 +56,4 @@ struct FieldViolation {
 TIMECACHED_EXPORT std::vector<FieldViolation> FieldViolations(
     const absl::Status& status);
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "timecache/call_options.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 struct ClientOptions {
   // The namespace of all calls that name none. The server has one called so
@@ -128,4 +128,4 @@ struct ScanResult {
   bool more = false;  // Whether there were more than were asked for.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

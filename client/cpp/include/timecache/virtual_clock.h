@@ -10,7 +10,7 @@
 #include "timecache/client.h"
 #include "timecache/export.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Moves a virtual server's clock. It starts at 1970-01-01T00:00:00Z and never
 // goes back. UNIMPLEMENTED on a server that runs on the real clock.
@@ -40,4 +40,4 @@ class TIMECACHED_EXPORT VirtualClock {
   std::shared_ptr<Core> core_;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

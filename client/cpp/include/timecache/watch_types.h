@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Why an entry died.
 enum class ExpiryCause {
@@ -140,4 +140,4 @@ struct WatchBatch {
   absl::Time missed_after = absl::InfinitePast();
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

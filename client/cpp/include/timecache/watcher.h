@@ -19,7 +19,7 @@
 #include "timecache/export.h"
 #include "timecache/watch_types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // A watch on the deaths in one or more namespaces. Reconnects by itself, and
 // goes on behind the last batch that Next has returned: every event comes
@@ -91,4 +91,4 @@ class TIMECACHED_EXPORT WatchThread {
   std::thread thread_;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

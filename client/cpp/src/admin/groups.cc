@@ -6,7 +6,7 @@
 #include "client/cpp/src/rpc/client_core.h"
 #include "timecache/client.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using Groups = v1::GroupService::Stub;
@@ -149,4 +149,4 @@ absl::Status Client::DeleteGroup(std::string_view name,
       .status();
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

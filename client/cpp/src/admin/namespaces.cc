@@ -7,7 +7,7 @@
 #include "client/cpp/src/rpc/client_core.h"
 #include "timecache/client.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using Namespaces = v1::NamespaceService::Stub;
@@ -195,4 +195,4 @@ absl::StatusOr<uint64_t> Client::RotateNamespace(
   return response->entries();
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -4,7 +4,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "timecache/client.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using grpc::health::v1::Health;
@@ -64,4 +64,4 @@ absl::StatusOr<ServingStatus> Client::CheckHealth(
   }
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -8,7 +8,7 @@
 #include "google/protobuf/field_mask.pb.h"
 #include "google/protobuf/message.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Has the request change the options that are set, and give those that
 // `to_default` names their defaults, unless they are set. A request that names
@@ -29,4 +29,4 @@ void SetUpdateMask(const google::protobuf::Message& options,
   }
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -4,7 +4,7 @@
 #include "client/cpp/src/rpc/call.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using Stub = testing::v1::VirtualClockService::Stub;
@@ -56,4 +56,4 @@ absl::StatusOr<absl::Time> VirtualClock::Now() const {
   return FromProto(response->now());
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

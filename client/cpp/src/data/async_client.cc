@@ -13,7 +13,7 @@
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "server/common/steady_cond_var.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using Stub = v1::TimeCacheService::Stub;
@@ -172,4 +172,4 @@ void AsyncClient::Execute(const Batch& batch,
                                     call, std::move(done), TakeResults);
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -7,7 +7,7 @@
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 absl::Status CheckLimits(const Batch& batch) {
   if (batch.size() > Batch::kMaxOperations) {
@@ -74,4 +74,4 @@ absl::StatusOr<std::vector<OperationResult>> Client::Execute(
   return TakeResults(request, *response);
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -10,7 +10,7 @@
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "timecache/channel.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using Cache = v1::TimeCacheService::Stub;
@@ -145,4 +145,4 @@ absl::StatusOr<ScanResult> Client::ScanUpTo(size_t entries_max,
   return result;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

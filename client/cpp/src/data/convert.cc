@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 // The range of google.protobuf.Duration and Timestamp: +-10,000 years, and the
@@ -83,4 +83,4 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .attempt = event.attempt()};
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

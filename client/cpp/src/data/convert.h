@@ -9,7 +9,7 @@
 #include "timecache/v1/watch.pb.h"
 #include "timecache/watch_types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Exact to the nanosecond; what the message cannot hold becomes its largest or
 // smallest value, which the server then refuses by its own range.
@@ -23,4 +23,4 @@ absl::Time FromProto(const google::protobuf::Timestamp& time);
 Entry FromProto(v1::Entry&& entry);
 ExpiredEvent FromProto(v1::ExpiredEvent&& event);
 
-}  // namespace timecache::inline client
+}  // namespace timecache

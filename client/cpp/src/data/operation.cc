@@ -7,7 +7,7 @@
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "google/protobuf/io/coded_stream.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using google::protobuf::io::CodedOutputStream;
@@ -122,4 +122,4 @@ OperationResult TakeResult(const v1::Operation& operation,
   return result;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

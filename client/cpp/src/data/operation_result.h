@@ -9,7 +9,7 @@
 #include "timecache/operation.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Reads the answer to an operation, and takes the bytes out of it. INTERNAL as
 // its status where it is no answer to such an operation.
@@ -23,4 +23,4 @@ absl::Status CheckLimits(const Batch& batch);
 absl::StatusOr<std::vector<OperationResult>> TakeResults(
     const v1::ExecuteRequest& request, v1::ExecuteResponse& response);
 
-}  // namespace timecache::inline client
+}  // namespace timecache

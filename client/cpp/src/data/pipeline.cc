@@ -20,7 +20,7 @@
 #include "timecache/status.h"
 #include "timecache/v1/data.grpc.pb.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 // A request, and whom to tell of it.
@@ -360,4 +360,4 @@ absl::Status Pipeline::Close() { return stream_->Close(); }
 void Pipeline::Cancel() { stream_->Cancel(); }
 absl::Status Pipeline::status() const { return stream_->status(); }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

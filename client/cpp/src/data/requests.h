@@ -11,7 +11,7 @@
 #include "timecache/types.h"
 #include "timecache/v1/data.pb.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // A request for a key. In a batch the namespace is left empty.
 template <typename Request>
@@ -98,4 +98,4 @@ inline std::optional<Entry> TakeAnswer(v1::GetResponse& response) {
   return FromProto(std::move(*response.mutable_entry()));
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -15,7 +15,7 @@
 #include "timecache/status.h"
 #include "timecache/watcher.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 constexpr absl::Duration kMaxSettleTime = absl::Seconds(5);
@@ -368,4 +368,4 @@ absl::Status GroupWorker::Wait() { return state_->Wait(); }
 
 GroupWorkerCounters GroupWorker::counters() const { return state_->counters(); }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -7,7 +7,7 @@
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "timecache/client.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 v1::Settlement MakeSettlement(const Settlement& settlement) {
@@ -61,4 +61,4 @@ absl::StatusOr<std::vector<SettleResult>> Client::Settle(
   return results;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -7,7 +7,7 @@
 #include "client/cpp/src/rpc/call.h"
 #include "timecache/status.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 Settler::Settler(const Client& client, SettlerOptions options,
                  Callbacks callbacks)
@@ -124,4 +124,4 @@ bool Settler::Pause(absl::Duration pause) {
   return !giving_up_;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -19,7 +19,7 @@
 #include "timecache/client.h"
 #include "timecache/settle.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 struct SettlerOptions {
   std::string group;
@@ -91,4 +91,4 @@ class Settler {
   std::thread thread_;  // Last: it works with the rest.
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

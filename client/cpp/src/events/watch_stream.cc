@@ -5,7 +5,7 @@
 #include "client/cpp/src/data/convert.h"
 #include "grpcpp/support/async_stream.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using Stub = v1::TimeCacheService::Stub;
@@ -133,4 +133,4 @@ WatchStream::Event WatchStream::Await(SteadyTime until) {
 
 WatchBatch WatchStream::Take() { return reader_->Take(); }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -11,7 +11,7 @@
 #include "timecache/v1/data.grpc.pb.h"
 #include "timecache/watch_types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // The request says which call it is.
 using WatchRequest =
@@ -66,4 +66,4 @@ class WatchStream {
   grpc::Status status_;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -19,7 +19,7 @@
 #include "timecache/channel.h"
 #include "timecache/status.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 WatchOptions Checked(WatchOptions options, const Client& client) {
@@ -324,4 +324,4 @@ WatchThread::~WatchThread() {
   thread_.join();
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Pauses that double from the shortest to the longest, each shortened at random
 // by up to half: many clients of one server that restarts do not come back all
@@ -33,4 +33,4 @@ class Backoff {
   absl::Duration pause_;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -14,7 +14,7 @@
 #include "grpc/slice.h"
 #include "timecache/status.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 absl::Status CancelledByCaller() {
@@ -97,4 +97,4 @@ bool IsConnectionLost(const absl::Status& status) {
          !ReasonName(status);
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -13,7 +13,7 @@
 #include "timecache/call_options.h"
 #include "timecache/types.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Whether a call that is done twice leaves what it leaves when it is done once:
 // RetryPolicy says which do.
@@ -73,4 +73,4 @@ absl::StatusOr<Response> Call(Connection& connection, Stub& stub,
   return response;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

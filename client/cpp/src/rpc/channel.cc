@@ -17,7 +17,7 @@
 #include "grpcpp/security/tls_credentials_options.h"
 #include "grpcpp/support/client_interceptor.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 using grpc::experimental::FileWatcherCertificateProvider;
@@ -155,4 +155,4 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
       address, credentials, arguments, std::move(senders));
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

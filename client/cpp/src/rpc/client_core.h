@@ -12,7 +12,7 @@
 #include "timecache/v1/namespaces.grpc.pb.h"
 #include "timecache/v1/server.grpc.pb.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Thread-safe.
 struct Client::Core {
@@ -32,4 +32,4 @@ struct Client::Core {
   v1::ServerService::Stub server;
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -2,7 +2,7 @@
 
 #include "absl/strings/match.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 struct Explanation {
@@ -41,4 +41,4 @@ std::string ExplainConnectError(absl::string_view grpc_message) {
   return "";
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

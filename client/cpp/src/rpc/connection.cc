@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace timecache::inline client {
+namespace timecache {
 
 bool Connect(grpc::Channel& channel, SteadyTime deadline) {
   const gpr_timespec until = ToGrpcDeadline(deadline);
@@ -51,4 +51,4 @@ bool Connection::Await(SteadyTime deadline) {
   return true;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

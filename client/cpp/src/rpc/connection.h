@@ -13,7 +13,7 @@
 #include "grpcpp/channel.h"
 #include "timecache/channel.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // How long a call waits for a connection that was refused, before it fails.
 inline constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
@@ -54,4 +54,4 @@ class Connection {
   SteadyTime next_attempt_ ABSL_GUARDED_BY(mu_) = SteadyTime::min();
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache

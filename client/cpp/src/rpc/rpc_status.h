@@ -6,7 +6,7 @@
 #include "google/rpc/status.pb.h"
 #include "grpcpp/support/status.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // The same status, details included. Details that cannot be read are left out.
 // Why there is no connection is said in words as far as is known (see
@@ -15,4 +15,4 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 // The same of an operation's own error in a batch.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   const auto error = [&path](int number) {
@@ -29,4 +29,4 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
       absl::StrCat(path, ": is longer than ", kMaxSmallFileBytes, " bytes"));
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

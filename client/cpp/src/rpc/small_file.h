@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 inline constexpr size_t kMaxSmallFileBytes = 1 << 20;
 
@@ -14,4 +14,4 @@ inline constexpr size_t kMaxSmallFileBytes = 1 << 20;
 // does; INVALID_ARGUMENT above kMaxSmallFileBytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -10,7 +10,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "timecache/v1/errors.pb.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 constexpr absl::string_view kErrorInfoUrl =
@@ -123,4 +123,4 @@ std::vector<FieldViolation> FieldViolations(const absl::Status& status) {
   return violations;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

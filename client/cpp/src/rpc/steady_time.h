@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "grpc/support/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -34,4 +34,4 @@ inline gpr_timespec ToGrpcDeadline(SteadyTime time) {
                       gpr_time_from_nanos(left.count(), GPR_TIMESPAN));
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/src/rpc/small_file.h"
 
-namespace timecache::inline client {
+namespace timecache {
 namespace {
 
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
@@ -53,4 +53,4 @@ std::string TokenFile::Token() {
   return token_;
 }
 
-}  // namespace timecache::inline client
+}  // namespace timecache

@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-namespace timecache::inline client {
+namespace timecache {
 
 // Follows a file that others replace, as what renews tokens does. Thread-safe.
 // Token costs a lock and a look at the clock, and reads the file every
@@ -37,4 +37,4 @@ class TokenFile {
   absl::Time read_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace timecache::inline client
+}  // namespace timecache
