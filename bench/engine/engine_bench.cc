@@ -18,7 +18,7 @@
 #include "bench/engine/engine_peers.h"
 #include "benchmark/benchmark.h"
 
-namespace timecache::bench {
+namespace timecache::server::bench {
 namespace {
 
 // Least number of operations that one figure is made of, where maps are small.
@@ -330,6 +330,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace timecache::bench
+}  // namespace timecache::server::bench
 
-int main(int argc, char** argv) { return timecache::bench::Main(argc, argv); }
+int main(int argc, char** argv) { return timecache::server::bench::Main(argc, argv); }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace timecache::bench {
+namespace timecache::server::bench {
 
 inline constexpr size_t kKeyBytes = 16;
 inline constexpr size_t kValueBytes = 64;
@@ -129,6 +129,6 @@ Filled<Peer>& FilledOnce(int64_t entries, int num_buckets, bool keep) {
   return *filled;
 }
 
-}  // namespace timecache::bench
+}  // namespace timecache::server::bench
 
 #endif  // TIMECACHED_BENCH_ENGINE_ENGINE_LOAD_H_

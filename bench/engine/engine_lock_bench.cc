@@ -70,7 +70,7 @@ void __wrap__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu) {
 
 }  // extern "C"
 
-namespace timecache::bench {
+namespace timecache::server::bench {
 namespace {
 
 // What was held since the last call.
@@ -185,10 +185,10 @@ void Add(const std::string& name, void (*function)(benchmark::State&)) {
 }
 
 }  // namespace
-}  // namespace timecache::bench
+}  // namespace timecache::server::bench
 
 int main(int argc, char** argv) {
-  using namespace timecache::bench;  // NOLINT: this file's own.
+  using namespace timecache::server::bench;  // NOLINT: this file's own.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Add("growth", HeldInGrowth);
   Add("death", HeldInDeath);

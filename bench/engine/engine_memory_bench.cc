@@ -52,7 +52,7 @@ void operator delete(void* data, size_t, std::align_val_t alignment) noexcept {
   Free(data, static_cast<size_t>(alignment));
 }
 
-namespace timecache::bench {
+namespace timecache::server::bench {
 namespace {
 
 constexpr int64_t kPayloadBytes = kKeyBytes + kValueBytes;
@@ -98,16 +98,16 @@ void Add(int64_t entries, int num_buckets) {
 }
 
 }  // namespace
-}  // namespace timecache::bench
+}  // namespace timecache::server::bench
 
 int main(int argc, char** argv) {
-  using timecache::bench::Add;
+  using timecache::server::bench::Add;
   const bool quick = argc > 1 && std::string(argv[1]) == "--quick";
   const int64_t entries = quick ? 1'000'000 : 10'000'000;
   for (const int num_buckets : {1, 101}) {
-    Add<timecache::bench::EnginePeer>(entries, num_buckets);
-    Add<timecache::bench::FlatPeer>(entries, num_buckets);
-    Add<timecache::bench::StormPeer>(entries, num_buckets);
+    Add<timecache::server::bench::EnginePeer>(entries, num_buckets);
+    Add<timecache::server::bench::FlatPeer>(entries, num_buckets);
+    Add<timecache::server::bench::StormPeer>(entries, num_buckets);
   }
   if (quick) {
     argv[1] = argv[0];

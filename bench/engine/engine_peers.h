@@ -22,7 +22,7 @@
 #include "absl/types/span.h"
 #include "server/engine/map/time_cache_map.h"
 
-namespace timecache::bench {
+namespace timecache::server::bench {
 
 class EnginePeer {
  public:
@@ -230,6 +230,6 @@ class StormPeer {
   std::list<std::unordered_map<std::string, std::string>> buckets_;
 };
 
-}  // namespace timecache::bench
+}  // namespace timecache::server::bench
 
 #endif  // TIMECACHED_BENCH_ENGINE_ENGINE_PEERS_H_

@@ -30,8 +30,8 @@ grpc::ServerUnaryReactor* Ok(grpc::CallbackServerContext* context) {
 void FillEntry(const std::string& value, v1::Entry* entry) {
   entry->set_value(value);
   entry->set_version(kVersion);
-  SetTime(kTimeUs, entry->mutable_put_time());
-  SetTime(kTimeUs + 1, entry->mutable_deadline());
+  server::SetTime(kTimeUs, entry->mutable_put_time());
+  server::SetTime(kTimeUs + 1, entry->mutable_deadline());
 }
 
 grpc::ByteBuffer Answer(bool is_put, const std::string& value) {
@@ -91,7 +91,8 @@ class EchoStream final
       writing_ = true;
       StartWrite(answers_.front());
     }
-    if (!reading_ && !ended_ && answers_.size() < PipelineStream::kMaxAnswers) {
+    if (!reading_ && !ended_ &&
+        answers_.size() < server::PipelineStream::kMaxAnswers) {
       reading_ = true;
       StartRead(&request_);
     }
@@ -149,8 +150,8 @@ int ServeEcho() {
   EchoService service;
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxValueBytesLimit) +
-                                   (64 << 10));
+  builder.SetMaxReceiveMessageSize(
+      static_cast<int>(server::kMaxValueBytesLimit) + (64 << 10));
   builder.RegisterService(&service);
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),

@@ -54,19 +54,20 @@ int ServeUntilInputEnds(const std::string& address) {
 }
 
 int ServeTimecached() {
-  const SystemClock clock;
-  Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), WireFormat());
-  MapOptions options;
-  options.ttl_us = 3'600 * kMicrosPerSecond;
-  if (!registry.Create("bench", options).ok()) return EXIT_FAILURE;
-  ServerOptions server_options;
-  server_options.addresses = {"127.0.0.1:0"};
-  server_options.observer = [](const AdminChange&) {};
-  LocalStore store(&registry, &clock);
-  Server server(&store, &clock, server_options);
-  if (!server.Start().ok()) return EXIT_FAILURE;
-  return ServeUntilInputEnds(server.addresses().at(0));
+  const server::SystemClock clock;
+  server::Reaper reaper(&clock);
+  server::Registry registry(&clock, &reaper, server::RegistryLimits(),
+                            server::WireFormat());
+  server::MapOptions map_options;
+  map_options.ttl_us = 3'600 * server::kMicrosPerSecond;
+  if (!registry.Create("bench", map_options).ok()) return EXIT_FAILURE;
+  server::ServerOptions options;
+  options.addresses = {"127.0.0.1:0"};
+  options.observer = [](const server::AdminChange&) {};
+  server::LocalStore store(&registry, &clock);
+  server::Server timecached(&store, &clock, options);
+  if (!timecached.Start().ok()) return EXIT_FAILURE;
+  return ServeUntilInputEnds(timecached.addresses().at(0));
 }
 
 ServerChild::ServerChild(const std::string& kind) {

@@ -22,9 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       absl::FromUnixMicros(input.ConsumeIntegral<int64_t>());
   const std::string first = input.ConsumeRandomLengthString();
   const std::string second = input.ConsumeRemainingBytesAsString();
-  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+  for (const server::LogFormat format :
+       {server::LogFormat::kText, server::LogFormat::kJson}) {
     const std::string line =
-        FormatLogLine(format, time, LogLevel::kWarning, "fuzzed",
+        FormatLogLine(format, time, server::LogLevel::kWarning, "fuzzed",
                       {{"first", first},
                        {"number", number},
                        {"fraction", fraction},
@@ -32,11 +33,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(std::all_of(line.begin(), line.end(),
                         [](char c) { return c >= ' ' && c <= '~'; }),
             line);
-    if (format == LogFormat::kText) continue;
+    if (format == server::LogFormat::kText) continue;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     Require(json.is_object() && json.size() == 7, line);
     Require(json["event"] == "fuzzed" && json["number"] == number, line);
-    if (first.size() <= kMaxLogValueBytes &&
+    if (first.size() <= server::kMaxLogValueBytes &&
         FindInvalidUtf8(first) == absl::string_view::npos) {
       Require(json["first"] == first, line);
     }

@@ -34,26 +34,27 @@ rules:
     verbs: [read, write, watch, settle, admin]
 )";
 
-class FixedAccess final : public Access {
+class FixedAccess final : public server::Access {
  public:
-  FixedAccess() : rules_(AccessRules::Parse(kRules, "rules").value()) {}
+  FixedAccess() : rules_(server::AccessRules::Parse(kRules, "rules").value()) {}
 
-  absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
-      const Credentials& credentials) const override {
+  absl::StatusOr<std::shared_ptr<const server::Caller>> Authenticate(
+      const server::Credentials& credentials) const override {
     absl::Status error;
-    const Caller* const caller = rules_->Find(credentials, &error);
+    const server::Caller* const caller = rules_->Find(credentials, &error);
     if (caller == nullptr) return error;
-    return std::shared_ptr<const Caller>(rules_, caller);
+    return std::shared_ptr<const server::Caller>(rules_, caller);
   }
-  std::shared_ptr<const Caller> FindPrincipal(
+  std::shared_ptr<const server::Caller> FindPrincipal(
       absl::string_view name) const override {
-    return std::shared_ptr<const Caller>(rules_, rules_->FindPrincipal(name));
+    return std::shared_ptr<const server::Caller>(rules_,
+                                                 rules_->FindPrincipal(name));
   }
   uint64_t generation() const override { return 1; }
   void SetListener(std::function<void()>) override {}
 
  private:
-  const std::shared_ptr<const AccessRules> rules_;
+  const std::shared_ptr<const server::AccessRules> rules_;
 };
 
 enum class Who { kReader, kWriter, kNobody, kUnknown };
@@ -84,7 +85,7 @@ void Prepare(RpcWorld* world, Who who) {
   world->Reset();
   for (int i = 0; i < kEntries; ++i) {
     const std::string key = "k" + std::to_string(i);
-    (void)world->map().Apply(Operation::Put(key, "v"), world->now_us());
+    (void)world->map().Apply(server::Operation::Put(key, "v"), world->now_us());
   }
   if (who == Who::kReader) {
     world->SetMetadata("authorization", "Bearer reader-token");
@@ -109,12 +110,12 @@ void CheckUnchanged(RpcWorld* world, uint64_t version) {
           "namespaces have changed");
   Require(world->map().GetSize(world->now_us()).entries == kEntries,
           "entries have changed");
-  const Result result =
-      world->map().Apply(Operation::Get("k0"), world->now_us());
+  const server::Result result =
+      world->map().Apply(server::Operation::Get("k0"), world->now_us());
   Require(result.entry.version == version, "an entry was touched");
   const auto groups = world->map().groups().List();
   Require(groups.size() == 1, "groups have changed");
-  const GroupStatistics statistics = groups[0]->GetStatistics();
+  const server::GroupStatistics statistics = groups[0]->GetStatistics();
   Require(statistics.delivered == 0 && statistics.members == 0,
           "events were taken");
 }
@@ -131,7 +132,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto who = static_cast<Who>(data[0] % 4);
   Prepare(&world, who);
   const uint64_t version =
-      world.map().Apply(Operation::Get("k0"), world.now_us()).entry.version;
+      world.map()
+          .Apply(server::Operation::Get("k0"), world.now_us())
+          .entry.version;
   const std::vector<RpcRecord> records = Records(Bytes(data + 1, size - 1));
   for (size_t i = 0; i < records.size(); ++i) {
     const uint8_t method = records[i].method;

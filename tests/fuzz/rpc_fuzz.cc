@@ -12,7 +12,7 @@ namespace timecache::fuzz {
 namespace {
 
 constexpr uint8_t kPassTime = 255;
-constexpr int64_t kMaxStepUs = 100 * kMicrosPerSecond;
+constexpr int64_t kMaxStepUs = 100 * server::kMicrosPerSecond;
 
 // The first bytes of the message, as a number.
 int64_t StepUs(const std::string& message) {

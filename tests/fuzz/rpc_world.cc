@@ -20,23 +20,23 @@ namespace {
 
 using google::protobuf::Descriptor;
 
-constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond;
+constexpr int64_t kStartUs = 1'000 * server::kMicrosPerSecond;
 // No call takes longer: one that would, hangs.
 constexpr std::chrono::seconds kCallTimeout{20};
 
-RegistryLimits SmallLimits() {
-  RegistryLimits limits;
+server::RegistryLimits SmallLimits() {
+  server::RegistryLimits limits;
   limits.max_namespaces = RpcWorld::kMaxNamespaces;
   limits.max_entries = 10'000;
   limits.max_bytes = 4 << 20;
   return limits;
 }
 
-ServerOptions Options(Access* access) {
-  ServerOptions options;
+server::ServerOptions Options(server::Access* access) {
+  server::ServerOptions options;
   options.access = access;
   options.max_watchers = 8;
-  options.observer = [](const AdminChange& change) {
+  options.observer = [](const server::AdminChange& change) {
     Require(!change.event.empty() && !change.name.empty(),
             "what is observed goes into a line of the log");
   };
@@ -113,10 +113,10 @@ std::string PathOf(const google::protobuf::MethodDescriptor& method) {
 
 }  // namespace
 
-RpcWorld::RpcWorld(Access* access)
+RpcWorld::RpcWorld(server::Access* access)
     : clock_(kStartUs),
       reaper_(&clock_),
-      registry_(&clock_, &reaper_, SmallLimits(), WireFormat()),
+      registry_(&clock_, &reaper_, SmallLimits(), server::WireFormat()),
       server_(&store_, &clock_, Options(access)) {
   const absl::Status started = server_.Start();
   Require(started.ok(), started.ToString());
@@ -138,14 +138,14 @@ void RpcWorld::Reset() {
   for (const auto& map : registry_.List()) {
     Require(registry_.Delete(map->name()).ok(), "a namespace is deleted");
   }
-  MapOptions options;
+  server::MapOptions options;
   options.num_buckets = 2;
   options.num_shards = 1;
   auto map = registry_.Create("default", options);
   Require(map.ok(), map.status().ToString());
   map_ = *std::move(map);
-  const auto group =
-      map_->groups().Create("g", {}, ExpiryLog::Start::kNow, clock_.NowUs());
+  const auto group = map_->groups().Create(
+      "g", {}, server::ExpiryLog::Start::kNow, clock_.NowUs());
   Require(group.ok(), group.status().ToString());
 }
 

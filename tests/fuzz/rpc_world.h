@@ -32,7 +32,7 @@ class RpcWorld {
 
   // `access`, which is not owned, are the rules that calls are held to; null:
   // none.
-  explicit RpcWorld(Access* access = nullptr);
+  explicit RpcWorld(server::Access* access = nullptr);
 
   // The namespace "default", of two buckets, and its group "g", and nothing
   // else. The clock goes on from where it is.
@@ -49,8 +49,8 @@ class RpcWorld {
     metadata_[name] = value;
   }
 
-  TimeCacheMap& map() { return *map_; }
-  Registry& registry() { return registry_; }
+  server::TimeCacheMap& map() { return *map_; }
+  server::Registry& registry() { return registry_; }
   int64_t now_us() const { return clock_.NowUs(); }
 
   // Lets time pass, and what is due happen.
@@ -75,13 +75,13 @@ class RpcWorld {
 
   std::vector<const Method*> methods_;
   std::map<std::string, std::string> metadata_;
-  ManualClock clock_;
-  Reaper reaper_;
-  Registry registry_;
+  server::ManualClock clock_;
+  server::Reaper reaper_;
+  server::Registry registry_;
   // The namespace "default", as Reset made it.
-  std::shared_ptr<TimeCacheMap> map_;
-  LocalStore store_{&registry_, &clock_};
-  Server server_;
+  std::shared_ptr<server::TimeCacheMap> map_;
+  server::LocalStore store_{&registry_, &clock_};
+  server::Server server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
 

@@ -23,9 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(!absl::StrContains(message, '\n'), message);
     return 0;
   }
-  const absl::Status valid = ValidateConfig(*config, "file");
+  const absl::Status valid = server::ValidateConfig(*config, "file");
   Require(valid.ok(), valid.ToString());
-  const std::string yaml = ProtoToYaml(*config);
+  const std::string yaml = server::ProtoToYaml(*config);
   const absl::StatusOr<config::v1::ServerConfig> again =
       ParseConfig(yaml, "file");
   Require(again.ok(), again.status().ToString() + "\n" + yaml);

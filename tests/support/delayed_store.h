@@ -18,10 +18,10 @@ namespace timecache::test {
 // Another store's calls, made one after the other on a thread of its own, so
 // that no call completes before it returns, or on the caller's thread. While it
 // is held calls wait. Thread-safe.
-class DelayedStore final : public Store {
+class DelayedStore final : public server::Store {
  public:
   // `store` completes inline; not owned.
-  explicit DelayedStore(Store* store)
+  explicit DelayedStore(server::Store* store)
       : store_(*store), thread_([this] { Run(); }) {}
   // Makes what waits.
   ~DelayedStore() override {
@@ -51,46 +51,50 @@ class DelayedStore final : public Store {
     mu_.Await(absl::Condition(&has_call));
   }
 
-  void Execute(absl::string_view name, absl::Span<const Operation> operations,
-               absl::Span<Result> results, Done done) override {
+  void Execute(absl::string_view name,
+               absl::Span<const server::Operation> operations,
+               absl::Span<server::Result> results, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.Execute(name, operations, results, std::move(done));
     });
   }
-  void GetSize(absl::string_view name, MapSize* size, Done done) override {
+  void GetSize(absl::string_view name, server::MapSize* size,
+               Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.GetSize(name, size, std::move(done));
     });
   }
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, ScanPlace* place, bool* more, EntryVisitor visit,
-            Done done) override {
+            int64_t max_bytes, server::ScanPlace* place, bool* more,
+            server::EntryVisitor visit, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.Scan(name, prefix, max_entries, max_bytes, place, more, visit,
                   std::move(done));
     });
   }
 
-  void CreateNamespace(absl::string_view name, MapOptions options,
-                       DoneWith<NamespaceInfo> done) override {
+  void CreateNamespace(absl::string_view name, server::MapOptions options,
+                       DoneWith<server::NamespaceInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.CreateNamespace(name, options, std::move(done));
     });
   }
   void GetNamespace(absl::string_view name, bool include_statistics,
-                    DoneWith<NamespaceInfo> done) override {
+                    DoneWith<server::NamespaceInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.GetNamespace(name, include_statistics, std::move(done));
     });
   }
-  void ListNamespaces(ListQuery query,
-                      DoneWith<Page<NamespaceInfo>> done) override {
+  void ListNamespaces(
+      server::ListQuery query,
+      DoneWith<server::Page<server::NamespaceInfo>> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.ListNamespaces(query, std::move(done));
     });
   }
-  void UpdateNamespace(absl::string_view name, OptionsChange<MapOptions> change,
-                       DoneWith<NamespaceInfo> done) override {
+  void UpdateNamespace(absl::string_view name,
+                       server::OptionsChange<server::MapOptions> change,
+                       DoneWith<server::NamespaceInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.UpdateNamespace(name, change, std::move(done));
     });
@@ -107,64 +111,67 @@ class DelayedStore final : public Store {
     });
   }
 
-  void CreateGroup(GroupName name, NewGroup group,
-                   DoneWith<GroupInfo> done) override {
+  void CreateGroup(server::GroupName name, server::NewGroup group,
+                   DoneWith<server::GroupInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.CreateGroup(name, group, std::move(done));
     });
   }
-  void GetGroup(GroupName name, bool include_statistics,
-                DoneWith<GroupInfo> done) override {
+  void GetGroup(server::GroupName name, bool include_statistics,
+                DoneWith<server::GroupInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.GetGroup(name, include_statistics, std::move(done));
     });
   }
-  void ListGroups(absl::string_view namespace_name, ListQuery query,
-                  DoneWith<Page<GroupInfo>> done) override {
+  void ListGroups(absl::string_view namespace_name, server::ListQuery query,
+                  DoneWith<server::Page<server::GroupInfo>> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.ListGroups(namespace_name, query, std::move(done));
     });
   }
-  void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
-                   DoneWith<GroupInfo> done) override {
+  void UpdateGroup(server::GroupName name,
+                   server::OptionsChange<server::GroupOptions> change,
+                   DoneWith<server::GroupInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.UpdateGroup(name, change, std::move(done));
     });
   }
-  void DeleteGroup(GroupName name, Done done) override {
+  void DeleteGroup(server::GroupName name, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.DeleteGroup(name, std::move(done));
     });
   }
-  void Settle(GroupName name, absl::Span<const Settlement> settlements,
-              absl::Span<SettleResult> results, Done done) override {
+  void Settle(server::GroupName name,
+              absl::Span<const server::Settlement> settlements,
+              absl::Span<server::SettleResult> results, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.Settle(name, settlements, results, std::move(done));
     });
   }
 
-  void OpenLogs(absl::Span<const std::string> names, LogStart start,
-                const LogPoints& points, Wake wake,
-                DoneWith<Readers<LogReader>> done) override {
+  void OpenLogs(absl::Span<const std::string> names, server::LogStart start,
+                const server::LogPoints& points, Wake wake,
+                DoneWith<Readers<server::LogReader>> done) override {
     Later([=, this, &points, done = std::move(done)]() mutable {
       store_.OpenLogs(names, start, points, wake, std::move(done));
     });
   }
-  void JoinGroups(absl::Span<const std::string> names, Membership membership,
-                  Wake wake, DoneWith<Readers<GroupReader>> done) override {
+  void JoinGroups(absl::Span<const std::string> names,
+                  server::Membership membership, Wake wake,
+                  DoneWith<Readers<server::GroupReader>> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.JoinGroups(names, membership, wake, std::move(done));
     });
   }
   void OpenExpiring(absl::Span<const std::string> names,
-                    ExpiringOptions options, Wake wake,
-                    DoneWith<Readers<ExpiringReader>> done) override {
+                    server::ExpiringOptions options, Wake wake,
+                    DoneWith<Readers<server::ExpiringReader>> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.OpenExpiring(names, options, wake, std::move(done));
     });
   }
 
-  StoreUsage GetUsage() const override { return store_.GetUsage(); }
+  server::StoreUsage GetUsage() const override { return store_.GetUsage(); }
   void SetDeadLetterRight(DeadLetterRight right) override {
     store_.SetDeadLetterRight(std::move(right));
   }
@@ -194,7 +201,7 @@ class DelayedStore final : public Store {
     }
   }
 
-  Store& store_;
+  server::Store& store_;
   absl::Mutex mu_;
   std::deque<Call> calls_ ABSL_GUARDED_BY(mu_);
   bool held_ ABSL_GUARDED_BY(mu_) = false;

@@ -9,19 +9,19 @@
 namespace timecache::test {
 
 // Tells a function of each call that has ended, on the call's thread.
-class EndObserver final : public CallObserver {
+class EndObserver final : public server::CallObserver {
  public:
-  explicit EndObserver(std::function<void(const CallRecord&)> on_end)
+  explicit EndObserver(std::function<void(const server::CallRecord&)> on_end)
       : on_end_(std::move(on_end)) {}
 
-  void OnHandled(const CallRecord& record) override { on_end_(record); }
-  void OnStarted(const Method& /*method*/) override {}
-  void OnDenied(const CallDenial& /*denial*/) override {}
-  void OnReceived(const Method& /*method*/) override {}
-  void OnSent(const Method& /*method*/) override {}
+  void OnHandled(const server::CallRecord& record) override { on_end_(record); }
+  void OnStarted(const server::Method& /*method*/) override {}
+  void OnDenied(const server::CallDenial& /*denial*/) override {}
+  void OnReceived(const server::Method& /*method*/) override {}
+  void OnSent(const server::Method& /*method*/) override {}
 
  private:
-  const std::function<void(const CallRecord&)> on_end_;
+  const std::function<void(const server::CallRecord&)> on_end_;
 };
 
 }  // namespace timecache::test

@@ -11,10 +11,11 @@
 namespace timecache::test {
 namespace {
 
-ServerOptions ToServerOptions(const TestServerOptions& options,
-                              ManualClock* clock, Reaper* reaper,
-                              AdminObserver observer) {
-  ServerOptions to;
+server::ServerOptions ToServerOptions(const TestServerOptions& options,
+                                      server::ManualClock* clock,
+                                      server::Reaper* reaper,
+                                      server::AdminObserver observer) {
+  server::ServerOptions to;
   to.addresses = {"127.0.0.1:0"};
   to.max_watchers = options.max_watchers;
   to.virtual_clock = clock;
@@ -25,7 +26,7 @@ ServerOptions ToServerOptions(const TestServerOptions& options,
   return to;
 }
 
-std::string TextOf(const AdminChange& change) {
+std::string TextOf(const server::AdminChange& change) {
   std::string text = absl::StrCat(change.event, " ", change.name);
   if (!change.group.empty()) absl::StrAppend(&text, " group: ", change.group);
   if (change.options != nullptr) {
@@ -42,14 +43,14 @@ std::string TextOf(const AdminChange& change) {
 TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
-      registry_(&manual_clock_, &reaper_, options.limits, WireFormat()),
+      registry_(&manual_clock_, &reaper_, options.limits, server::WireFormat()),
       local_store_(&registry_, &manual_clock_),
       wrapped_store_(options.wrap_store ? options.wrap_store(&local_store_)
                                         : nullptr),
       server_(wrapped_store_ != nullptr ? wrapped_store_.get() : &local_store_,
               &manual_clock_,
               ToServerOptions(options, &manual_clock_, &reaper_,
-                              [this](const AdminChange& change) {
+                              [this](const server::AdminChange& change) {
                                 absl::MutexLock lock(&mu_);
                                 observed_.push_back(TextOf(change));
                               })) {
@@ -64,7 +65,7 @@ TestServer::TestServer(const TestServerOptions& options)
   if (options.access == nullptr) {
     Create("default");
   } else {
-    EXPECT_TRUE(registry_.Create("default", MapOptions()).ok());
+    EXPECT_TRUE(registry_.Create("default", server::MapOptions()).ok());
   }
 }
 
@@ -104,17 +105,19 @@ uint64_t TestServer::Put(const std::string& key, const std::string& value,
   request.set_namespace_(name);
   request.set_key(key);
   request.set_value(value);
-  if (own_ttl_us != 0) SetDuration(own_ttl_us, request.mutable_ttl());
+  if (own_ttl_us != 0) server::SetDuration(own_ttl_us, request.mutable_ttl());
   return Must(Call(data(), &v1::TimeCacheService::Stub::Put, request))
       .version();
 }
 
 void TestServer::Fill(int count, const std::string& prefix,
                       const std::string& value, const std::string& name) {
-  const std::shared_ptr<TimeCacheMap> map = registry_.Find(name).value();
+  const std::shared_ptr<server::TimeCacheMap> map =
+      registry_.Find(name).value();
   for (int i = 0; i < count; ++i) {
     const std::string key = absl::StrCat(prefix, i);
-    const Result result = map->Apply(Operation::Put(key, value), now_us());
+    const server::Result result =
+        map->Apply(server::Operation::Put(key, value), now_us());
     EXPECT_TRUE(result.status.ok()) << result.status;
   }
 }
@@ -137,7 +140,7 @@ uint64_t TestServer::Rotate(const std::string& name) {
 
 void TestServer::AdvanceTo(int64_t time_us) {
   testing::v1::AdvanceRequest request;
-  SetTime(time_us, request.mutable_to());
+  server::SetTime(time_us, request.mutable_to());
   Must(
       Call(clock(), &testing::v1::VirtualClockService::Stub::Advance, request));
 }

@@ -25,25 +25,26 @@
 namespace timecache::test {
 
 // No round moment: no deadline of a put at the start falls on a bucket's end.
-inline constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond + 1;
+inline constexpr int64_t kStartUs = 1'000 * server::kMicrosPerSecond + 1;
 
 // The options of the namespace "default" of a TestServer, which are the
 // defaults: 30 s in 101 buckets.
-inline constexpr int64_t kTtlUs = 30 * kMicrosPerSecond;
+inline constexpr int64_t kTtlUs = 30 * server::kMicrosPerSecond;
 inline constexpr int64_t kWidthUs = 300'000;
 
 struct TestServerOptions {
   int64_t start_us = kStartUs;
-  RegistryLimits limits;
+  server::RegistryLimits limits;
   int64_t max_watchers = 10'000;
   // Held to; not owned. The functions below that call the server then fail:
   // they show no credentials.
-  Access* access = nullptr;
+  server::Access* access = nullptr;
   // What the server calls instead of its store, which it is made of.
-  std::function<std::unique_ptr<Store>(Store*)> wrap_store = nullptr;
+  std::function<std::unique_ptr<server::Store>(server::Store*)> wrap_store =
+      nullptr;
   // Changes what else the server is made with; more addresses go behind the
   // first, which speaks plain text.
-  std::function<void(ServerOptions*)> change = nullptr;
+  std::function<void(server::ServerOptions*)> change = nullptr;
 };
 
 // Serves on a free loopback port, with the VirtualClock service and a namespace
@@ -64,9 +65,9 @@ class TestServer {
   std::shared_ptr<grpc::Channel> NewChannel(
       grpc::ChannelArguments arguments = {}) const;
 
-  Server& server() { return server_; }
+  server::Server& server() { return server_; }
   // Behind the API's back, and after the server's end.
-  Registry& registry() { return registry_; }
+  server::Registry& registry() { return registry_; }
   int64_t now_us() const { return manual_clock_.NowUs(); }
   // What namespace_created and the like were told, in order.
   std::vector<std::string> observed() const;
@@ -95,13 +96,13 @@ class TestServer {
  private:
   mutable absl::Mutex mu_;
   std::vector<std::string> observed_ ABSL_GUARDED_BY(mu_);
-  ManualClock manual_clock_;
-  Reaper reaper_;
-  Registry registry_;
-  LocalStore local_store_;
+  server::ManualClock manual_clock_;
+  server::Reaper reaper_;
+  server::Registry registry_;
+  server::LocalStore local_store_;
   // Null where the server calls local_store_.
-  const std::unique_ptr<Store> wrapped_store_;
-  Server server_;
+  const std::unique_ptr<server::Store> wrapped_store_;
+  server::Server server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::TimeCacheService::Stub> data_;
   std::unique_ptr<v1::NamespaceService::Stub> namespaces_;
@@ -112,7 +113,7 @@ class TestServer {
 
 // When an entry of "default" that is put at `put_us` dies.
 inline int64_t DeathUs(int64_t put_us, int64_t ttl_us = kTtlUs) {
-  return DeathTimeUs(put_us + ttl_us, kWidthUs);
+  return server::DeathTimeUs(put_us + ttl_us, kWidthUs);
 }
 
 }  // namespace timecache::test

@@ -10,7 +10,7 @@ namespace {
 class AccessCertificateTest : public TlsTest {
  protected:
   AccessCertificateTest() {
-    auto file = AccessFile::Open(
+    auto file = server::AccessFile::Open(
         directory_.Write(
             "access.yaml",
             "principals:\n"
@@ -54,7 +54,7 @@ class AccessCertificateTest : public TlsTest {
                : v1::ErrorReason_Name(parts.reason);
   }
 
-  std::shared_ptr<AccessFile> access_;
+  std::shared_ptr<server::AccessFile> access_;
 };
 
 TEST_F(AccessCertificateTest, EveryKindOfNameIsKnown) {

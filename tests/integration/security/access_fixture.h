@@ -26,7 +26,7 @@ inline std::string TokenOf(const std::string& name) {
 
 // "- {name: NAME, token_sha256: [..]}", for a list of principals.
 inline std::string PrincipalLine(const std::string& name) {
-  const TokenHash hash = HashToken(TokenOf(name));
+  const server::TokenHash hash = server::HashToken(TokenOf(name));
   return absl::StrCat(
       "- {name: ", name, ", token_sha256: [",
       absl::BytesToHexString(absl::string_view(
@@ -60,7 +60,8 @@ class AccessTest : public ::testing::Test {
  protected:
   AccessTest() {
     SetRules();
-    auto file = AccessFile::Open(directory_.Path("access.yaml"), &watch_);
+    auto file =
+        server::AccessFile::Open(directory_.Path("access.yaml"), &watch_);
     EXPECT_TRUE(file.ok()) << file.status();
     access_ = *std::move(file);
     TestServerOptions options;
@@ -125,8 +126,8 @@ class AccessTest : public ::testing::Test {
 
   const TemporaryDirectory directory_;
   Housekeeping housekeeping_;
-  FileWatch watch_{&housekeeping_};
-  std::shared_ptr<AccessFile> access_;
+  server::FileWatch watch_{&housekeeping_};
+  std::shared_ptr<server::AccessFile> access_;
   std::unique_ptr<TestServer> server_;
 };
 

@@ -148,7 +148,7 @@ constexpr char kPutAndGet[] =
 constexpr int kDenied = grpc::StatusCode::PERMISSION_DENIED;
 
 TEST_F(AccessStreamTest, AWatchNeedsAllItsNamespaces) {
-  ASSERT_TRUE(server_->registry().Create("other", MapOptions()).ok());
+  ASSERT_TRUE(server_->registry().Create("other", server::MapOptions()).ok());
   ExpectUnknown(Watch("", data()).Drain(), v1::NO_CREDENTIALS);
   ExpectDenied(Watch("reader", data()).Drain(), "watch");
   ExpectDenied(
@@ -346,13 +346,13 @@ TEST_F(AccessStreamTest, IdleReflectionEndsWithItsRight) {
 TEST_F(AccessStreamTest, IdleStreamsDoNotHoldUpADrain) {
   Reflection reflection("admin", server_->channel());
   reflection.Ask("list_services: ''");
-  server_->server().Drain(60 * kMicrosPerSecond);
+  server_->server().Drain(60 * server::kMicrosPerSecond);
   ExpectError(reflection.Drain(), grpc::StatusCode::UNAVAILABLE, v1::DRAINING);
 }
 
 TEST(ReflectionTest, IsNotServedWhereItIsOff) {
   TestServerOptions options;
-  options.change = [](ServerOptions* to) { to->reflection = false; };
+  options.change = [](server::ServerOptions* to) { to->reflection = false; };
   TestServer server(options);
   const auto stub = ServerReflection::NewStub(server.channel());
   grpc::ClientContext context;

@@ -278,7 +278,8 @@ TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
           "namespace: 'mine-1' key: 'k' value: 'v' ttl { seconds: 1 }"));
   const auto pass_two_seconds = [&] {
     timecache::testing::v1::AdvanceRequest request;
-    SetTime(server_->now_us() + 2 * kMicrosPerSecond, request.mutable_to());
+    server::SetTime(server_->now_us() + 2 * server::kMicrosPerSecond,
+                    request.mutable_to());
     Must(CallAs("admin", server_->clock(),
                 &timecache::testing::v1::VirtualClockService::Stub::Advance,
                 request));
@@ -396,7 +397,7 @@ std::string RequestAboutDefault(const google::protobuf::Descriptor* type) {
 TEST_F(AccessTest, NoMethodIsForEverybody) {
   const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
   size_t methods = 0;
-  for (const Method& method : kMethods) {
+  for (const server::Method& method : server::kMethods) {
     const auto* service = pool.FindServiceByName(std::string(method.service));
     ASSERT_NE(service, nullptr) << method.service;
     const auto* descriptor =
@@ -421,7 +422,7 @@ TEST_F(AccessTest, NoMethodIsForEverybody) {
         << path;
     ++methods;
   }
-  EXPECT_EQ(methods, kMethods.size());
+  EXPECT_EQ(methods, server::kMethods.size());
 }
 
 }  // namespace

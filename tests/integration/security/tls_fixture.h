@@ -31,7 +31,8 @@ class TlsTest : public ::testing::Test {
 
   // Only Check looks at the files.
   void Serve(config::v1::ClientCertificate client_certificate,
-             const std::string& health_address = "", Access* access = nullptr) {
+             const std::string& health_address = "",
+             server::Access* access = nullptr) {
     config::v1::Listener config;
     config.set_address("127.0.0.1:0");
     config::v1::TlsConfig& tls = *config.mutable_tls();
@@ -41,12 +42,12 @@ class TlsTest : public ::testing::Test {
     if (client_certificate != config::v1::CLIENT_CERTIFICATE_NONE)
       tls.set_client_ca_file(directory_.Path("clients.crt"));
     tls.mutable_reload_interval()->set_seconds(3600);
-    auto listener = TlsListener::Create(config, &watch_);
+    auto listener = server::TlsListener::Create(config, &watch_);
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     TestServerOptions options;
     options.access = access;
-    options.change = [&](ServerOptions* to) {
+    options.change = [&](server::ServerOptions* to) {
       to->addresses.push_back(config.address());
       to->credentials = {nullptr, listener_->credentials()};
       to->health_address = health_address;
@@ -113,8 +114,8 @@ class TlsTest : public ::testing::Test {
   const CertificateAuthority server_authority_{"servers"};
   const CertificateAuthority client_authority_{"clients"};
   Housekeeping housekeeping_;
-  FileWatch watch_{&housekeeping_};
-  std::unique_ptr<TlsListener> listener_;
+  server::FileWatch watch_{&housekeeping_};
+  std::unique_ptr<server::TlsListener> listener_;
   std::unique_ptr<TestServer> server_;
   std::string address_;
 };

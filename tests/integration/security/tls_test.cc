@@ -117,7 +117,8 @@ TEST_F(TlsTest, WatchOnTheHealthPortSeesTheDrain) {
   // With a stream open, the drain takes a second.
   WatchReader watch(server_->data(), "default");
   ASSERT_TRUE(watch.Next().has_value());
-  std::thread drain([this] { server_->server().Drain(60 * kMicrosPerSecond); });
+  std::thread drain(
+      [this] { server_->server().Drain(60 * server::kMicrosPerSecond); });
   EXPECT_EQ(health.Next(), "\x08\x02");
   EXPECT_EQ(health.Next(), std::nullopt);
   EXPECT_TRUE(watch.Drain().ok());

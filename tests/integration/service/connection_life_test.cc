@@ -55,9 +55,9 @@ std::vector<char> FrameTypes(const std::string& bytes) {
 
 class ConnectionLifeTest : public ::testing::Test {
  protected:
-  void Start(const ServerLimits& limits) {
+  void Start(const server::ServerLimits& limits) {
     TestServerOptions options;
-    options.change = [&](ServerOptions* to) {
+    options.change = [&](server::ServerOptions* to) {
       to->limits = limits;
       to->call_observers.push_back(&observer_);
     };
@@ -76,7 +76,7 @@ class ConnectionLifeTest : public ::testing::Test {
   absl::Mutex mu_;
   // Who has called.
   std::set<std::string> peers_ ABSL_GUARDED_BY(mu_);
-  EndObserver observer_{[this](const CallRecord& record) {
+  EndObserver observer_{[this](const server::CallRecord& record) {
     absl::MutexLock lock(&mu_);
     peers_.insert(record.details.Peer());
   }};
@@ -87,7 +87,7 @@ class ConnectionLifeTest : public ::testing::Test {
 };
 
 TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
-  ServerLimits limits;
+  server::ServerLimits limits;
   limits.max_connection_age = absl::Milliseconds(100);
   Start(limits);
   const absl::Time end = absl::Now() + kPatience;
@@ -98,7 +98,7 @@ TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
 }
 
 TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
-  ServerLimits limits;
+  server::ServerLimits limits;
   limits.max_connection_age = absl::Milliseconds(100);
   limits.connection_age_grace = absl::Seconds(1);
   Start(limits);
@@ -128,7 +128,7 @@ TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
 }
 
 TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
-  ServerLimits limits;
+  server::ServerLimits limits;
   limits.keepalive_interval = absl::Milliseconds(100);
   limits.keepalive_timeout = absl::Milliseconds(100);
   Start(limits);
@@ -140,7 +140,7 @@ TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
 }
 
 TEST_F(ConnectionLifeTest, OneThatPingsTooOftenIsToldAndClosed) {
-  ServerLimits limits;
+  server::ServerLimits limits;
   limits.min_ping_interval = absl::Minutes(1);
   Start(limits);
   const RawConnection noisy = Connect();

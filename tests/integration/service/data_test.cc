@@ -152,21 +152,21 @@ TEST_F(DataTest, TouchGivesAFreshTtl) {
 }
 
 TEST_F(DataTest, TouchKeepsAnOwnTtlAndCanGiveAnother) {
-  server_.Put("a", "one", 60 * kMicrosPerSecond);
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.Put("a", "one", 60 * server::kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   Must(Do(&Data::Touch, "key: 'a'"));
   EXPECT_EQ(ToUs(server_.Get("a").entry().deadline()),
-            server_.now_us() + 60 * kMicrosPerSecond);
+            server_.now_us() + 60 * server::kMicrosPerSecond);
   Must(Do(&Data::Touch, "key: 'a' ttl { seconds: 2 }"));
   EXPECT_EQ(ToUs(server_.Get("a").entry().deadline()),
-            server_.now_us() + 2 * kMicrosPerSecond);
+            server_.now_us() + 2 * server::kMicrosPerSecond);
 }
 
 TEST_F(DataTest, GetRenewsOnlyWhenAskedOrSliding) {
   server_.Put("a", "one");
   server_.Create("sliding", "sliding: true");
   server_.Put("b", "two", 0, "sliding");
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   EXPECT_EQ(ToUs(server_.Get("a").entry().put_time()), kStartUs);
   EXPECT_EQ(ToUs(server_.Get("b", "sliding").entry().put_time()),
             server_.now_us());

@@ -25,7 +25,7 @@ class DelayedStoreTest : public ::testing::Test {
  protected:
   TestServerOptions Options() {
     TestServerOptions options;
-    options.wrap_store = [this](Store* store) {
+    options.wrap_store = [this](server::Store* store) {
       auto delayed = std::make_unique<DelayedStore>(store);
       store_ = delayed.get();
       return delayed;

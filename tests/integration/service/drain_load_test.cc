@@ -19,7 +19,7 @@ namespace {
 using grpc::StatusCode;
 using Stub = v1::TimeCacheService::Stub;
 
-constexpr int64_t kLongGraceUs = 60 * kMicrosPerSecond;
+constexpr int64_t kLongGraceUs = 60 * server::kMicrosPerSecond;
 constexpr int kCallers = 4;
 constexpr int kPipelines = 4;
 constexpr int kWatchers = 100;
@@ -34,7 +34,7 @@ constexpr int kMaxCalls = 10'000'000;
 // Whether the store holds it, asked behind the API's back.
 bool Holds(TestServer* server, const std::string& key) {
   const auto map = server->registry().Find("default").value();
-  return map->Apply(Operation::Get(key), server->now_us()).found;
+  return map->Apply(server::Operation::Get(key), server->now_us()).found;
 }
 
 // Puts PREFIX0, PREFIX1, .. one by one until that is refused.
@@ -209,7 +209,7 @@ TEST_F(DrainLoadTest, LosesNothingThatItAccepted) {
   }
   AwaitWork(callers);
   AwaitWork(pipelines);
-  const DrainReport report = server_.server().Drain(kLongGraceUs);
+  const server::DrainReport report = server_.server().Drain(kLongGraceUs);
   EXPECT_TRUE(report.in_time);
   EXPECT_EQ(report.watchers, static_cast<size_t>(kWatchers));
   EXPECT_EQ(report.pipelines, static_cast<size_t>(kPipelines));

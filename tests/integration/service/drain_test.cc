@@ -21,7 +21,7 @@ using grpc::StatusCode;
 using ::testing::HasSubstr;
 
 constexpr int kServing = 1;
-constexpr int64_t kLongGraceUs = 60 * kMicrosPerSecond;
+constexpr int64_t kLongGraceUs = 60 * server::kMicrosPerSecond;
 // What nothing that is idle may take; far below the grace period.
 constexpr absl::Duration kQuick = absl::Seconds(10);
 
@@ -66,7 +66,7 @@ TEST(Drain, WatchersGetTheirLastWatermarkAndAGoodEnd) {
   WatchReader reader(server.data(), "default");
   ASSERT_TRUE(reader.Next());
   server.Put("dead", "1");
-  server.Put("live", "2", 3600 * kMicrosPerSecond);
+  server.Put("live", "2", 3600 * server::kMicrosPerSecond);
   server.AdvanceBy(2 * kTtlUs);
   const absl::Time start = absl::Now();
   EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
@@ -150,7 +150,7 @@ TEST(Drain, AStalledWatcherHoldsItForTheGracePeriodAndNoLonger) {
   server.AdvanceBy(2 * kTtlUs);
   constexpr int64_t kGraceUs = 300'000;
   const absl::Time start = absl::Now();
-  const DrainReport report = server.server().Drain(kGraceUs);
+  const server::DrainReport report = server.server().Drain(kGraceUs);
   EXPECT_FALSE(report.in_time);
   EXPECT_EQ(report.watchers_cut, 1u);
   const absl::Duration took = absl::Now() - start;
@@ -196,14 +196,14 @@ TEST(Drain, AClientThatIsSilentDoesNotHoldIt) {
 TEST(Start, APortThatIsTakenIsNamed) {
   TestServer server;
   const std::string address = server.server().addresses().at(0);
-  ManualClock clock;
-  Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, {}, WireFormat());
-  ServerOptions options;
+  server::ManualClock clock;
+  server::Reaper reaper(&clock);
+  server::Registry registry(&clock, &reaper, {}, server::WireFormat());
+  server::ServerOptions options;
   options.addresses = {"127.0.0.1:0", address};
-  options.observer = [](const AdminChange&) {};
-  LocalStore store(&registry, &clock);
-  Server second(&store, &clock, options);
+  options.observer = [](const server::AdminChange&) {};
+  server::LocalStore store(&registry, &clock);
+  server::Server second(&store, &clock, options);
   const absl::Status status = second.Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()),

@@ -41,18 +41,19 @@ std::string UnknownField(size_t bytes) {
   return field.append(bytes, 'x');
 }
 
-std::string PathOf(const Method& method) {
+std::string PathOf(const server::Method& method) {
   return absl::StrCat("/", method.service, "/", method.name);
 }
 
 // All that the server has: kMethods, and health, whose calls are not counted.
-std::vector<std::pair<std::string, MethodType>> AllMethods() {
-  std::vector<std::pair<std::string, MethodType>> all;
-  for (const Method& method : kMethods) {
+std::vector<std::pair<std::string, server::MethodType>> AllMethods() {
+  std::vector<std::pair<std::string, server::MethodType>> all;
+  for (const server::Method& method : server::kMethods) {
     all.emplace_back(PathOf(method), method.type);
   }
-  all.emplace_back("/grpc.health.v1.Health/Check", MethodType::kUnary);
-  all.emplace_back("/grpc.health.v1.Health/Watch", MethodType::kServerStream);
+  all.emplace_back("/grpc.health.v1.Health/Check", server::MethodType::kUnary);
+  all.emplace_back("/grpc.health.v1.Health/Watch",
+                   server::MethodType::kServerStream);
   return all;
 }
 
@@ -86,7 +87,7 @@ TEST_F(ErrorDetailsTest, BytesThatAreNoRequestAreInvalidForEveryMethod) {
 TEST_F(ErrorDetailsTest, ACallWithoutARequestIsInvalidForEveryMethod) {
   for (const auto& [path, type] : AllMethods()) {
     // A stream of none is well.
-    if (type == MethodType::kBidiStream) continue;
+    if (type == server::MethodType::kBidiStream) continue;
     SCOPED_TRACE(path);
     ExpectError(Do(path, std::nullopt), StatusCode::INVALID_ARGUMENT,
                 v1::MALFORMED_REQUEST);
@@ -94,7 +95,7 @@ TEST_F(ErrorDetailsTest, ACallWithoutARequestIsInvalidForEveryMethod) {
 }
 
 TEST_F(ErrorDetailsTest, ATooLargeRequestIsInvalidForEveryMethod) {
-  const std::string request = UnknownField(kMaxRequestBytes);
+  const std::string request = UnknownField(server::kMaxRequestBytes);
   for (const auto& [path, type] : AllMethods()) {
     SCOPED_TRACE(path);
     const grpc::Status status = Do(path, request);
@@ -104,12 +105,13 @@ TEST_F(ErrorDetailsTest, ATooLargeRequestIsInvalidForEveryMethod) {
     EXPECT_THAT(parts.reason, AnyOf(v1::REQUEST_TOO_LARGE, v1::INVALID_FIELD));
     EXPECT_THAT(parts.message, HasSubstr("at most"));
   }
-  ExpectInvalid(Do(PathOf(methods::kPut), request), "value", "16842752");
-  ExpectInvalid(Do(PathOf(methods::kExecute), request), "operations",
+  ExpectInvalid(Do(PathOf(server::methods::kPut), request), "value",
                 "16842752");
-  ExpectInvalid(Do(PathOf(methods::kPipeline), request), "operations",
+  ExpectInvalid(Do(PathOf(server::methods::kExecute), request), "operations",
                 "16842752");
-  const ErrorParts get = PartsOf(Do(PathOf(methods::kGet), request));
+  ExpectInvalid(Do(PathOf(server::methods::kPipeline), request), "operations",
+                "16842752");
+  const ErrorParts get = PartsOf(Do(PathOf(server::methods::kGet), request));
   EXPECT_EQ(get.reason, v1::REQUEST_TOO_LARGE);
   EXPECT_EQ(get.metadata.at("max_request_bytes"), "16842752");
 }

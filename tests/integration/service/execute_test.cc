@@ -75,7 +75,7 @@ TEST_F(ExecuteTest, EveryOperationHasItsResultInOrder) {
   EXPECT_FALSE(results[6].touch().touched());
   const v1::Entry& previous = results[7].put().previous();
   EXPECT_EQ(previous.value(), "one");
-  EXPECT_EQ(ToUs(previous.deadline()), kStartUs + 5 * kMicrosPerSecond);
+  EXPECT_EQ(ToUs(previous.deadline()), kStartUs + 5 * server::kMicrosPerSecond);
   EXPECT_TRUE(results[8].remove().removed());
   EXPECT_EQ(results[8].remove().previous().value(), "two");
   ASSERT_TRUE(results[9].has_remove());
@@ -285,7 +285,7 @@ TEST_F(PipelineTest, AClientThatGoesAwayLeavesTheServerWell) {
     pipeline.Cancel();
     EXPECT_FALSE(pipeline.Finish().ok());
   }
-  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
+  EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
 }
 
 TEST_F(PipelineTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
@@ -295,25 +295,25 @@ TEST_F(PipelineTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
   EXPECT_EQ(pipeline.Receive().results_size(), 1);
   EXPECT_TRUE(idle.Send("operations { get { key: 'a' } }"));
   EXPECT_EQ(idle.Receive().results_size(), 1);
-  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
+  EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
   ExpectError(pipeline.Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
   ExpectError(idle.Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
 }
 
 // Is told of refusals, as text, on the calls' threads.
-class RefusalObserver final : public CallObserver {
+class RefusalObserver final : public server::CallObserver {
  public:
-  void OnStarted(const Method& /*method*/) override {}
-  void OnHandled(const CallRecord& /*record*/) override {}
-  void OnDenied(const CallDenial& /*denial*/) override {}
-  void OnRefused(const CallRefusal& refusal) override {
+  void OnStarted(const server::Method& /*method*/) override {}
+  void OnHandled(const server::CallRecord& /*record*/) override {}
+  void OnDenied(const server::CallDenial& /*denial*/) override {}
+  void OnRefused(const server::CallRefusal& refusal) override {
     absl::MutexLock lock(&mu_);
     seen_.push_back(absl::StrCat(
-        refusal.method.name, " ", ReasonNameOf(refusal.status), " ",
+        refusal.method.name, " ", server::ReasonNameOf(refusal.status), " ",
         refusal.details.Namespace(), " ", refusal.operations));
   }
-  void OnReceived(const Method& /*method*/) override {}
-  void OnSent(const Method& /*method*/) override {}
+  void OnReceived(const server::Method& /*method*/) override {}
+  void OnSent(const server::Method& /*method*/) override {}
 
   std::vector<std::string> seen() const {
     absl::MutexLock lock(&mu_);
@@ -328,7 +328,7 @@ class RefusalObserver final : public CallObserver {
 TEST(RefusalTest, OperationsOfABatchThatALimitRefusesAreTold) {
   RefusalObserver observer;
   TestServerOptions options;
-  options.change = [&](ServerOptions* to) {
+  options.change = [&](server::ServerOptions* to) {
     to->call_observers.push_back(&observer);
   };
   TestServer server(options);

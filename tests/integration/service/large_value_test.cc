@@ -95,7 +95,7 @@ TEST_F(LargeValueTest, WatchOfWhatIsGoingToDiePassesIt) {
   WatchReader reader(server_.data(), request);
   ASSERT_TRUE(reader.Next());
   PutThree();
-  server_.AdvanceBy(kTtlUs - 5 * kMicrosPerSecond);
+  server_.AdvanceBy(kTtlUs - 5 * server::kMicrosPerSecond);
   std::vector<v1::ExpiredEvent> events;
   while (events.size() < 3) {
     const auto message = reader.Next();

@@ -99,7 +99,7 @@ TEST_F(NamespaceTest, CreateTakesEveryOptionAtItsExtremes) {
          "68719476736 max_value_bytes: 1 num_shards: 256 }")
           .status.ok());
   EXPECT_EQ(ToUs(server_.Describe("other").options().max_ttl()),
-            int64_t{315'360'000} * kMicrosPerSecond);
+            int64_t{315'360'000} * server::kMicrosPerSecond);
   EXPECT_EQ(server_.Describe("new").options().limit_policy(),
             v1::LIMIT_POLICY_EVICT_OLDEST);
 }
@@ -214,7 +214,7 @@ TEST_F(NamespaceTest, UpdateChangesWhatIsSetAndKeepsTheRest) {
   EXPECT_EQ(now.options().max_entries(), 7u);
   EXPECT_EQ(now.options().num_buckets(), 4u);
   EXPECT_EQ(ToUs(now.options().ttl()), kTtlUs);
-  EXPECT_EQ(ToUs(now.bucket_width()), 10 * kMicrosPerSecond);
+  EXPECT_EQ(ToUs(now.bucket_width()), 10 * server::kMicrosPerSecond);
   now = Must(Update("sliding: false")).namespace_();
   EXPECT_FALSE(now.options().sliding());
   EXPECT_EQ(now.options().num_buckets(), 4u);
@@ -295,14 +295,14 @@ TEST_F(NamespaceTest, AMaskOfAllSetsTheRestToTheirDefaults) {
 
 // As at a namespace's creation.
 TEST_F(NamespaceTest, TheDefaultOfTheLongestTtlIsNotBelowTheTtl) {
-  constexpr int64_t kLongUs = int64_t{31'536'000} * kMicrosPerSecond;
+  constexpr int64_t kLongUs = int64_t{31'536'000} * server::kMicrosPerSecond;
   const std::string year = "ttl { seconds: 31536000 }";
   EXPECT_EQ(ToUs(Updated(year, {"options.ttl", "options.max_ttl"}).max_ttl()),
             kLongUs);
   EXPECT_EQ(ToUs(Updated("", {"options.max_ttl"}).max_ttl()), kLongUs);
   EXPECT_EQ(ToUs(Updated(year, {"*"}).max_ttl()), kLongUs);
   EXPECT_EQ(ToUs(Updated("", {"*"}).max_ttl()),
-            int64_t{604'800} * kMicrosPerSecond);
+            int64_t{604'800} * server::kMicrosPerSecond);
   ExpectInvalid(Update(year + " max_ttl { seconds: 60 }", {"*"}).status,
                 "namespace.options.max_ttl", "8760h");
 }
@@ -333,7 +333,7 @@ TEST_F(NamespaceTest, AShorterTtlKeepsThePromiseToWhatIsIn) {
   server_.Put("old", "1");
   Must(Update("ttl { seconds: 1 } num_buckets: 2"));
   server_.Put("new", "2");
-  server_.AdvanceBy(2 * kMicrosPerSecond);
+  server_.AdvanceBy(2 * server::kMicrosPerSecond);
   EXPECT_FALSE(server_.Get("new").has_entry());
   server_.AdvanceTo(DeathUs(kStartUs) - 1);
   EXPECT_TRUE(server_.Get("old").has_entry());
@@ -483,7 +483,7 @@ class ManyNamespacesTest : public NamespaceTest {
   static constexpr size_t kMaxDefaultMessageBytes = 4 << 20;
 
   ManyNamespacesTest() : NamespaceTest(Options()) {
-    MapOptions options;
+    server::MapOptions options;
     options.num_shards = 1;
     // As long as a description may be.
     options.max_entries = INT64_MAX;
@@ -497,7 +497,7 @@ class ManyNamespacesTest : public NamespaceTest {
       const auto map = server_.registry().Create(name, options);
       EXPECT_TRUE(map.ok()) << map.status();
       if (!map.ok()) return;
-      (*map)->Apply(Operation::Put("k", "v"), server_.now_us());
+      (*map)->Apply(server::Operation::Put("k", "v"), server_.now_us());
     }
   }
 

@@ -19,8 +19,10 @@ constexpr int kPutsEach = 600;
 
 class RetainedMemoryTest : public ::testing::Test {
  protected:
-  RetainedMemoryTest() { MemoryBudget::Process().SetLimit(256 * kMiB); }
-  ~RetainedMemoryTest() override { MemoryBudget::Process().SetLimit(0); }
+  RetainedMemoryTest() { server::MemoryBudget::Process().SetLimit(256 * kMiB); }
+  ~RetainedMemoryTest() override {
+    server::MemoryBudget::Process().SetLimit(0);
+  }
 
   TestServer server_;
 };
@@ -49,10 +51,10 @@ TEST_F(RetainedMemoryTest, PutsGoOnWhateverHasDiedBefore) {
                     absl::StrCat("ns-", n));
       }
       ASSERT_FALSE(HasFailure()) << "ns-" << n << " in round " << round;
-      server_.AdvanceBy(3 * kMicrosPerSecond);
+      server_.AdvanceBy(3 * server::kMicrosPerSecond);
     }
   }
-  EXPECT_LE(MemoryBudget::Process().used_bytes(), 192 * kMiB);
+  EXPECT_LE(server::MemoryBudget::Process().used_bytes(), 192 * kMiB);
   for (int n = 0; n < kNamespaces; ++n) {
     const std::string name = absl::StrCat("ns-", n);
     const auto statistics = server_.Describe(name).statistics();

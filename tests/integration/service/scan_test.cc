@@ -60,13 +60,14 @@ TEST_F(ScanTest, FindsEveryEntryOnceInBoundedPages) {
 }
 
 TEST_F(ScanTest, EntriesAreWhole) {
-  const uint64_t version = server_.Put("a", "one", 5 * kMicrosPerSecond);
+  const uint64_t version =
+      server_.Put("a", "one", 5 * server::kMicrosPerSecond);
   const v1::Entry entry = Scan().at(0).entries(0);
   EXPECT_EQ(entry.key(), "a");
   EXPECT_EQ(entry.value(), "one");
   EXPECT_EQ(entry.version(), version);
   EXPECT_EQ(ToUs(entry.put_time()), kStartUs);
-  EXPECT_EQ(ToUs(entry.deadline()), kStartUs + 5 * kMicrosPerSecond);
+  EXPECT_EQ(ToUs(entry.deadline()), kStartUs + 5 * server::kMicrosPerSecond);
 }
 
 TEST_F(ScanTest, FiltersByPrefixAndLeavesValuesOut) {
@@ -83,11 +84,11 @@ TEST_F(ScanTest, FiltersByPrefixAndLeavesValuesOut) {
 }
 
 TEST_F(ScanTest, TheDeadAreNotFound) {
-  server_.Put("short", "1", kMicrosPerSecond);
+  server_.Put("short", "1", server::kMicrosPerSecond);
   server_.Put("long", "2");
-  server_.AdvanceTo(DeathUs(kStartUs, kMicrosPerSecond) - 1);
+  server_.AdvanceTo(DeathUs(kStartUs, server::kMicrosPerSecond) - 1);
   EXPECT_EQ(EntriesOf(Scan()).size(), 2u);
-  server_.AdvanceTo(DeathUs(kStartUs, kMicrosPerSecond));
+  server_.AdvanceTo(DeathUs(kStartUs, server::kMicrosPerSecond));
   EXPECT_EQ(EntriesOf(Scan()),
             (std::map<std::string, std::string>{{"long", "2"}}));
 }

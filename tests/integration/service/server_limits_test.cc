@@ -29,9 +29,9 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 
 using Data = v1::TimeCacheService::Stub;
 
-TestServerOptions With(std::function<void(ServerLimits*)> change) {
+TestServerOptions With(std::function<void(server::ServerLimits*)> change) {
   TestServerOptions options;
-  options.change = [change = std::move(change)](ServerOptions* to) {
+  options.change = [change = std::move(change)](server::ServerOptions* to) {
     change(&to->limits);
   };
   return options;
@@ -41,7 +41,7 @@ TestServerOptions With(std::function<void(ServerLimits*)> change) {
 
 TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
   TestServer server(
-      With([](ServerLimits* limits) { limits->max_connections = 4; }));
+      With([](server::ServerLimits* limits) { limits->max_connections = 4; }));
   const std::string address = server.server().addresses().at(0);
   // The test server's own is the first.
   std::vector<std::unique_ptr<RawConnection>> open;
@@ -60,7 +60,7 @@ TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
 }
 
 TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
-  TestServer server(With([](ServerLimits* limits) {
+  TestServer server(With([](server::ServerLimits* limits) {
     limits->max_new_connections_per_second = 2;
   }));
   const std::string address = server.server().addresses().at(0);
@@ -76,7 +76,7 @@ TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
 }
 
 TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
-  TestServer server(With([](ServerLimits* limits) {
+  TestServer server(With([](server::ServerLimits* limits) {
     limits->max_new_connections_per_second = 1;
   }));
   const std::string address = server.server().addresses().at(0);
@@ -91,9 +91,10 @@ TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
 TEST(ConnectionPace, AUnixSocketHasNone) {
   const std::string path =
       absl::StrCat("unix:/tmp/timecached_pace_", getpid(), ".socket");
-  TestServerOptions options = With(
-      [](ServerLimits* limits) { limits->max_new_connections_per_second = 1; });
-  options.change = [path, change = options.change](ServerOptions* to) {
+  TestServerOptions options = With([](server::ServerLimits* limits) {
+    limits->max_new_connections_per_second = 1;
+  });
+  options.change = [path, change = options.change](server::ServerOptions* to) {
     change(to);
     to->addresses.push_back(path);
   };
@@ -108,8 +109,9 @@ TEST(ConnectionPace, AUnixSocketHasNone) {
 }
 
 TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
-  TestServer server(
-      With([](ServerLimits* limits) { limits->max_calls_per_connection = 2; }));
+  TestServer server(With([](server::ServerLimits* limits) {
+    limits->max_calls_per_connection = 2;
+  }));
   const auto data = v1::TimeCacheService::NewStub(server.NewChannel());
   WatchReader first(data.get(), "default");
   WatchReader second(data.get(), "default");
@@ -130,8 +132,9 @@ TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
 }
 
 TEST(ConnectionLimit, MetadataIsBounded) {
-  TestServer server(
-      With([](ServerLimits* limits) { limits->max_metadata_bytes = 4 << 10; }));
+  TestServer server(With([](server::ServerLimits* limits) {
+    limits->max_metadata_bytes = 4 << 10;
+  }));
   // gRPC may end the connection behind a call with too much of it.
   const auto call = [&](size_t bytes) {
     const auto data = v1::TimeCacheService::NewStub(server.NewChannel());
@@ -153,7 +156,7 @@ TEST(ConnectionLimit, UnixSocketsAreServedAlike) {
   const std::string path =
       absl::StrCat("/tmp/timecached_limits.", getpid(), ".socket");
   TestServerOptions options;
-  options.change = [&](ServerOptions* to) {
+  options.change = [&](server::ServerOptions* to) {
     to->addresses.push_back("unix:" + path);
   };
   TestServer server(options);
@@ -172,13 +175,13 @@ TEST(ConnectionLimit, UnixSocketsAreServedAlike) {
 TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
   grpc::StatusCode code = StatusCode::UNKNOWN;
   absl::Notification ended;
-  EndObserver observer([&](const CallRecord& record) {
+  EndObserver observer([&](const server::CallRecord& record) {
     if (record.method.name != "Scan") return;
     code = record.code;
     ended.Notify();
   });
   TestServerOptions options;
-  options.change = [&](ServerOptions* to) {
+  options.change = [&](server::ServerOptions* to) {
     to->limits.max_call_duration = absl::Milliseconds(100);
     to->call_observers.push_back(&observer);
   };
@@ -214,7 +217,7 @@ TEST(CallLimit, OperationsBeyondTheRateSayWhenToComeAgain) {
   EXPECT_EQ(server.Describe("slow").statistics().rate_limited(), 1u);
   // Others have their own.
   server.Put("c", "1");
-  server.AdvanceBy(kMicrosPerSecond / 2);
+  server.AdvanceBy(server::kMicrosPerSecond / 2);
   Must(Call(server.data(), &Data::Put, put));
 }
 
@@ -236,7 +239,7 @@ TEST(WatcherLimit, AMemberTooManyLeavesNoGroupBehind) {
 TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
   TestServer server;
   server.Put("key", "value");
-  MemoryBudget& memory = MemoryBudget::Process();
+  server::MemoryBudget& memory = server::MemoryBudget::Process();
   memory.SetLimit(memory.used_bytes());
   ExpectError(Call(server.data(), &Data::Put,
                    Proto<v1::PutRequest>("namespace: 'default' key: 'more'"))

@@ -98,7 +98,7 @@ class UnreadResponsesTest : public ::testing::TestWithParam<Unread> {
  protected:
   static TestServerOptions Options() {
     TestServerOptions options;
-    options.change = [](ServerOptions* to) {
+    options.change = [](server::ServerOptions* to) {
       to->limits.max_response_bytes = kMaxResponseBytes;
       to->limits.response_timeout = absl::Seconds(1);
     };
@@ -154,7 +154,7 @@ TEST_F(UnreadResponsesTest, DoNotHoldUpADrain) {
         Call(static_cast<uint32_t>(2 * i + 1), "Get", UnreadGet().request));
   }
   Await([](const auto& now) { return now.waiting > 0; });
-  server_.server().Drain(kMicrosPerSecond);
+  server_.server().Drain(server::kMicrosPerSecond);
   EXPECT_EQ(server_.server().responses().waiting, 0);
 }
 

@@ -35,8 +35,8 @@ TEST_F(VirtualClockTest, StandsStillUntilItIsAdvanced) {
             kStartUs + 2'000'001);
   EXPECT_EQ(Now(), kStartUs + 2'000'001);
   EXPECT_EQ(ToUs(Must(Advance("to { seconds: 5000 nanos: 999999999 }")).now()),
-            5'001 * kMicrosPerSecond);
-  EXPECT_EQ(Now(), 5'001 * kMicrosPerSecond);
+            5'001 * server::kMicrosPerSecond);
+  EXPECT_EQ(Now(), 5'001 * server::kMicrosPerSecond);
 }
 
 TEST_F(VirtualClockTest, MayStayWhereItIs) {
@@ -89,8 +89,8 @@ TEST_F(VirtualClockTest, ARotationAtAStandingClockComesAfterTheWatermark) {
   WatchReader reader(server_.data(), "default");
   ASSERT_TRUE(reader.Next());
   server_.Put("a", "1");
-  server_.Put("b", "2", 60 * kMicrosPerSecond);
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.Put("b", "2", 60 * server::kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   const int64_t watermark_us = server_.now_us();
   EXPECT_TRUE(reader.ReadUpTo(watermark_us).empty());
   // WatchReader checks that these are after the watermark.
@@ -106,7 +106,7 @@ TEST_F(VirtualClockTest, ARotationAtAStandingClockComesAfterTheWatermark) {
       ++told;
     }
   }
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   EXPECT_TRUE(reader.ReadUpTo(server_.now_us()).empty());
 }
 

@@ -99,7 +99,7 @@ TEST(DeliveryTest, AGroupWhoseMembersAreKilledSettlesEveryEventOnce) {
   }
   for (int round = 0; round < kGroupRounds; ++round) {
     server.Fill(kKeys, "k", absl::StrCat(round), "jobs");
-    server.AdvanceBy(4 * kMicrosPerSecond);
+    server.AdvanceBy(4 * server::kMicrosPerSecond);
     if (dice.Chance(500)) workers[dice.Index(kWorkers)]->Kill();
   }
   // What some hold and do not settle comes to those that do.
@@ -147,7 +147,7 @@ TEST(DeliveryTest, AWatcherThatStandsCostsTheOthersNothing) {
   constexpr int64_t kRetentionBytes = 1 << 20;
   // One more batch than the limit says: the newest always stays.
   constexpr int64_t kMostBytes =
-      kRetentionBytes + int64_t{kMaxEventBatchBytes} + (64 << 10);
+      kRetentionBytes + int64_t{server::kMaxEventBatchBytes} + (64 << 10);
   TestServer server;
   server.Create("small",
                 absl::StrCat("event_retention_bytes: ", kRetentionBytes));

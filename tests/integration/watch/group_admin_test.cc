@@ -340,8 +340,8 @@ TEST_F(GroupAdminTest, UpdateChangesWhatIsSetAndNothingElse) {
 TEST_F(GroupAdminTest, ANewTimeOutIsOfWhatIsGivenOutFromNowOn) {
   const auto member = group_.Join();
   const auto kill = [this](const std::string& key) {
-    server_.Put(key, "", kMicrosPerSecond);
-    server_.AdvanceTo(DeathUs(server_.now_us(), kMicrosPerSecond));
+    server_.Put(key, "", server::kMicrosPerSecond);
+    server_.AdvanceTo(DeathUs(server_.now_us(), server::kMicrosPerSecond));
   };
   kill("a");
   const v1::ExpiredEvent a = group_.TakeOne(member.get());
@@ -349,7 +349,7 @@ TEST_F(GroupAdminTest, ANewTimeOutIsOfWhatIsGivenOutFromNowOn) {
   Must(Update("ack_timeout { seconds: 5 }"));
   kill("b");
   EXPECT_EQ(group_.TakeOne(member.get()).key(), "b");
-  server_.AdvanceBy(5 * kMicrosPerSecond);
+  server_.AdvanceBy(5 * server::kMicrosPerSecond);
   EXPECT_EQ(group_.Statistics().timed_out(), 1u);
   group_.Ack(a);
   EXPECT_EQ(group_.TakeOne(member.get()).key(), "b");

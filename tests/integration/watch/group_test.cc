@@ -24,8 +24,8 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 // The default.
-constexpr int64_t kAckTimeoutUs = 30 * kMicrosPerSecond;
-constexpr int64_t kKillUs = kMicrosPerSecond;
+constexpr int64_t kAckTimeoutUs = 30 * server::kMicrosPerSecond;
+constexpr int64_t kKillUs = server::kMicrosPerSecond;
 
 class GroupTest : public ::testing::Test {
  protected:
@@ -56,7 +56,7 @@ TEST_F(GroupTest, TheFirstMessageComesAtOnceAndHasNoToken) {
 TEST_F(GroupTest, AnEventCarriesAllThatIsKnownAndItsNumberAndAttempt) {
   const auto member = group_.Join();
   const uint64_t version = server_.Put("a", "one");
-  server_.Put("b", "two", 60 * kMicrosPerSecond);
+  server_.Put("b", "two", 60 * server::kMicrosPerSecond);
   const int64_t death_us = DeathUs(kStartUs);
   server_.AdvanceTo(death_us + 5);
   const v1::ExpiredEvent event = group_.TakeOne(member.get());
@@ -71,7 +71,7 @@ TEST_F(GroupTest, AnEventCarriesAllThatIsKnownAndItsNumberAndAttempt) {
   EXPECT_EQ(event.cause(), v1::EXPIRY_CAUSE_EXPIRED);
   EXPECT_GT(event.event_id(), 0u);
   EXPECT_EQ(event.attempt(), 1u);
-  server_.AdvanceBy(60 * kMicrosPerSecond);
+  server_.AdvanceBy(60 * server::kMicrosPerSecond);
   // It has timed out: the member is given one event at a time.
   const v1::ExpiredEvent again = group_.TakeOne(member.get());
   EXPECT_EQ(again.event_id(), event.event_id());
@@ -111,14 +111,14 @@ TEST_F(GroupTest, AMemberThatDoesNotReadLeavesItsEventsToAnother) {
   server_.AdvanceTo(DeathUs(kStartUs));
   for (int step = 0; step < 1'000 && group_.Statistics().acked() < kEvents;
        ++step) {
-    server_.AdvanceBy(kMicrosPerSecond);
+    server_.AdvanceBy(server::kMicrosPerSecond);
     const auto message = worker->Next();
     ASSERT_TRUE(message.has_value());
     for (const v1::ExpiredEvent& event : message->events()) group_.Ack(event);
   }
   // The silent member's last heartbeat may have come before the last of these
   // acknowledgements: another one tells it how far the group is.
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   const v1::GroupStatistics statistics = group_.Statistics();
   EXPECT_EQ(statistics.acked(), kEvents);
   EXPECT_GT(statistics.timed_out(), 0u);
@@ -164,12 +164,12 @@ TEST_F(GroupTest, TheWatermarkWaitsForWhatIsUnsettled) {
   const auto member = group_.Join();
   Kill({"a"});
   const v1::ExpiredEvent event = group_.TakeOne(member.get());
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   const auto heartbeat = member->Next();
   ASSERT_TRUE(heartbeat.has_value());
   EXPECT_LT(ToUs(heartbeat->watermark()), ToUs(event.death_time()));
   group_.Ack(event);
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   EXPECT_THAT(member->ReadUpTo(server_.now_us()), IsEmpty());
 }
 
@@ -293,7 +293,7 @@ TEST_F(GroupTest, AGroupWithoutMembersKeepsItsEventsBeyondRetention) {
   server_.Create("brief", "event_retention {}");
   group_.Create("", "brief");
   server_.Put("a", "1", 0, "brief");
-  server_.AdvanceBy(3600 * kMicrosPerSecond);
+  server_.AdvanceBy(3600 * server::kMicrosPerSecond);
   EXPECT_EQ(server_.Describe("brief").statistics().events_retained(), 0u);
   EXPECT_EQ(group_.Statistics("brief").backlog(), 1u);
   const auto member = group_.Start("", "brief");
@@ -376,7 +376,7 @@ TEST_F(GroupTest, AServerThatStopsEndsItsMembersWell) {
   const auto member = group_.Join("max_in_flight: 1");
   Kill({"a", "b"});
   group_.Take(member.get(), 1);
-  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
+  EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
   const grpc::Status status = member->Drain();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(member->events(), 1u);
@@ -398,7 +398,7 @@ TEST_F(GroupTest, AServerThatStopsGivesNothingMoreOut) {
   server_.Fill(kEvents, "k", std::string(1 << 20, 'v'));
   server_.AdvanceBy(2 * kTtlUs);
   std::thread drain([&] {
-    EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
+    EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
   });
   // All are told in one go.
   for (auto& other : others) EXPECT_TRUE(other->Drain().ok());

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-constexpr int64_t kLeadUs = 5 * kMicrosPerSecond;
+constexpr int64_t kLeadUs = 5 * server::kMicrosPerSecond;
 constexpr char kLead[] = "namespaces: 'default' lead_time { seconds: 5 } ";
 
 class LeadTimeTest : public ::testing::Test {
@@ -64,7 +64,7 @@ TEST_F(LeadTimeTest, AnEntryIsToldWhenItsBucketComesWithinTheLeadTime) {
 
 TEST_F(LeadTimeTest, TheFirstMessageTellsWhatIsThereAndHasNoToken) {
   server_.Put("late", "1");
-  server_.Put("soon", "2", 2 * kMicrosPerSecond);
+  server_.Put("soon", "2", 2 * server::kMicrosPerSecond);
   WatchReader reader(server_.data(), Proto<v1::WatchExpiringRequest>(kLead));
   const auto first = reader.Next();
   ASSERT_TRUE(first.has_value());
@@ -88,7 +88,7 @@ TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
     // All ages, and some with a TTL of their own.
     for (int i = 0; i < 5 && put < kEntries; ++i, ++put) {
       server_.Put(absl::StrCat("key", put), "v",
-                  put % 3 == 0 ? (6 + put % 7) * kMicrosPerSecond : 0);
+                  put % 3 == 0 ? (6 + put % 7) * server::kMicrosPerSecond : 0);
     }
     server_.AdvanceBy(700'000);
     for (const auto& event : reader->ReadUpTo(server_.now_us())) {
@@ -111,7 +111,7 @@ TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
 
 TEST_F(LeadTimeTest, AnEntryWithLittleLeftFromTheStartIsToldSoon) {
   const auto reader = Watch(kLead);
-  server_.Put("a", "v", 2 * kMicrosPerSecond);
+  server_.Put("a", "v", 2 * server::kMicrosPerSecond);
   server_.AdvanceBy(kWidthUs);
   EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us())), ElementsAre("a"));
 }
@@ -139,7 +139,7 @@ TEST_F(LeadTimeTest, SeveralNamespacesInOneCall) {
   ASSERT_TRUE(reader->Next());
   server_.Put("a", "1");
   server_.Put("b", "2", 0, "short");
-  server_.AdvanceBy(7 * kMicrosPerSecond);
+  server_.AdvanceBy(7 * server::kMicrosPerSecond);
   EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us(), "short")),
               ElementsAre("b"));
   server_.AdvanceTo(DeathUs(kStartUs) - 1);
@@ -168,8 +168,8 @@ TEST_F(LeadTimeTest, TheEndOfTheNamespaceEndsTheWatch) {
 
 TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {
   const auto reader = Watch(kLead);
-  server_.Put("a", "v", 2 * kMicrosPerSecond);
-  EXPECT_TRUE(server_.server().Drain(60 * kMicrosPerSecond).in_time);
+  server_.Put("a", "v", 2 * server::kMicrosPerSecond);
+  EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
   // The last message looks once more.
   const auto last = reader->Next();
   ASSERT_TRUE(last.has_value());
@@ -180,16 +180,16 @@ TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {
 
 // Neither a heartbeat nor the virtual clock comes to its help.
 TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
-  SystemClock clock;
-  Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, {}, WireFormat());
-  ServerOptions options;
+  server::SystemClock clock;
+  server::Reaper reaper(&clock);
+  server::Registry registry(&clock, &reaper, {}, server::WireFormat());
+  server::ServerOptions options;
   options.addresses = {"127.0.0.1:0"};
-  LocalStore store(&registry, &clock);
-  Server server(&store, &clock, options);
+  server::LocalStore store(&registry, &clock);
+  server::Server server(&store, &clock, options);
   ASSERT_TRUE(server.Start().ok());
-  MapOptions map_options;
-  map_options.ttl_us = 3'600 * kMicrosPerSecond;
+  server::MapOptions map_options;
+  map_options.ttl_us = 3'600 * server::kMicrosPerSecond;
   map_options.num_buckets = 36'001;
   auto map = registry.Create("default", map_options);
   ASSERT_TRUE(map.ok()) << map.status();
@@ -212,15 +212,17 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   EXPECT_EQ(told->events(0).key(), "a");
   EXPECT_LE(
       ToUs(told->events(0).death_time()) - ToUs(told->events(0).delivered_at()),
-      3'599 * kMicrosPerSecond);
+      3'599 * server::kMicrosPerSecond);
   reader.Cancel();
   reader.Drain();
-  EXPECT_TRUE(server.Drain(60 * kMicrosPerSecond).in_time);
+  EXPECT_TRUE(server.Drain(60 * server::kMicrosPerSecond).in_time);
 }
 
 TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
   TestServerOptions options;
-  options.change = [](ServerOptions* to) { to->max_expiring_watchers = 2; };
+  options.change = [](server::ServerOptions* to) {
+    to->max_expiring_watchers = 2;
+  };
   TestServer server(options);
   server.Create("other");
   const auto watch = [&server](const std::string& name) {

@@ -100,7 +100,7 @@ TEST_F(ResumeTest, ATokenLongerAgoThanIsRetainedTellsHowManyAreLost) {
   server_.Create("brief", "event_retention { seconds: 60 }");
   const std::string token = TokenOfNow("brief");
   for (int i = 0; i < 3; ++i) Kill(absl::StrCat("lost", i), "brief");
-  server_.AdvanceBy(60 * kMicrosPerSecond);
+  server_.AdvanceBy(60 * server::kMicrosPerSecond);
   Kill("kept", "brief");
   const auto reader = Watch({token}, "namespaces: 'brief'");
   const auto first = reader->Next();
@@ -122,7 +122,7 @@ TEST_F(ResumeTest, FailOnLossEndsTheCallAndSaysHowMany) {
   const std::string token = TokenOfNow("brief");
   Kill("lost", "brief");
   Kill("lost too", "brief");
-  server_.AdvanceBy(60 * kMicrosPerSecond);
+  server_.AdvanceBy(60 * server::kMicrosPerSecond);
   const auto reader = Watch({token}, "namespaces: 'brief' fail_on_loss: true");
   const grpc::Status status = reader->Drain();
   ExpectError(status, StatusCode::OUT_OF_RANGE, v1::RESUME_POINT_TRIMMED,

@@ -23,14 +23,14 @@ constexpr char kAck[] = "ack {}";
 constexpr char kNack[] = "nack {}";
 constexpr char kPutBack[] = "put_back {}";
 // The default.
-constexpr int64_t kAckTimeoutUs = 30 * kMicrosPerSecond;
+constexpr int64_t kAckTimeoutUs = 30 * server::kMicrosPerSecond;
 
 class SettleTest : public ::testing::Test {
  protected:
   // An entry that died, in the hands of member_.
   v1::ExpiredEvent Given(const std::string& key = "a") {
-    server_.Put(key, key + "'s value", kMicrosPerSecond);
-    server_.AdvanceTo(DeathUs(server_.now_us(), kMicrosPerSecond));
+    server_.Put(key, key + "'s value", server::kMicrosPerSecond);
+    server_.AdvanceTo(DeathUs(server_.now_us(), server::kMicrosPerSecond));
     return group_.TakeOne(member_.get());
   }
   v1::SettleResult Settle(const v1::ExpiredEvent& event,
@@ -74,7 +74,7 @@ TEST_F(SettleTest, ANackGivesItOutAgainAtOnce) {
 TEST_F(SettleTest, ANackWithADelayGivesItOutThenAndNotBefore) {
   const v1::ExpiredEvent event = Given();
   EXPECT_FALSE(Settle(event, "nack { delay { seconds: 60 } }").has_error());
-  server_.AdvanceBy(60 * kMicrosPerSecond - 1);
+  server_.AdvanceBy(60 * server::kMicrosPerSecond - 1);
   EXPECT_EQ(group_.Statistics().backlog(), 1u);
   EXPECT_EQ(group_.Statistics().delivered(), 1u);
   server_.AdvanceBy(1);
@@ -90,10 +90,11 @@ TEST_F(SettleTest, APutBackIsThereAgainWithAFreshTtl) {
   EXPECT_EQ(entry.value(), "a's value");
   EXPECT_EQ(entry.version(), result.version());
   EXPECT_GT(entry.version(), event.version());
-  EXPECT_EQ(ToUs(entry.deadline()), server_.now_us() + 60 * kMicrosPerSecond);
+  EXPECT_EQ(ToUs(entry.deadline()),
+            server_.now_us() + 60 * server::kMicrosPerSecond);
   EXPECT_EQ(group_.Statistics().put_back(), 1u);
   // It dies again, as another event.
-  server_.AdvanceBy(61 * kMicrosPerSecond);
+  server_.AdvanceBy(61 * server::kMicrosPerSecond);
   const v1::ExpiredEvent next = group_.TakeOne(member_.get());
   EXPECT_EQ(next.version(), result.version());
   EXPECT_GT(next.event_id(), event.event_id());

@@ -89,7 +89,7 @@ TEST_F(WatchFlowTest, TheWatermarkMovesBehindBatchesThatAreFilteredOut) {
   ASSERT_TRUE(reader.Next());
   const std::string value(1 << 20, 'v');
   server_.Fill(3, "match", value);
-  server_.AdvanceBy(kMicrosPerSecond);
+  server_.AdvanceBy(server::kMicrosPerSecond);
   server_.Fill(5, "other", value);
   server_.AdvanceBy(2 * kTtlUs);
   EXPECT_EQ(reader.ReadUpTo(server_.now_us()).size(), 3u);

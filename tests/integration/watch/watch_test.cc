@@ -114,10 +114,10 @@ TEST_F(WatchTest, ARequestThatIsNoneIsRefused) {
 
 TEST_F(WatchTest, EventsComeInOrderOfDeathWhateverTheOrderOfPuts) {
   const auto reader = Watch("namespaces: 'default'");
-  server_.Put("third", "", 20 * kMicrosPerSecond);
-  server_.Put("first", "", 5 * kMicrosPerSecond);
-  server_.Put("second", "", 10 * kMicrosPerSecond);
-  server_.AdvanceBy(3600 * kMicrosPerSecond);
+  server_.Put("third", "", 20 * server::kMicrosPerSecond);
+  server_.Put("first", "", 5 * server::kMicrosPerSecond);
+  server_.Put("second", "", 10 * server::kMicrosPerSecond);
+  server_.AdvanceBy(3600 * server::kMicrosPerSecond);
   EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us())),
               ElementsAre("first", "second", "third"));
 }
@@ -234,7 +234,7 @@ TEST_F(WatchTest, EarliestTellsNoMoreThanIsRetained) {
   server_.Create("brief", "event_retention { seconds: 60 }");
   server_.Put("a", "1", 0, "brief");
   server_.AdvanceTo(DeathUs(kStartUs));
-  server_.AdvanceBy(60 * kMicrosPerSecond - 1);
+  server_.AdvanceBy(60 * server::kMicrosPerSecond - 1);
   const std::string request = "namespaces: 'brief' start: WATCH_START_EARLIEST";
   {
     WatchReader reader(server_.data(), Proto<v1::WatchExpiredRequest>(request));
@@ -262,7 +262,7 @@ TEST_F(WatchTest, EveryHeartbeatSaysTheServersTime) {
 TEST_F(WatchTest, ADeletedNamespaceTellsTheRestAndThenEndsTheStream) {
   const auto reader = Watch("namespaces: 'default'");
   server_.Put("a", "1");
-  server_.Put("live", "2", 3600 * kMicrosPerSecond);
+  server_.Put("live", "2", 3600 * server::kMicrosPerSecond);
   server_.AdvanceBy(2 * kTtlUs);
   Must(Call(server_.namespaces(), &v1::NamespaceService::Stub::DeleteNamespace,
             Proto<v1::DeleteNamespaceRequest>("name: 'default'")));
