@@ -51,18 +51,10 @@ absl::Status Wrong(absl::string_view text, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " ", what));
 }
 
-// Takes from the front what is, or is not, of kDigits.
-absl::string_view TakeNumber(absl::string_view* text) {
-  const size_t length =
-      std::min(text->find_first_not_of(kDigits), text->size());
-  const absl::string_view taken = text->substr(0, length);
-  text->remove_prefix(length);
-  return taken;
-}
-absl::string_view TakeUnit(absl::string_view* text) {
-  const size_t length = std::min(text->find_first_of(kDigits), text->size());
-  const absl::string_view taken = text->substr(0, length);
-  text->remove_prefix(length);
+// Takes what is before `end` from the front of the text.
+absl::string_view Take(size_t end, absl::string_view* text) {
+  const absl::string_view taken = text->substr(0, end);
+  text->remove_prefix(taken.size());
   return taken;
 }
 
@@ -87,8 +79,9 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
   absl::Duration sum;
   absl::string_view rest = text;
   do {
-    const absl::string_view number = TakeNumber(&rest);
-    const absl::string_view unit = TakeUnit(&rest);
+    const absl::string_view number =
+        Take(rest.find_first_not_of(kDigits), &rest);
+    const absl::string_view unit = Take(rest.find_first_of(kDigits), &rest);
     absl::Duration part;
     if (!ParsePart(number, unit, &part)) {
       return Wrong(text, "is not a duration: write 500ms, 30s, 5m, 24h or 7d");
@@ -108,10 +101,11 @@ std::string DurationText(absl::Duration duration) {
 }
 
 absl::StatusOr<uint64_t> ParseSize(absl::string_view text) {
-  const absl::Status wrong =
-      Wrong(text, "is not a size: write a number of bytes, or 64MiB");
+  const auto wrong = [text] {
+    return Wrong(text, "is not a size: write a number of bytes, or 64MiB");
+  };
   absl::string_view rest = text;
-  const absl::string_view number = TakeNumber(&rest);
+  const absl::string_view number = Take(rest.find_first_not_of(kDigits), &rest);
   const absl::string_view unit = absl::StripLeadingAsciiWhitespace(rest);
   const bool whole = !absl::StrContains(number, '.');
   uint64_t factor = 1;
@@ -119,19 +113,19 @@ absl::StatusOr<uint64_t> ParseSize(absl::string_view text) {
     const auto* const found = std::find_if(
         std::begin(kSizeUnits), std::end(kSizeUnits),
         [unit](const SizeUnit& each) { return each.name == unit; });
-    if (found == std::end(kSizeUnits)) return wrong;
+    if (found == std::end(kSizeUnits)) return wrong();
     factor = found->bytes;
   }
   if (whole) {
     uint64_t count;
-    if (!absl::SimpleAtoi(number, &count)) return wrong;
+    if (!absl::SimpleAtoi(number, &count)) return wrong();
     if (count > std::numeric_limits<uint64_t>::max() / factor) {
       return Wrong(text, "is more than 64 bits hold");
     }
     return count * factor;
   }
   double count;
-  if (!absl::SimpleAtod(number, &count)) return wrong;
+  if (!absl::SimpleAtod(number, &count)) return wrong();
   const double bytes = count * static_cast<double>(factor);
   if (bytes >= 0x1p64) return Wrong(text, "is more than 64 bits hold");
   return static_cast<uint64_t>(std::round(bytes));

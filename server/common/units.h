@@ -19,14 +19,14 @@ namespace timecache {
 // the most that google.protobuf.Duration holds.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
-// The shortest form that ParseDuration takes: "30s", "1h30m", "7d". Exact. Of a
-// duration that is not negative.
+// A form that ParseDuration takes: "30s", "1h30m", "7d". Exact. Of a duration
+// that is not negative.
 std::string DurationText(absl::Duration duration);
 
 // Reads a whole number of bytes, or a number and a unit: B, kB, MB, GB, TB, PB,
 // EB (powers of 1000), KiB, MiB, GiB, TiB, PiB, EiB (of 1024): "4096", "64MiB",
-// "1.5 GiB". Parts of a byte are rounded. INVALID_ARGUMENT, which repeats the text, for
-// all else, and for what 64 bits do not hold.
+// "1.5 GiB". Parts of a byte are rounded. INVALID_ARGUMENT, which repeats the
+// text, for all else, and for what 64 bits do not hold.
 absl::StatusOr<uint64_t> ParseSize(absl::string_view text);
 
 // With four digits: "64 MiB", "1.5 KiB", "17 B".
