@@ -170,9 +170,10 @@ std::pair<ResponseAccount::Waiter, absl::Status> ResponseAccount::TakeWaiting(
   return {std::move(waiter), std::move(status)};
 }
 
-ResponseAccount::SteadyTime ResponseAccount::waiting_since() const {
+ResponseAccount::WaitingCalls ResponseAccount::waiting() const {
   absl::MutexLock lock(&mu_);
-  return waiting_.empty() ? SteadyTime::max() : waiting_.front().since;
+  if (waiting_.empty()) return {};
+  return {static_cast<int64_t>(waiting_.size()), waiting_.front().since};
 }
 
 }  // namespace timecache::server

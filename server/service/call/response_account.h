@@ -36,8 +36,7 @@ class ResponseAccount {
   // with.
   using Waiter = absl::AnyInvocable<void(absl::Status)>;
 
-  // What gRPC and this server hold of a call, a small response included.
-  static constexpr int64_t kCallBytes = 16 << 10;
+  static constexpr int64_t kCallBytes = ResponsePool::kCallBytes;
   // Smaller responses are not counted by themselves.
   static constexpr size_t kMinCountedBytes = 4 << 10;
   // So many calls of a connection are added to the pool by the ledger's next
@@ -103,8 +102,12 @@ class ResponseAccount {
   // since before `limit`; with what it is to be called with.
   std::pair<Waiter, absl::Status> TakeWaiting(SteadyTime limit)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Since when the first call waits; SteadyTime::max() if none does.
-  SteadyTime waiting_since() const ABSL_LOCKS_EXCLUDED(mu_);
+  struct WaitingCalls {
+    int64_t calls = 0;
+    // Since when the first one waits; SteadyTime::max() if there is none.
+    SteadyTime since = SteadyTime::max();
+  };
+  WaitingCalls waiting() const ABSL_LOCKS_EXCLUDED(mu_);
   // Calls that wait, and those that come, fail.
   void End() { ended_.store(true, std::memory_order_relaxed); }
   bool ended() const { return ended_.load(std::memory_order_relaxed); }

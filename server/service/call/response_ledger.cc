@@ -104,17 +104,24 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
       }
       entry.calls_done = done;
       entry.looked_at = true;
-      const SteadyTime waiting_since =
-          pool_->waiting() > 0 ? account->waiting_since() : SteadyTime::max();
+      const ResponseAccount::WaitingCalls waiting =
+          pool_->waiting() > 0 ? account->waiting()
+                               : ResponseAccount::WaitingCalls();
       const int64_t bytes = account->bytes();
-      const bool waits = waiting_since != SteadyTime::max();
-      if (bytes == 0 && !waits && account->open_calls() == 0) continue;
+      if (bytes == 0 && waiting.calls == 0 && account->open_calls() == 0) {
+        continue;
+      }
       uncounted += account->uncounted_bytes();
       const auto calls_stalled = now - entry.call_done_at;
+      const SteadyTime oldest =
+          std::min(account->OldestSince(true, now), waiting.since);
       seen.push_back(
-          {account, bytes, calls_stalled,
-           std::max(calls_stalled, now - account->OldestSince(true, now)),
-           waiting_since});
+          {.account = account,
+           .bytes = bytes,
+           .waiting_bytes = waiting.calls * ResponseAccount::kCallBytes,
+           .calls_stalled = calls_stalled,
+           .stalled = std::max(calls_stalled, now - oldest),
+           .waiting_since = waiting.since});
     }
   }
   pool_->SetCallBytes(uncounted);
@@ -161,7 +168,7 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   // What ended before is on its way out.
   int64_t held = 0;
   for (const Seen& each : accounts) {
-    if (!each.account->ended()) held += each.bytes;
+    if (!each.account->ended()) held += each.bytes + each.waiting_bytes;
   }
   const bool waited_for =
       pool_->held_bytes() > max / kBusyShare &&
@@ -171,7 +178,8 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   if (held <= max && !waited_for) return;
   // By what it has held, and for how long; a new one by what it holds.
   const auto cost = [](const Seen& each) {
-    return each.bytes * (duration_cast<milliseconds>(each.stalled).count() + 1);
+    return (each.bytes + each.waiting_bytes) *
+           (duration_cast<milliseconds>(each.stalled).count() + 1);
   };
   std::sort(accounts.begin(), accounts.end(),
             [&](const Seen& a, const Seen& b) { return cost(a) > cost(b); });
@@ -180,7 +188,7 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
     if (each.account->ended() || !each.account->can_end()) continue;
     if (each.stalled < (held <= 2 * max ? kMinStall : kBusyInterval)) continue;
     End(each.account.get());
-    held -= each.bytes;
+    held -= each.bytes + each.waiting_bytes;
   }
 }
 

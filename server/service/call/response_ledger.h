@@ -37,7 +37,8 @@ namespace timecache::server {
 // more for each kMinBytesPerSecond that it holds, is ended. Beyond the bound,
 // and where calls wait beyond half of it, connections are ended that have not
 // taken one for kMinStall, those first that have held most for longest; beyond
-// twice the bound for kBusyInterval.
+// twice the bound for kBusyInterval. Here a call that waits counts, too: it
+// holds no room, but memory.
 //
 // Thread-safe. A call costs a lookup in one of kShards tables, and two
 // additions to its connection's account. Calls that waited run on the ledger's
@@ -112,10 +113,12 @@ class ResponseLedger {
   // What a Look has seen of an account.
   struct Seen {
     ResponseAccountRef account;
+    // What counts for room, and what its calls that wait hold besides.
     int64_t bytes;
+    int64_t waiting_bytes;
     // For how long calls have not been done.
     SteadyTime::duration calls_stalled;
-    // That, or the age of the oldest response.
+    // That, or the age of the oldest response or of the first call that waits.
     SteadyTime::duration stalled;
     // Of the first call that waits.
     SteadyTime waiting_since;

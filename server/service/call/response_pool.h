@@ -21,6 +21,9 @@ namespace timecache::server {
 // lock, only while calls wait.
 class ResponsePool {
  public:
+  // What gRPC and this server hold of a call, a small response included.
+  static constexpr int64_t kCallBytes = 16 << 10;
+
   // 0: no bound. A connection with more than `max_open_calls` is to be ended.
   ResponsePool(int64_t max_bytes, int max_open_calls)
       : max_bytes_(max_bytes), max_open_calls_(max_open_calls) {}
@@ -54,7 +57,10 @@ class ResponsePool {
   // Calls that wait for room.
   int64_t waiting() const { return waiting_.load(std::memory_order_seq_cst); }
   void AddWaiting(int64_t calls) {
-    waiting_.fetch_add(calls, std::memory_order_seq_cst);
+    const int64_t before = waiting_.fetch_add(calls, std::memory_order_seq_cst);
+    // Once, as what they hold passes the bound.
+    const int64_t most = max_bytes_ / kCallBytes;
+    if (before <= most && before + calls > most) Ring();
   }
 
   // After it accounts take no more calls to wait.

@@ -253,6 +253,36 @@ TEST_F(ResponseLedgerTest, WhoWaitsBecauseOfOthersMakesThemEnd) {
   EXPECT_TRUE(ran);
 }
 
+TEST_F(ResponseLedgerTest, CallsThatWaitCountForWhoIsEnded) {
+  ResponseLedger& ledger = Make();
+  Held held;
+  const ResponseAccountRef many = ledger.Find(Peer(1));
+  while (many->HasRoom()) held.Add(many, 1);
+  constexpr int64_t kCalls = kMax / ResponseAccount::kCallBytes;
+  int refused = 0;
+  for (int64_t i = 0; i < kCalls; ++i) {
+    many->WhenRoom([&](absl::Status room) { refused += room.ok() ? 0 : 1; });
+  }
+  absl::Status one_status;
+  const ResponseAccountRef one = ledger.Find(Peer(2));
+  one->WhenRoom([&](absl::Status room) { one_status = std::move(room); });
+  LookAfter(ResponseLedger::kMinStall);
+  EXPECT_THAT(ended_, ElementsAre(Peer(1)));
+  EXPECT_EQ(refused, kCalls);
+  EXPECT_TRUE(one_status.ok()) << one_status;
+}
+
+TEST_F(ResponseLedgerTest, CallsThatWaitHoldNoRoom) {
+  ResponseLedger& ledger = Make();
+  Held held;
+  const ResponseAccountRef one = ledger.Find(Peer(1));
+  while (one->HasRoom()) held.Add(one, 1);
+  const int64_t bytes = one->bytes();
+  for (int i = 0; i < 100; ++i) one->WhenRoom([](absl::Status) {});
+  EXPECT_EQ(one->bytes(), bytes);
+  EXPECT_TRUE(ledger.Find(Peer(2))->HasRoom());
+}
+
 TEST_F(ResponseLedgerTest, BeyondTwiceTheBoundTheyEndSooner) {
   ResponseLedger& ledger = Make();
   const ResponseAccountRef one = ledger.Find(Peer(1));
