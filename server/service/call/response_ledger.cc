@@ -97,24 +97,28 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
     });
     for (auto& [peer, entry] : shard.accounts) {
       const ResponseAccountRef& account = entry.account;
+      const ResponseAccount::WaitingCalls waiting =
+          pool_->waiting() > 0 ? account->waiting()
+                               : ResponseAccount::WaitingCalls();
       const uint64_t done = account->calls_done();
-      if (done != entry.calls_done || account->calls() == 0 ||
+      const bool answered = account->calls() > 0;
+      if (done != entry.calls_done || (!answered && waiting.calls == 0) ||
           entry.call_done_at == SteadyTime()) {
         entry.call_done_at = now;
       }
       entry.calls_done = done;
       entry.looked_at = true;
-      const ResponseAccount::WaitingCalls waiting =
-          pool_->waiting() > 0 ? account->waiting()
-                               : ResponseAccount::WaitingCalls();
       const int64_t bytes = account->bytes();
       if (bytes == 0 && waiting.calls == 0 && account->open_calls() == 0) {
         continue;
       }
       uncounted += account->uncounted_bytes();
-      const auto calls_stalled = now - entry.call_done_at;
-      const SteadyTime oldest =
-          std::min(account->OldestSince(true, now), waiting.since);
+      // One whose calls wait, and none is answered, may have been idle before.
+      const SteadyTime stalled_since =
+          answered ? entry.call_done_at
+                   : std::max(entry.call_done_at, waiting.since);
+      const auto calls_stalled = now - std::min(stalled_since, now);
+      const SteadyTime oldest = account->OldestSince(true, now);
       seen.push_back(
           {.account = account,
            .bytes = bytes,
@@ -167,15 +171,18 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   // Of what was seen: by now there may be more, and nobody is to end for that.
   // What ended before is on its way out.
   int64_t held = 0;
+  int64_t waiting = 0;
   for (const Seen& each : accounts) {
-    if (!each.account->ended()) held += each.bytes + each.waiting_bytes;
+    if (each.account->ended()) continue;
+    held += each.bytes;
+    waiting += each.waiting_bytes;
   }
   const bool waited_for =
       pool_->held_bytes() > max / kBusyShare &&
       std::any_of(accounts.begin(), accounts.end(), [&](const Seen& each) {
         return each.waiting_since <= now - kBusyInterval;
       });
-  if (held <= max && !waited_for) return;
+  if (held + waiting <= max && !waited_for) return;
   // By what it has held, and for how long; a new one by what it holds.
   const auto cost = [](const Seen& each) {
     return (each.bytes + each.waiting_bytes) *
@@ -184,11 +191,16 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   std::sort(accounts.begin(), accounts.end(),
             [&](const Seen& a, const Seen& b) { return cost(a) > cost(b); });
   for (const Seen& each : accounts) {
-    if (held <= max - max / kRoomShare) return;
+    const int64_t enough = max - max / kRoomShare;
+    if (held + waiting <= enough) return;
     if (each.account->ended() || !each.account->can_end()) continue;
-    if (each.stalled < (held <= 2 * max ? kMinStall : kBusyInterval)) continue;
+    const Milliseconds stall = held > 2 * max  ? kBusyInterval
+                               : held > enough ? kMinStall
+                                               : kWaitingStall;
+    if (each.stalled < stall) continue;
     End(each.account.get());
-    held -= each.bytes + each.waiting_bytes;
+    held -= each.bytes;
+    waiting -= each.waiting_bytes;
   }
 }
 

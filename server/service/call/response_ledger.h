@@ -37,8 +37,8 @@ namespace timecache::server {
 // more for each kMinBytesPerSecond that it holds, is ended. Beyond the bound,
 // and where calls wait beyond half of it, connections are ended that have not
 // taken one for kMinStall, those first that have held most for longest; beyond
-// twice the bound for kBusyInterval. Here a call that waits counts, too: it
-// holds no room, but memory.
+// twice the bound for kBusyInterval. A call that waits holds no room, but
+// memory: where this is what passes the bound, after kWaitingStall.
 //
 // Thread-safe. A call costs a lookup in one of kShards tables, and two
 // additions to its connection's account. Calls that waited run on the ledger's
@@ -57,6 +57,7 @@ class ResponseLedger {
   static constexpr Milliseconds kServeTime{20};
   // Who has no CPU for so long is not taken for a client that does not read.
   static constexpr Milliseconds kMinStall{200};
+  static constexpr Milliseconds kWaitingStall{500};
   // The slowest connection that is waited for.
   static constexpr int64_t kMinBytesPerSecond = 256 << 10;
 
@@ -105,7 +106,8 @@ class ResponseLedger {
  private:
   struct Entry {
     ResponseAccountRef account;
-    // When a Look last saw that a call was done, or that none was under way.
+    // When a Look last saw that a call was done, or that none was answered and
+    // none waited.
     SteadyTime call_done_at = {};
     uint64_t calls_done = 0;
     bool looked_at = false;
@@ -116,9 +118,9 @@ class ResponseLedger {
     // What counts for room, and what its calls that wait hold besides.
     int64_t bytes;
     int64_t waiting_bytes;
-    // For how long calls have not been done.
+    // For how long no call was done, of those that are answered or wait.
     SteadyTime::duration calls_stalled;
-    // That, or the age of the oldest response or of the first call that waits.
+    // That, or the age of the oldest response.
     SteadyTime::duration stalled;
     // Of the first call that waits.
     SteadyTime waiting_since;

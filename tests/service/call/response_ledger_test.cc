@@ -267,9 +267,29 @@ TEST_F(ResponseLedgerTest, CallsThatWaitCountForWhoIsEnded) {
   const ResponseAccountRef one = ledger.Find(Peer(2));
   one->WhenRoom([&](absl::Status room) { one_status = std::move(room); });
   LookAfter(ResponseLedger::kMinStall);
+  EXPECT_THAT(ended_, IsEmpty());
+  LookAfter(ResponseLedger::kWaitingStall);
   EXPECT_THAT(ended_, ElementsAre(Peer(1)));
   EXPECT_EQ(refused, kCalls);
   EXPECT_TRUE(one_status.ok()) << one_status;
+}
+
+TEST_F(ResponseLedgerTest, WhoReadsIsNotEndedForWhatWaits) {
+  ResponseLedger& ledger = Make();
+  Held held;
+  const ResponseAccountRef others = ledger.Find("unix:");
+  held.Add(others, kMax / kMiB);
+  const ResponseAccountRef many = ledger.Find(Peer(1));
+  constexpr int64_t kCalls = kMax / ResponseAccount::kCallBytes;
+  for (int64_t i = 0; i < kCalls; ++i) many->WhenRoom([](absl::Status) {});
+  for (int i = 0; i < 10; ++i) {
+    many->BeginCall();
+    many->EndCall(many->AnswerCall());
+    LookAfter(i * ResponseLedger::kWaitingStall);
+  }
+  EXPECT_THAT(ended_, IsEmpty());
+  LookAfter(10 * ResponseLedger::kWaitingStall);
+  EXPECT_THAT(ended_, ElementsAre(Peer(1)));
 }
 
 TEST_F(ResponseLedgerTest, CallsThatWaitHoldNoRoom) {
