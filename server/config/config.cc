@@ -26,24 +26,10 @@ constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
 constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
 
-// Who may make calls, who may look into them, and which are slow.
-void FillAccessDefaults(config::v1::ServerConfig* config) {
-  config::v1::AccessConfig& access = *config->mutable_access();
-  if (!access.has_file()) access.set_file("");
-  config::v1::DebugConfig& debug = *config->mutable_debug();
-  if (!debug.has_reflection()) debug.set_reflection(true);
-  if (!debug.has_channelz()) debug.set_channelz(false);
-  config::v1::LogConfig& log = *config->mutable_log();
-  if (!log.has_slow_call()) {
-    log.mutable_slow_call()->set_nanos(kDefaultSlowCallNanos);
-  }
-}
-
 // Sets every field of config.proto that is unset.
 void FillDefaults(config::v1::ServerConfig* config) {
   FillListenerDefaults(config);
   FillLimitDefaults(config);
-  FillAccessDefaults(config);
   if (config->namespaces().empty())
     config->add_namespaces()->set_name(kDefaultNamespace);
   config::v1::LogConfig& log = *config->mutable_log();
@@ -51,6 +37,13 @@ void FillDefaults(config::v1::ServerConfig* config) {
     log.set_level(config::v1::LOG_LEVEL_INFO);
   if (log.format() == config::v1::LOG_FORMAT_UNSPECIFIED)
     log.set_format(config::v1::LOG_FORMAT_TEXT);
+  if (!log.has_slow_call())
+    log.mutable_slow_call()->set_nanos(kDefaultSlowCallNanos);
+  config::v1::AccessConfig& access = *config->mutable_access();
+  if (!access.has_file()) access.set_file("");
+  config::v1::DebugConfig& debug = *config->mutable_debug();
+  if (!debug.has_reflection()) debug.set_reflection(true);
+  if (!debug.has_channelz()) debug.set_channelz(false);
   if (!config->has_grace_period()) {
     config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
   }
