@@ -33,7 +33,6 @@ void ConnectionPacer::Take(const PacedConnection& connection, Time now,
                            Address* address) {
   Use(token_, now, address);
   probation_.Take(connection.peer, now);
-  on_probation_.store(probation_.size(), std::memory_order_relaxed);
   probation_until_.store((now + Probation::kTime).time_since_epoch().count(),
                          std::memory_order_relaxed);
 }
@@ -148,7 +147,9 @@ bool ConnectionPacer::CountAnonymousCall(const PeerAddress& from,
 bool ConnectionPacer::Prove(const PeerEndpoint& peer) {
   absl::MutexLock lock(&mu_);
   const bool proved = probation_.Prove(peer);
-  on_probation_.store(probation_.size(), std::memory_order_relaxed);
+  if (probation_.size() == 0) {
+    probation_until_.store(0, std::memory_order_relaxed);
+  }
   return proved && !due_.empty();
 }
 

@@ -84,15 +84,10 @@ class ConnectionPacer {
   // A call of the connection needs no credentials, or has them. True if that
   // makes room for one that waits.
   bool Prove(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
-  // How many connections were on probation when one was last taken or proved
-  // itself, and whether any may still be. A read each.
-  size_t on_probation() const {
-    return on_probation_.load(std::memory_order_relaxed);
-  }
-  bool AnyOnProbation(Time now) const {
-    return on_probation() > 0 &&
-           now.time_since_epoch().count() <
-               probation_until_.load(std::memory_order_relaxed);
+  // When no connection is on probation any more, unless one comes; Time() if
+  // none is. A read of a number.
+  Time probation_until() const {
+    return Time(Duration(probation_until_.load(std::memory_order_relaxed)));
   }
   // A call of the address has no credentials: as Charge.
   bool CountAnonymousCall(const PeerAddress& from, double connections, Time now)
@@ -148,7 +143,6 @@ class ConnectionPacer {
   // When no address is busy any more, unless one comes. Changed under mu_.
   std::atomic<int64_t> busy_until_{0};
   // Of probation_, so that calls need not take mu_.
-  std::atomic<size_t> on_probation_{0};
   std::atomic<int64_t> probation_until_{0};
   mutable absl::Mutex mu_;
   Probation probation_ ABSL_GUARDED_BY(mu_);

@@ -16,9 +16,9 @@ void PeerGuard::CountAnonymous(const grpc::ServerContextBase& context) {
 }
 
 void PeerGuard::CountKnown(const grpc::ServerContextBase& context) {
+  const Time until = pacer_->probation_until();
   // Most calls come where none is, and need not look at the clock.
-  if (pacer_->on_probation() > 0 &&
-      pacer_->AnyOnProbation(std::chrono::steady_clock::now())) {
+  if (until != Time() && std::chrono::steady_clock::now() < until) {
     CountKnown(context.peer());
   }
 }

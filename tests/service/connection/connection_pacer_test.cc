@@ -207,9 +207,9 @@ class ProbationTest : public ConnectionPacerTest {
 };
 
 TEST_F(ProbationTest, BeyondItsRoomAllWait) {
-  EXPECT_FALSE(pacer_.AnyOnProbation(now_));
+  EXPECT_LE(pacer_.probation_until(), now_);
   Fill();
-  EXPECT_TRUE(pacer_.AnyOnProbation(now_));
+  EXPECT_GT(pacer_.probation_until(), now_);
   EXPECT_EQ(OfferSilent(honest_, 1'000), Verdict::kWait);
   EXPECT_THAT(Taken(), IsEmpty());
   EXPECT_EQ(pacer_.NextDue(), now_ + Probation::kTime);
@@ -230,7 +230,7 @@ TEST_F(ProbationTest, EndsByItself) {
   OfferSilent(honest_, 1'000);
   OfferSilent(honest_, 1'001);
   now_ += Probation::kTime;
-  EXPECT_FALSE(pacer_.AnyOnProbation(now_));
+  EXPECT_LE(pacer_.probation_until(), now_);
   EXPECT_THAT(Taken(), ElementsAre(1'000, 1'001));
 }
 
