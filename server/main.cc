@@ -152,8 +152,9 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   }
 
   ServerOptions options = ToServerOptions(config, manual_clock.get());
-  options.limits.grpc_memory_bytes = memory.grpc_bytes;
-  options.limits.max_response_bytes = memory.response_bytes;
+  options.grpc_memory_bytes = memory.grpc_bytes;
+  options.limits.set_max_response_bytes(
+      static_cast<uint64_t>(memory.response_bytes));
   options.call_observers.push_back(monitoring.calls());
   CallLog call_log(SlowCallUs(config), &system_clock);
   options.call_observers.push_back(&call_log);

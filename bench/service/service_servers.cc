@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "server/config/config.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/local_store.h"
@@ -62,6 +63,7 @@ int ServeTimecached() {
   map_options.ttl_us = 3'600 * server::kMicrosPerSecond;
   if (!registry.Create("bench", map_options).ok()) return EXIT_FAILURE;
   server::ServerOptions options;
+  options.limits = server::DefaultConfig().limits();
   options.addresses = {"127.0.0.1:0"};
   options.observer = [](const server::AdminChange&) {};
   server::LocalStore store(&registry, &clock);

@@ -74,7 +74,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
                            Reason::kNamespaceExists,
                            absl::StrCat("namespace ", name, " exists"));
   }
-  if (maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
+  if (limits_.max_namespaces > 0 &&
+      maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,
         absl::StrCat("the server is at its limits.max_namespaces of ",

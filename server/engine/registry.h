@@ -29,7 +29,7 @@ absl::Status ValidateNamespace(absl::string_view name,
 
 // Limits of all maps together; 0 is no limit.
 struct RegistryLimits {
-  int max_namespaces = 1024;
+  int max_namespaces = 0;
   int64_t max_entries = 0;
   int64_t max_bytes = 0;
 };

@@ -64,9 +64,7 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
   for (const config::v1::Listener& listener : config.listeners()) {
     options.addresses.push_back(listener.address());
   }
-  options.max_watchers = config.limits().max_watchers();
-  options.max_expiring_watchers = config.limits().max_expiring_watchers();
-  options.limits = ServerLimits::From(config.limits());
+  options.limits = config.limits();
   options.virtual_clock = virtual_clock;
   options.observer = LogNamespace;
   options.reflection = config.debug().reflection();

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/call/convert.h"
+#include "server/service/call/server_limits.h"
 
 namespace timecache::server {
 namespace {
@@ -40,23 +41,26 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
       clock_(clock),
       store_(store),
       start_us_(clock->NowUs()),
-      acceptor_(static_cast<size_t>(options_.limits.max_connections),
-                options_.limits.max_new_connections_per_second),
-      responses_(
-          {.max_bytes = options_.limits.max_response_bytes,
-           .timeout =
-               absl::ToChronoMilliseconds(options_.limits.response_timeout),
-           .max_calls_per_connection = options_.limits.max_calls_per_connection,
-           .end_connection =
-               [this](const std::string& peer) {
-                 acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
-               }}),
+      acceptor_(
+          options_.limits.max_connections(),
+          static_cast<int>(options_.limits.max_new_connections_per_second())),
+      responses_({.max_bytes = static_cast<int64_t>(
+                      options_.limits.max_response_bytes()),
+                  .timeout = absl::ToChronoMilliseconds(
+                      ToDuration(options_.limits.response_timeout())),
+                  .max_calls_per_connection = static_cast<int>(
+                      options_.limits.max_calls_per_connection()),
+                  .end_connection =
+                      [this](const std::string& peer) {
+                        acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
+                      }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
             &responses_),
-      hub_(clock, options_.max_watchers, options_.max_expiring_watchers),
+      hub_(clock, options_.limits.max_watchers(),
+           options_.limits.max_expiring_watchers()),
       health_service_(&acceptor_.guard()),
       time_cache_service_(&gate_, store, &hub_, &streams_, &turns_,
-                          options_.limits.max_call_duration),
+                          ToDuration(options_.limits.max_call_duration())),
       namespace_service_(&gate_, store, options_.observer),
       group_service_(&gate_, store, options_.observer),
       server_service_(&gate_,
@@ -115,7 +119,7 @@ absl::Status Server::Start() {
   grpc::EnableDefaultHealthCheckService(false);
   if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
-  options_.limits.Apply(&builder);
+  ApplyLimits(options_.limits, options_.grpc_memory_bytes, &builder);
   builder.RegisterService(&health_service_);
   builder.RegisterService(&time_cache_service_);
   builder.RegisterService(&namespace_service_);

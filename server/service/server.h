@@ -31,11 +31,11 @@
 #include "server/service/call/counted_calls.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/response_ledger.h"
-#include "server/service/call/server_limits.h"
 #include "server/service/connection/connection_acceptor.h"
 #include "server/service/data/time_cache_service.h"
 #include "server/service/grpc_version.h"
 #include "server/service/watch/watch_hub.h"
+#include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
 
@@ -46,10 +46,11 @@ struct ServerOptions {
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials;
   // Where health alone is served, in plain text. Empty: nowhere.
   std::string health_address;
-  int64_t max_watchers = 10'000;
-  // Of WatchExpiring, of one namespace.
-  int64_t max_expiring_watchers = 256;
-  ServerLimits limits;
+  // With every field set but max_response_bytes, which is 0 then: see
+  // DefaultConfig in server/config/config.h.
+  config::v1::ServerLimits limits;
+  // See ApplyLimits.
+  int64_t grpc_memory_bytes = 0;
   // Set: VirtualClockService is served on it. Not owned; the same that
   // everything else uses.
   ManualClock* virtual_clock = nullptr;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "server/config/config.h"
 #include "server/service/watch/event_codec.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/errors.pb.h"
@@ -35,7 +36,8 @@ server::RegistryLimits SmallLimits() {
 server::ServerOptions Options(server::Access* access) {
   server::ServerOptions options;
   options.access = access;
-  options.max_watchers = 8;
+  options.limits = server::DefaultConfig().limits();
+  options.limits.set_max_watchers(8);
   options.observer = [](const server::AdminChange& change) {
     Require(!change.event.empty() && !change.name.empty(),
             "what is observed goes into a line of the log");

@@ -4,6 +4,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "server/config/config.h"
 #include "server/service/call/convert.h"
 #include "server/service/watch/event_codec.h"
 #include "tests/support/rpc.h"
@@ -17,13 +18,24 @@ server::ServerOptions ToServerOptions(const TestServerOptions& options,
                                       server::AdminObserver observer) {
   server::ServerOptions to;
   to.addresses = {"127.0.0.1:0"};
-  to.max_watchers = options.max_watchers;
+  to.limits = server::DefaultConfig().limits();
+  to.limits.set_max_watchers(static_cast<uint32_t>(options.max_watchers));
   to.virtual_clock = clock;
   to.flush = [reaper] { reaper->Flush(); };
   to.access = options.access;
   to.observer = std::move(observer);
   if (options.change) options.change(&to);
   return to;
+}
+
+// With the default of what is not set.
+server::RegistryLimits LimitsOf(const TestServerOptions& options) {
+  server::RegistryLimits limits = options.limits;
+  if (limits.max_namespaces == 0) {
+    limits.max_namespaces =
+        static_cast<int>(server::DefaultConfig().limits().max_namespaces());
+  }
+  return limits;
 }
 
 std::string TextOf(const server::AdminChange& change) {
@@ -43,7 +55,8 @@ std::string TextOf(const server::AdminChange& change) {
 TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
-      registry_(&manual_clock_, &reaper_, options.limits, server::WireFormat()),
+      registry_(&manual_clock_, &reaper_, LimitsOf(options),
+                server::WireFormat()),
       local_store_(&registry_, &manual_clock_),
       wrapped_store_(options.wrap_store ? options.wrap_store(&local_store_)
                                         : nullptr),

@@ -13,11 +13,13 @@ HealthServer::HealthServer()
 absl::Status HealthServer::Start(const std::string& address) {
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
-  ServerLimits limits;
-  limits.max_connections = kMaxConnections;
-  limits.max_calls_per_connection = kMaxCallsPerConnection;
-  limits.max_metadata_bytes = kMaxMetadataBytes;
-  limits.Apply(&builder);
+  config::v1::ServerLimits limits;
+  limits.set_max_calls_per_connection(kMaxCallsPerConnection);
+  limits.set_max_metadata_bytes(kMaxMetadataBytes);
+  limits.mutable_keepalive_interval()->set_seconds(kKeepaliveIntervalSeconds);
+  limits.mutable_keepalive_timeout()->set_seconds(kKeepaliveTimeoutSeconds);
+  limits.mutable_min_ping_interval()->set_seconds(kMinPingIntervalSeconds);
+  ApplyLimits(limits, /*grpc_memory_bytes=*/0, &builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.RegisterService(&health_service_);
   builder.RegisterCallbackGenericService(&unknown_service_);

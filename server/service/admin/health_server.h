@@ -28,6 +28,9 @@ class HealthServer {
   static constexpr int kMaxCallsPerConnection = 16;
   static constexpr int kMaxMetadataBytes = 4 << 10;
   static constexpr int kMaxRequestBytes = 1 << 10;
+  static constexpr int kKeepaliveIntervalSeconds = 60;
+  static constexpr int kKeepaliveTimeoutSeconds = 20;
+  static constexpr int kMinPingIntervalSeconds = 10;
 
   HealthServer();
   ~HealthServer() { Stop(); }

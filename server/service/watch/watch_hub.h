@@ -55,8 +55,7 @@ class WatchHub {
   // `clock` is not owned and must outlive the hub. At most `max_watchers` at
   // once. `max_expiring`: of one namespace, those of WatchExpiring; the streams
   // pass it on as they subscribe.
-  WatchHub(const Clock* clock, int64_t max_watchers,
-           int64_t max_expiring = 256);
+  WatchHub(const Clock* clock, int64_t max_watchers, int64_t max_expiring);
   ~WatchHub();
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;

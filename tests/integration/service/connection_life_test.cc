@@ -11,6 +11,8 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/config/config.h"
+#include "server/service/call/convert.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
@@ -55,7 +57,7 @@ std::vector<char> FrameTypes(const std::string& bytes) {
 
 class ConnectionLifeTest : public ::testing::Test {
  protected:
-  void Start(const server::ServerLimits& limits) {
+  void Start(const config::v1::ServerLimits& limits) {
     TestServerOptions options;
     options.change = [&](server::ServerOptions* to) {
       to->limits = limits;
@@ -87,8 +89,9 @@ class ConnectionLifeTest : public ::testing::Test {
 };
 
 TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
-  server::ServerLimits limits;
-  limits.max_connection_age = absl::Milliseconds(100);
+  config::v1::ServerLimits limits = server::DefaultConfig().limits();
+  server::SetDuration(server::kMicrosPerSecond / 10,
+                      limits.mutable_max_connection_age());
   Start(limits);
   const absl::Time end = absl::Now() + kPatience;
   for (int i = 0; peers() < 4; ++i) {
@@ -98,9 +101,11 @@ TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
 }
 
 TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
-  server::ServerLimits limits;
-  limits.max_connection_age = absl::Milliseconds(100);
-  limits.connection_age_grace = absl::Seconds(1);
+  config::v1::ServerLimits limits = server::DefaultConfig().limits();
+  server::SetDuration(server::kMicrosPerSecond / 10,
+                      limits.mutable_max_connection_age());
+  server::SetDuration(server::kMicrosPerSecond,
+                      limits.mutable_connection_age_grace());
   Start(limits);
   auto request = Proto<v1::WatchExpiredRequest>("namespaces: 'default'");
   // Takes what comes until the connection's end.
@@ -128,9 +133,11 @@ TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
 }
 
 TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
-  server::ServerLimits limits;
-  limits.keepalive_interval = absl::Milliseconds(100);
-  limits.keepalive_timeout = absl::Milliseconds(100);
+  config::v1::ServerLimits limits = server::DefaultConfig().limits();
+  server::SetDuration(server::kMicrosPerSecond / 10,
+                      limits.mutable_keepalive_interval());
+  server::SetDuration(server::kMicrosPerSecond / 10,
+                      limits.mutable_keepalive_timeout());
   Start(limits);
   const RawConnection silent = Connect();
   silent.Send(kPreface + Frame(kSettings, ""));
@@ -140,8 +147,9 @@ TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
 }
 
 TEST_F(ConnectionLifeTest, OneThatPingsTooOftenIsToldAndClosed) {
-  server::ServerLimits limits;
-  limits.min_ping_interval = absl::Minutes(1);
+  config::v1::ServerLimits limits = server::DefaultConfig().limits();
+  server::SetDuration(60 * server::kMicrosPerSecond,
+                      limits.mutable_min_ping_interval());
   Start(limits);
   const RawConnection noisy = Connect();
   std::string bytes = kPreface + Frame(kSettings, "");

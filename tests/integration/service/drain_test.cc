@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/config/config.h"
 #include "server/service/watch/event_codec.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
@@ -200,6 +201,7 @@ TEST(Start, APortThatIsTakenIsNamed) {
   server::Reaper reaper(&clock);
   server::Registry registry(&clock, &reaper, {}, server::WireFormat());
   server::ServerOptions options;
+  options.limits = server::DefaultConfig().limits();
   options.addresses = {"127.0.0.1:0", address};
   options.observer = [](const server::AdminChange&) {};
   server::LocalStore store(&registry, &clock);

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/memory_budget.h"
+#include "server/service/call/convert.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/group_client.h"
 #include "tests/support/raw_connection.h"
@@ -29,7 +30,7 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 
 using Data = v1::TimeCacheService::Stub;
 
-TestServerOptions With(std::function<void(server::ServerLimits*)> change) {
+TestServerOptions With(std::function<void(config::v1::ServerLimits*)> change) {
   TestServerOptions options;
   options.change = [change = std::move(change)](server::ServerOptions* to) {
     change(&to->limits);
@@ -40,8 +41,9 @@ TestServerOptions With(std::function<void(server::ServerLimits*)> change) {
 // --- Connections.
 
 TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
-  TestServer server(
-      With([](server::ServerLimits* limits) { limits->max_connections = 4; }));
+  TestServer server(With([](config::v1::ServerLimits* limits) {
+    limits->set_max_connections(4);
+  }));
   const std::string address = server.server().addresses().at(0);
   // The test server's own is the first.
   std::vector<std::unique_ptr<RawConnection>> open;
@@ -60,8 +62,8 @@ TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
 }
 
 TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
-  TestServer server(With([](server::ServerLimits* limits) {
-    limits->max_new_connections_per_second = 2;
+  TestServer server(With([](config::v1::ServerLimits* limits) {
+    limits->set_max_new_connections_per_second(2);
   }));
   const std::string address = server.server().addresses().at(0);
   std::vector<std::unique_ptr<RawConnection>> open;
@@ -76,8 +78,8 @@ TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
 }
 
 TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
-  TestServer server(With([](server::ServerLimits* limits) {
-    limits->max_new_connections_per_second = 1;
+  TestServer server(With([](config::v1::ServerLimits* limits) {
+    limits->set_max_new_connections_per_second(1);
   }));
   const std::string address = server.server().addresses().at(0);
   const RawConnection first(address);
@@ -91,8 +93,8 @@ TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
 TEST(ConnectionPace, AUnixSocketHasNone) {
   const std::string path =
       absl::StrCat("unix:/tmp/timecached_pace_", getpid(), ".socket");
-  TestServerOptions options = With([](server::ServerLimits* limits) {
-    limits->max_new_connections_per_second = 1;
+  TestServerOptions options = With([](config::v1::ServerLimits* limits) {
+    limits->set_max_new_connections_per_second(1);
   });
   options.change = [path, change = options.change](server::ServerOptions* to) {
     change(to);
@@ -109,8 +111,8 @@ TEST(ConnectionPace, AUnixSocketHasNone) {
 }
 
 TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
-  TestServer server(With([](server::ServerLimits* limits) {
-    limits->max_calls_per_connection = 2;
+  TestServer server(With([](config::v1::ServerLimits* limits) {
+    limits->set_max_calls_per_connection(2);
   }));
   const auto data = v1::TimeCacheService::NewStub(server.NewChannel());
   WatchReader first(data.get(), "default");
@@ -132,8 +134,8 @@ TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
 }
 
 TEST(ConnectionLimit, MetadataIsBounded) {
-  TestServer server(With([](server::ServerLimits* limits) {
-    limits->max_metadata_bytes = 4 << 10;
+  TestServer server(With([](config::v1::ServerLimits* limits) {
+    limits->set_max_metadata_bytes(4 << 10);
   }));
   // gRPC may end the connection behind a call with too much of it.
   const auto call = [&](size_t bytes) {
@@ -182,7 +184,8 @@ TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
   });
   TestServerOptions options;
   options.change = [&](server::ServerOptions* to) {
-    to->limits.max_call_duration = absl::Milliseconds(100);
+    server::SetDuration(server::kMicrosPerSecond / 10,
+                        to->limits.mutable_max_call_duration());
     to->call_observers.push_back(&observer);
   };
   TestServer server(options);

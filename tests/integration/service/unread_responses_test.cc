@@ -99,8 +99,8 @@ class UnreadResponsesTest : public ::testing::TestWithParam<Unread> {
   static TestServerOptions Options() {
     TestServerOptions options;
     options.change = [](server::ServerOptions* to) {
-      to->limits.max_response_bytes = kMaxResponseBytes;
-      to->limits.response_timeout = absl::Seconds(1);
+      to->limits.set_max_response_bytes(kMaxResponseBytes);
+      to->limits.mutable_response_timeout()->set_seconds(1);
     };
     return options;
   }

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/config/config.h"
 #include "server/service/watch/event_codec.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
@@ -184,6 +185,7 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   server::Reaper reaper(&clock);
   server::Registry registry(&clock, &reaper, {}, server::WireFormat());
   server::ServerOptions options;
+  options.limits = server::DefaultConfig().limits();
   options.addresses = {"127.0.0.1:0"};
   server::LocalStore store(&registry, &clock);
   server::Server server(&store, &clock, options);
@@ -221,7 +223,7 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
 TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
   TestServerOptions options;
   options.change = [](server::ServerOptions* to) {
-    to->max_expiring_watchers = 2;
+    to->limits.set_max_expiring_watchers(2);
   };
   TestServer server(options);
   server.Create("other");
