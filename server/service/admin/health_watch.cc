@@ -11,19 +11,17 @@ namespace timecache::server {
 using grpc::health::v1::HealthCheckResponse;
 
 HealthWatch* HealthWatch::Start(std::shared_ptr<HealthWatch> watch) {
-  HealthWatch* const raw = watch.get();
-  raw->self_ = watch;
-  const absl::Status status = raw->service_->Add(watch, raw->from_);
-  if (!status.ok()) raw->End(status, /*wait=*/true);
-  return raw;
+  HealthWatch* const kept = Keep(std::move(watch));
+  const absl::Status status = kept->service_->Add(kept->self(), kept->from_);
+  if (!status.ok()) kept->End(status, /*wait=*/true);
+  return kept;
 }
 
 HealthWatch* HealthWatch::Refuse(std::shared_ptr<HealthWatch> watch,
                                  const absl::Status& status) {
-  HealthWatch* const raw = watch.get();
-  raw->self_ = std::move(watch);
-  raw->End(status, /*wait=*/true);
-  return raw;
+  HealthWatch* const kept = Keep(std::move(watch));
+  kept->End(status, /*wait=*/true);
+  return kept;
 }
 
 void HealthWatch::Tell(bool serving) {
@@ -42,9 +40,8 @@ void HealthWatch::End(const absl::Status& status, bool wait) {
 }
 
 void HealthWatch::Continue() {
-  if (writing_ || finished_) return;
+  if (writing_ || ended()) return;
   if (end_.has_value()) {
-    finished_ = true;
     Finish(ToGrpcStatus(*end_));
     return;
   }
@@ -69,11 +66,6 @@ void HealthWatch::OnCancel() {
   End(absl::CancelledError("the client is gone"), /*wait=*/true);
 }
 
-void HealthWatch::OnDone() {
-  service_->Remove(this, from_);
-  // Whoever ended the call may still hold the lock.
-  { absl::MutexLock lock(&mu_); }
-  self_.reset();
-}
+void HealthWatch::Leave() { service_->Remove(this, from_); }
 
 }  // namespace timecache::server

@@ -10,8 +10,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.pb.h"
+#include "server/service/call/stream_reactor.h"
 #include "server/service/connection/peer_address.h"
 
 namespace timecache::server {
@@ -20,7 +20,9 @@ class HealthService;
 
 // Sends the status, and each one after it; of those that come while one is on
 // its way, only the last. Thread-safe. Lives until OnDone.
-class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class HealthWatch final
+    : public StreamReactor<HealthWatch,
+                           grpc::ServerWriteReactor<grpc::ByteBuffer>> {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
@@ -28,8 +30,8 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // and nothing more.
   HealthWatch(HealthService* service, grpc::CallbackServerContext* context,
               bool known)
-      : service_(service),
-        context_(context),
+      : StreamReactor(context),
+        service_(service),
         from_(PeerEndpoint::OfGrpcPeer(context->peer()).address()),
         known_(known) {}
 
@@ -46,26 +48,21 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnCancel() override ABSL_LOCKS_EXCLUDED(mu_);
-  void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  void Leave() override;
   // Writes what is due, or ends.
   void Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   HealthService* const service_;
-  grpc::CallbackServerContext* const context_;
   const PeerAddress from_;
   const bool known_;
-  // What keeps it: gRPC owns no reactor.
-  std::shared_ptr<HealthWatch> self_;
 
-  absl::Mutex mu_;
   std::optional<Status> due_ ABSL_GUARDED_BY(mu_);
   std::optional<Status> told_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache::server

@@ -1,5 +1,7 @@
 #include "server/service/data/pipeline_stream.h"
 
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace timecache::server {
@@ -7,15 +9,14 @@ namespace timecache::server {
 PipelineStream* PipelineStream::Start(const CallGate& gate,
                                       grpc::CallbackServerContext* context,
                                       Store* store, OpenStreams* streams) {
-  std::shared_ptr<PipelineStream> stream(
-      new PipelineStream(gate, context, store, streams));
-  stream->self_ = stream;
+  PipelineStream* const stream = Keep(std::shared_ptr<PipelineStream>(
+      new PipelineStream(gate, context, store, streams)));
   absl::Status status = stream->call_.Identify();
-  if (status.ok()) status = streams->Add(stream);
+  if (status.ok()) status = streams->Add(stream->self());
   absl::MutexLock lock(&stream->mu_);
   if (!status.ok()) stream->End(std::move(status));
   stream->Pump();
-  return stream.get();
+  return stream;
 }
 
 void PipelineStream::OnReadDone(bool ok) {
@@ -25,7 +26,7 @@ void PipelineStream::OnReadDone(bool ok) {
     // What comes behind the end is not run.
     if (ok && !end_.has_value()) {
       call_.CountReceived();
-      CheckAccess();
+      EndWithoutAccess();
     }
     if (ok && !end_.has_value()) {
       input_ = Input::kRunning;
@@ -51,7 +52,7 @@ void PipelineStream::OnExecuted(absl::Status status, grpc::ByteBuffer answer) {
   } else {
     End(std::move(status));
   }
-  CheckAccess();
+  EndWithoutAccess();
   Pump();
 }
 
@@ -80,23 +81,18 @@ void PipelineStream::OnDrain() {
 void PipelineStream::OnAccessChanged() {
   absl::MutexLock lock(&mu_);
   // A run looks when it is done.
-  if (input_ != Input::kRunning) CheckAccess();
+  if (input_ != Input::kRunning) EndWithoutAccess();
   Pump();
 }
 
-void PipelineStream::OnDone() {
-  streams_->Remove(this);
-  // Whoever ended the call may still hold the lock.
-  { absl::MutexLock lock(&mu_); }
-  self_.reset();
+absl::Status PipelineStream::Authorize() {
+  if (call_.Namespace().empty()) return absl::OkStatus();
+  return call_.Authorize(Verbs(), std::string(call_.Namespace()));
 }
 
-void PipelineStream::CheckAccess() {
-  if (finished_ || !call_.stale()) return;
-  absl::Status status = call_.Renew();
-  if (status.ok() && !call_.Namespace().empty()) {
-    status = call_.Authorize(Verbs(), std::string(call_.Namespace()));
-  }
+void PipelineStream::EndWithoutAccess() {
+  if (ended()) return;
+  absl::Status status = CheckAccess();
   if (!status.ok()) End(std::move(status));
 }
 
@@ -107,17 +103,14 @@ void PipelineStream::End(absl::Status status) {
 
 // Does what can be done next.
 void PipelineStream::Pump() {
-  if (finished_) return;
+  if (ended()) return;
   if (!writing_ && !answers_.empty()) {
     writing_ = true;
     StartWrite(&answers_.front());
   }
   if (input_ == Input::kRunning) return;
   if (end_.has_value()) {
-    if (writing_) return;
-    // A read that is in flight ends with the call.
-    finished_ = true;
-    Finish(call_.End(*end_));
+    if (!writing_) EndCall(*end_);
   } else if (input_ == Input::kIdle && answers_.size() < kMaxAnswers &&
              answer_bytes_ < kMaxAnswerBytes) {
     input_ = Input::kReading;

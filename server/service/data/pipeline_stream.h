@@ -8,16 +8,13 @@
 
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "server/engine/store.h"
-#include "server/service/call/call.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/response_account.h"
+#include "server/service/call/stream_reactor.h"
 #include "server/service/data/batch.h"
 
 namespace timecache::server {
@@ -30,7 +27,9 @@ namespace timecache::server {
 //
 // Thread-safe: gRPC calls it from several threads. Lives until OnDone.
 class PipelineStream final
-    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+    : public CallStream<
+          PipelineStream,
+          grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>,
       public Drainable {
  public:
   static constexpr size_t kMaxAnswers = 16;
@@ -44,7 +43,6 @@ class PipelineStream final
 
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
-  void OnDone() override;
   void OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
   // Ends without a caller, or one that has lost every right in the namespace of
   // the last batch; else it goes on, and the next batch is checked as every
@@ -54,29 +52,26 @@ class PipelineStream final
  private:
   PipelineStream(const CallGate& gate, grpc::CallbackServerContext* context,
                  Store* store, OpenStreams* streams)
-      : store_(store),
-        streams_(streams),
-        account_(gate.AccountOf(context->peer())),
-        call_(gate, methods::kPipeline, context) {}
+      : CallStream(gate, methods::kPipeline, context),
+        store_(store),
+        streams_(streams) {}
 
+  void Leave() override { streams_->Remove(this); }
+  absl::Status Authorize() override;
   void OnExecuted(absl::Status status, grpc::ByteBuffer answer)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Store* const store_;
   OpenStreams* const streams_;
-  const ResponseAccountRef account_;
-  std::shared_ptr<PipelineStream> self_;
 
   // Used by the one read or run that is in flight.
   grpc::ByteBuffer request_;
-  // The run's while there is one, else guarded by mu_.
-  Call call_;
+  // Has call_ while it runs.
   Batch batch_;
 
-  absl::Mutex mu_;
   // The front one is being written while writing_.
   std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mu_);
   size_t answer_bytes_ ABSL_GUARDED_BY(mu_) = 0;
@@ -85,7 +80,6 @@ class PipelineStream final
   Input input_ ABSL_GUARDED_BY(mu_) = Input::kIdle;
   // Nothing is read or run any more: behind its answers the stream ends so.
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
-  bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache::server

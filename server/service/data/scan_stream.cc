@@ -26,9 +26,8 @@ ScanStream* ScanStream::Start(const CallGate& gate,
                               Store* store, OpenStreams* streams, Turns* turns,
                               absl::Duration max_duration,
                               const grpc::ByteBuffer& request) {
-  std::shared_ptr<ScanStream> stream(
-      new ScanStream(gate, context, store, streams, turns, max_duration));
-  stream->self_ = stream;
+  ScanStream* const stream = Keep(std::shared_ptr<ScanStream>(
+      new ScanStream(gate, context, store, streams, turns, max_duration)));
   stream->status_ = stream->Open(request);
   if (stream->status_.ok()) {
     stream->SetTimer();
@@ -36,14 +35,14 @@ ScanStream* ScanStream::Start(const CallGate& gate,
   } else {
     stream->TakeTurn();
   }
-  return stream.get();
+  return stream;
 }
 
 absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
   absl::Status status = call_.Identify();
   if (status.ok()) status = ParseRequest(request, &request_);
   if (!status.ok()) return status;
-  status = call_.Authorize(config::v1::VERB_READ, request_.namespace_());
+  status = Authorize();
   if (!status.ok()) return status;
   if (request_.key_prefix().size() > kMaxKeyBytes) {
     return InvalidField(
@@ -54,12 +53,10 @@ absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
   const absl::StatusOr<size_t> max_bytes = ToMaxMessageBytes(request_);
   if (!max_bytes.ok()) return max_bytes.status();
   max_message_bytes_ = *max_bytes;
-  return streams_->Add(self_);
+  return streams_->Add(self());
 }
 
-absl::Status ScanStream::CheckAccess() {
-  absl::Status status = call_.Renew();
-  if (!status.ok()) return status;
+absl::Status ScanStream::Authorize() {
   return call_.Authorize(config::v1::VERB_READ, request_.namespace_());
 }
 
@@ -69,7 +66,7 @@ void ScanStream::SetTimer() {
                    gpr_time_from_micros(
                        absl::ToInt64Microseconds(max_duration_), GPR_TIMESPAN));
   // The timer must not keep the stream that it belongs to.
-  timer_.Set(deadline, [weak = std::weak_ptr<ScanStream>(self_)](bool ok) {
+  timer_.Set(deadline, [weak = std::weak_ptr<ScanStream>(self())](bool ok) {
     const std::shared_ptr<ScanStream> stream = weak.lock();
     if (ok && stream != nullptr) stream->OnTimer();
   });
@@ -78,7 +75,7 @@ void ScanStream::SetTimer() {
 void ScanStream::OnTimer() {
   absl::MutexLock lock(&mu_);
   too_long_ = true;
-  if (writing_ && !done_) context_->TryCancel();
+  if (writing_) context_->TryCancel();
 }
 
 absl::Status ScanStream::CheckDuration() const {
@@ -100,14 +97,9 @@ bool ScanStream::BeginWrite() {
   return writing_;
 }
 
-void ScanStream::OnDone() {
-  {
-    absl::MutexLock lock(&mu_);
-    done_ = true;
-  }
+void ScanStream::Leave() {
   timer_.Cancel();
   streams_->Remove(this);
-  self_.reset();
 }
 
 void ScanStream::OnWriteDone(bool ok) {
@@ -127,14 +119,14 @@ void ScanStream::OnWriteDone(bool ok) {
 
 void ScanStream::Continue() {
   // It may be over by the time that this returns.
-  const std::shared_ptr<ScanStream> self = self_;
-  turns_->Add(request_.namespace_(), self);
+  const std::shared_ptr<ScanStream> kept = self();
+  turns_->Add(request_.namespace_(), kept);
 }
 
 // Begins a write, ends the scan, or takes a step. Returns whether to come
 // again: not where OnWriteDone or the step's completion calls Continue.
 bool ScanStream::TakeTurn() {
-  if (status_.ok() && call_.stale()) status_ = CheckAccess();
+  if (status_.ok()) status_ = CheckAccess();
   if (status_.ok()) status_ = CheckDuration();
   if (status_.ok() && !found_.empty()) {
     TakePage();
@@ -149,7 +141,8 @@ bool ScanStream::TakeTurn() {
     status_ = absl::CancelledError("the reader is gone");
   }
   if (!status_.ok() || !more_) {
-    Finish(call_.End(status_));
+    absl::MutexLock lock(&mu_);
+    EndCall(status_);
     return false;
   }
   if (!HasRoom()) return false;

@@ -16,13 +16,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/engine/store.h"
-#include "server/service/call/call.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/response_account.h"
+#include "server/service/call/stream_reactor.h"
 #include "server/service/call/turns.h"
 #include "timecache/v1/data.pb.h"
 
@@ -35,9 +34,10 @@ namespace timecache::server {
 // (MAX_CALL_DURATION); where a page is on its way that the reader does not
 // take, no status would reach him either, and the call is cancelled. Lives
 // until OnDone.
-class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                         public Drainable,
-                         public Turns::Task {
+class ScanStream final
+    : public CallStream<ScanStream, grpc::ServerWriteReactor<grpc::ByteBuffer>>,
+      public Drainable,
+      public Turns::Task {
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
@@ -55,7 +55,6 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool TakeTurn() override ABSL_LOCKS_EXCLUDED(mu_);
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
-  void OnDone() override ABSL_LOCKS_EXCLUDED(mu_);
   // It has an end, and is waited for.
   void OnDrain() override {}
   // It asks before each step and each page.
@@ -65,16 +64,16 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
              Store* store, OpenStreams* streams, Turns* turns,
              absl::Duration max_duration)
-      : ready_(gate.AccountOf(context->peer())),
-        call_(gate, methods::kScan, context),
-        context_(context),
+      : CallStream(gate, methods::kScan, context),
+        ready_(gate.AccountOf(context->peer())),
         store_(store),
         streams_(streams),
         turns_(turns),
         max_duration_(max_duration) {}
 
+  void Leave() override;
+  absl::Status Authorize() override;
   absl::Status Open(const grpc::ByteBuffer& request);
-  absl::Status CheckAccess();
   void SetTimer();
   void OnTimer() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CheckDuration() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -89,15 +88,12 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // What is in found_.
   ResponseCharge ready_;
   int64_t found_bytes_ = 0;
-  Call call_;
-  grpc::CallbackServerContext* const context_;
   Store* const store_;
   OpenStreams* const streams_;
   Turns* const turns_;
   const absl::Duration max_duration_;
   v1::ScanRequest request_;
   size_t max_message_bytes_ = kDefaultMaxMessageBytes;
-  std::shared_ptr<ScanStream> self_;
   ScanPlace place_;
   bool more_ = true;
   absl::Status status_;
@@ -112,10 +108,8 @@ class ScanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::atomic<StepState> step_{kBegun};
 
   grpc::Alarm timer_;
-  mutable absl::Mutex mu_;
   bool too_long_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  bool done_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache::server

@@ -22,9 +22,8 @@ WatchStream* WatchStream::StartWith(ReadRequest read_request,
                                     const CallGate& gate, const Method& method,
                                     grpc::CallbackServerContext* context,
                                     WatchHub* hub, Store* store) {
-  std::shared_ptr<WatchStream> stream(
-      new WatchStream(gate, method, context, hub));
-  stream->self_ = stream;
+  WatchStream* const stream = Keep(std::shared_ptr<WatchStream>(
+      new WatchStream(gate, method, context, hub)));
   const absl::Status status = stream->Prepare(read_request);
   if (status.ok()) {
     stream->OpenReaders(store);
@@ -32,7 +31,7 @@ WatchStream* WatchStream::StartWith(ReadRequest read_request,
     absl::MutexLock lock(&stream->mu_);
     stream->End(status);
   }
-  return stream.get();
+  return stream;
 }
 
 absl::Status WatchStream::Prepare(ReadRequest read_request) {
@@ -50,11 +49,12 @@ absl::Status WatchStream::Prepare(ReadRequest read_request) {
             request_.heartbeat_us};
   // First, so that one watcher too many leaves no group behind. Until open_ is
   // set nothing wakes the stream: it may still fail to open.
-  return hub_->Add(self_, needs_);
+  return hub_->Add(self(), needs_);
 }
 
 void WatchStream::OpenReaders(Store* store) {
-  const Store::Wake wake = [hub = hub_, weak = weak_from_this()] {
+  const Store::Wake wake = [hub = hub_,
+                            weak = std::weak_ptr<WatchStream>(self())] {
     if (auto stream = weak.lock()) hub->Notify(stream);
   };
   const std::vector<std::string>& names = request_.namespaces;
@@ -90,10 +90,10 @@ void WatchStream::OpenReaders(Store* store) {
 template <typename Reader, typename ToSource>
 Store::DoneWith<Store::Readers<Reader>> WatchStream::WhenOpen(
     ToSource to_source) {
-  return [this, self = shared_from_this(),
+  return [this, kept = self(),
           to_source](absl::StatusOr<Store::Readers<Reader>> readers) {
     absl::MutexLock lock(&mu_);
-    if (ended_) return;
+    if (ended()) return;
     if (!readers.ok()) return End(readers.status());
     for (size_t i = 0; i < readers->size(); ++i) {
       const std::string& name = request_.namespaces[i];
@@ -105,8 +105,8 @@ Store::DoneWith<Store::Readers<Reader>> WatchStream::WhenOpen(
     // What it was woken for before is looked at now.
     open_ = true;
     if (draining_) DrainSources();
-    CheckAccess();
-    if (!ended_) PumpOrQueue();
+    EndWithoutAccess();
+    if (!ended()) PumpOrQueue();
   };
 }
 
@@ -123,22 +123,20 @@ absl::Status WatchStream::Authorize() {
 }
 
 // A message that is in flight may still leave, for a while.
-void WatchStream::CheckAccess() {
-  if (ended_) return;
+void WatchStream::EndWithoutAccess() {
+  if (ended()) return;
   if (!withdrawn_.ok()) {
     if (hub_->clock()->NowUs() >= withdrawn_us_ + kWithdrawalGraceUs) {
       context_->TryCancel();
     }
     return;
   }
-  if (!call_.stale()) return;
-  absl::Status status = call_.Renew();
-  if (status.ok()) status = Authorize();
+  absl::Status status = CheckAccess();
   if (status.ok()) return;
   if (writing_) {
     withdrawn_ = std::move(status);
     withdrawn_us_ = hub_->clock()->NowUs();
-    hub_->SetTimer(self_, withdrawn_us_ + kWithdrawalGraceUs);
+    hub_->SetTimer(self(), withdrawn_us_ + kWithdrawalGraceUs);
   } else {
     End(status);
   }
@@ -148,9 +146,9 @@ bool WatchStream::OnWake(Wake why) {
   absl::MutexLock lock(&mu_);
   if (why == Wake::kDrain) draining_ = true;
   if (has_waited_.exchange(false)) waiting_for_room_ = false;
-  if (ended_ || !open_) return false;
-  CheckAccess();
-  if (ended_) return false;
+  if (ended() || !open_) return false;
+  EndWithoutAccess();
+  if (ended()) return false;
   if (why == Wake::kDrain) DrainSources();
   if (why != Wake::kReady) {
     for (Source& source : sources_) source.heartbeat_us = INT64_MIN;
@@ -167,7 +165,7 @@ void WatchStream::OnWriteDone(bool ok) {
   writing_ = false;
   writable_us_ = hub_->clock()->NowUs();
   message_.Clear();
-  if (ended_) return;
+  if (ended()) return;
   if (!ok || cancelled_) {
     End(!withdrawn_.ok() ? withdrawn_
                          : absl::CancelledError("the watcher is gone"));
@@ -184,7 +182,7 @@ void WatchStream::OnWriteDone(bool ok) {
 void WatchStream::OnCancel() {
   absl::MutexLock lock(&mu_);
   cancelled_ = true;
-  if (ended_) return;
+  if (ended()) return;
   // A write that is in flight fails now, and then ends the stream.
   if (writing_) {
     for (Source& source : sources_) source.source->OnEnd();
@@ -193,15 +191,12 @@ void WatchStream::OnCancel() {
   }
 }
 
-void WatchStream::OnDone() {
-  hub_->Remove(self_);
+void WatchStream::Leave() {
+  hub_->Remove(self());
+  // Not destroyed under the lock.
   std::vector<Source> sources;
-  {
-    absl::MutexLock lock(&mu_);
-    sources.swap(sources_);
-  }
-  sources.clear();
-  self_.reset();
+  absl::MutexLock lock(&mu_);
+  sources.swap(sources_);
 }
 
 // Whether a message costs little to compose, as it refers to bytes that are
@@ -212,15 +207,15 @@ bool WatchStream::IsLight() const {
 }
 
 void WatchStream::PumpOrQueue() {
-  if (!IsLight() || Pump()) hub_->Notify(self_);
+  if (!IsLight() || Pump()) hub_->Notify(self());
 }
 
 // Writes the next message, if there is one and none is in flight: sources take
 // turns. Returns whether there is more to do before there can be one.
 bool WatchStream::Pump() {
-  if (writing_ || ended_ || WaitsForRoom()) return false;
+  if (writing_ || ended() || WaitsForRoom()) return false;
   const int64_t now_us = hub_->clock()->NowUs();
-  for (size_t i = 0; i < sources_.size() && !ended_; ++i) {
+  for (size_t i = 0; i < sources_.size() && !ended(); ++i) {
     Source& source = sources_[turn_];
     turn_ = (turn_ + 1) % sources_.size();
     switch (Compose(&source, now_us)) {
@@ -235,7 +230,7 @@ bool WatchStream::Pump() {
         return false;
     }
   }
-  if (ended_) return false;
+  if (ended()) return false;
   if (draining_) {
     End(absl::OkStatus());
   } else {
@@ -252,7 +247,7 @@ bool WatchStream::WaitsForRoom() {
   waiting_for_room_ = true;
   // Not this stream's own work: the ledger's thread serves all that wait.
   account_->WhenRoom(
-      [hub = hub_, weak = std::weak_ptr<WatchStream>(self_)](absl::Status) {
+      [hub = hub_, weak = std::weak_ptr<WatchStream>(self())](absl::Status) {
         const std::shared_ptr<WatchStream> stream = weak.lock();
         if (stream == nullptr) return;
         stream->has_waited_.store(true);
@@ -303,13 +298,12 @@ void WatchStream::SetTimer(int64_t now_us) {
     due_us = std::min(
         {due_us, source.heartbeat_us, source.source->NextDueUs(now_us)});
   }
-  hub_->SetTimer(self_, due_us);
+  hub_->SetTimer(self(), due_us);
 }
 
 void WatchStream::End(const absl::Status& status) {
-  ended_ = true;
   for (Source& source : sources_) source.source->OnEnd();
-  Finish(call_.End(status, FieldPath));
+  EndCall(status, FieldPath);
 }
 
 }  // namespace timecache::server

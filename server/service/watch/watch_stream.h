@@ -16,12 +16,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "server/engine/store.h"
-#include "server/service/call/call.h"
 #include "server/service/call/method.h"
 #include "server/service/call/request.h"
-#include "server/service/call/response_account.h"
+#include "server/service/call/stream_reactor.h"
 #include "server/service/watch/watch_hub.h"
 #include "server/service/watch/watch_request.h"
 #include "server/service/watch/watch_source.h"
@@ -32,10 +30,11 @@ namespace timecache::server {
 // does not read costs its places in the sources and that message: nothing is
 // gathered for it, and when it reads again the log says what it lost.
 //
-// Thread-safe. Owns itself from Start to OnDone.
-class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                          public Watcher,
-                          public std::enable_shared_from_this<WatchStream> {
+// Thread-safe. Lives until OnDone.
+class WatchStream final
+    : public CallStream<WatchStream,
+                        grpc::ServerWriteReactor<grpc::ByteBuffer>>,
+      public Watcher {
  public:
   // Reads whose events were all filtered out, each in a turn of its own, until
   // the watcher is told how far it has come.
@@ -64,10 +63,9 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
         gate, method, context, hub, store);
   }
 
-  bool OnWake(Wake why) override;
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
+  bool OnWake(Wake why) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnCancel() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Source {
@@ -92,19 +90,17 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                                 WatchHub* hub, Store* store);
   WatchStream(const CallGate& gate, const Method& method,
               grpc::CallbackServerContext* context, WatchHub* hub)
-      : hub_(hub),
-        context_(context),
-        account_(gate.AccountOf(context->peer())),
-        call_(gate, method, context) {}
+      : CallStream(gate, method, context), hub_(hub) {}
 
+  void Leave() override;
+  absl::Status Authorize() override;
   absl::Status Prepare(ReadRequest read_request);
   void OpenReaders(Store* store);
   // The store has opened a reader for each namespace, or has not: `to_source`
   // makes a source of a namespace and its reader.
   template <typename Reader, typename ToSource>
   Store::DoneWith<Store::Readers<Reader>> WhenOpen(ToSource to_source);
-  absl::Status Authorize();
-  void CheckAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsLight() const;
   bool Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -116,18 +112,11 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   WatchHub* const hub_;
-  grpc::CallbackServerContext* const context_;
-  const ResponseAccountRef account_;
-  // Guarded by mu_ once the stream is open.
-  Call call_;
   // Constant once the stream is open.
   WatchRequest request_;
   WatchHub::Needs needs_;
-  // Itself, until OnDone.
-  std::shared_ptr<WatchStream> self_;
 
-  // Taken before the maps', the logs' and the hub's locks.
-  absl::Mutex mu_;
+  // mu_ is taken before the maps', the logs' and the hub's locks.
   std::vector<Source> sources_ ABSL_GUARDED_BY(mu_);
   // The source that has the next turn.
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
@@ -145,7 +134,6 @@ class WatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // Why the stream ends behind the message that is in flight.
   absl::Status withdrawn_ ABSL_GUARDED_BY(mu_);
   int64_t withdrawn_us_ ABSL_GUARDED_BY(mu_) = 0;
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache::server
