@@ -78,15 +78,13 @@ void LocalStore::Execute(absl::string_view name,
   done(map.status());
 }
 
-void LocalStore::GetSize(absl::string_view name, MapSize* size, Done done) {
+void LocalStore::GetSize(absl::string_view name, DoneWith<MapSize> done) {
   const auto map = registry_->Find(name);
-  absl::Status status = map.status();
-  if (status.ok()) {
-    const int64_t now_us = clock_->NowUs();
-    status = AdmitOne(map->get(), now_us);
-    if (status.ok()) *size = (*map)->GetSize(now_us);
-  }
-  done(std::move(status));
+  if (!map.ok()) return done(map.status());
+  const int64_t now_us = clock_->NowUs();
+  absl::Status admitted = AdmitOne(map->get(), now_us);
+  if (!admitted.ok()) return done(std::move(admitted));
+  done((*map)->GetSize(now_us));
 }
 
 void LocalStore::Scan(absl::string_view name, absl::string_view prefix,

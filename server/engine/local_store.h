@@ -24,7 +24,7 @@ class LocalStore final : public Store {
 
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
                absl::Span<Result> results, Done done) override;
-  void GetSize(absl::string_view name, MapSize* size, Done done) override;
+  void GetSize(absl::string_view name, DoneWith<MapSize> done) override;
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
             int64_t max_bytes, ScanPlace* place, bool* more, EntryVisitor visit,
             Done done) override;

@@ -55,7 +55,7 @@ class Store {
                        absl::Span<Result> results, Done done) = 0;
 
   // Live entries at one instant.
-  virtual void GetSize(absl::string_view name, MapSize* size, Done done) = 0;
+  virtual void GetSize(absl::string_view name, DoneWith<MapSize> done) = 0;
 
   // One step of a walk over the live entries whose keys begin with `prefix`.
   // Every entry that is live from the first step to the last is visited exactly

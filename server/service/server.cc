@@ -69,10 +69,14 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                         if (limits) DescribeLimits(server);
                       }),
       unknown_service_(&acceptor_.guard()) {
-  time_cache_service_.CountCalls(&counted_calls_);
-  namespace_service_.CountCalls(&counted_calls_);
-  group_service_.CountCalls(&counted_calls_);
-  server_service_.CountCalls(&counted_calls_);
+  time_cache_service_.CountCalls(v1::TimeCacheService::service_full_name(),
+                                 &counted_calls_);
+  namespace_service_.CountCalls(v1::NamespaceService::service_full_name(),
+                                &counted_calls_);
+  group_service_.CountCalls(v1::GroupService::service_full_name(),
+                            &counted_calls_);
+  server_service_.CountCalls(v1::ServerService::service_full_name(),
+                             &counted_calls_);
   if (options_.virtual_clock != nullptr) {
     virtual_clock_service_ = std::make_unique<VirtualClockService>(
         &gate_, options_.virtual_clock, options_.flush, &hub_);

@@ -58,10 +58,10 @@ class DelayedStore final : public server::Store {
       store_.Execute(name, operations, results, std::move(done));
     });
   }
-  void GetSize(absl::string_view name, server::MapSize* size,
-               Done done) override {
+  void GetSize(absl::string_view name,
+               DoneWith<server::MapSize> done) override {
     Later([=, this, done = std::move(done)]() mutable {
-      store_.GetSize(name, size, std::move(done));
+      store_.GetSize(name, std::move(done));
     });
   }
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,

@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/service/admin/answer.h"
 #include "server/service/admin/list_query.h"
 #include "server/service/admin/update_mask.h"
+#include "server/service/call/answer.h"
 #include "server/service/call/convert.h"
 
 namespace timecache::server {
@@ -49,15 +49,13 @@ void SetPage(const Page<GroupInfo>& page, v1::ListGroupsResponse* response) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* GroupService::CreateGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::CreateGroupRequest;
-  using Response = v1::CreateGroupResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* GroupService::CreateGroup(Context* context,
+                                                    const Bytes* bytes,
+                                                    Bytes* answer) {
+  return Answer<v1::CreateGroupRequest, v1::CreateGroupResponse>(
       gate_, methods::kCreateGroup, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         Call* const call = &unary->call();
         const absl::Status access =
             call->Authorize(config::v1::VERB_ADMIN, request.namespace_());
@@ -82,15 +80,13 @@ grpc::ServerUnaryReactor* GroupService::CreateGroup(
       });
 }
 
-grpc::ServerUnaryReactor* GroupService::GetGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::GetGroupRequest;
-  using Response = v1::GetGroupResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* GroupService::GetGroup(Context* context,
+                                                 const Bytes* bytes,
+                                                 Bytes* answer) {
+  return Answer<v1::GetGroupRequest, v1::GetGroupResponse>(
       gate_, methods::kGetGroup, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access = unary->call().Authorize(
             config::v1::VERB_WATCH, request.namespace_());
         if (!access.ok()) return access;
@@ -103,15 +99,13 @@ grpc::ServerUnaryReactor* GroupService::GetGroup(
       });
 }
 
-grpc::ServerUnaryReactor* GroupService::ListGroups(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::ListGroupsRequest;
-  using Response = v1::ListGroupsResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* GroupService::ListGroups(Context* context,
+                                                   const Bytes* bytes,
+                                                   Bytes* answer) {
+  return Answer<v1::ListGroupsRequest, v1::ListGroupsResponse>(
       gate_, methods::kListGroups, context, bytes, answer, ListFieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access = unary->call().Authorize(
             config::v1::VERB_WATCH, request.namespace_());
         if (!access.ok()) return access;
@@ -127,15 +121,13 @@ grpc::ServerUnaryReactor* GroupService::ListGroups(
       });
 }
 
-grpc::ServerUnaryReactor* GroupService::UpdateGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::UpdateGroupRequest;
-  using Response = v1::UpdateGroupResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* GroupService::UpdateGroup(Context* context,
+                                                    const Bytes* bytes,
+                                                    Bytes* answer) {
+  return Answer<v1::UpdateGroupRequest, v1::UpdateGroupResponse>(
       gate_, methods::kUpdateGroup, context, bytes, answer, UpdateFieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const v1::Group& group = request.group();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, group.namespace_());
@@ -159,21 +151,19 @@ grpc::ServerUnaryReactor* GroupService::UpdateGroup(
       });
 }
 
-grpc::ServerUnaryReactor* GroupService::DeleteGroup(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::DeleteGroupRequest;
-  using Response = v1::DeleteGroupResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* GroupService::DeleteGroup(Context* context,
+                                                    const Bytes* bytes,
+                                                    Bytes* answer) {
+  return Answer<v1::DeleteGroupRequest, v1::DeleteGroupResponse>(
       gate_, methods::kDeleteGroup, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access = unary->call().Authorize(
             config::v1::VERB_ADMIN, request.namespace_());
         if (!access.ok()) return access;
         store_->DeleteGroup({request.namespace_(), request.name()},
                             [this, unary](const absl::Status& status) {
-                              const Request& request = unary->request();
+                              const auto& request = unary->request();
                               if (status.ok()) {
                                 observer_({.event = "group_deleted",
                                            .name = request.namespace_(),

@@ -23,34 +23,22 @@ using Groups = G::WithRawCallbackMethod_CreateGroup<
 }  // namespace methods
 
 // Thread-safe. A call is answered by the store's completion.
-class GroupService final : public methods::Groups {
+class GroupService final : public RawService<methods::Groups> {
  public:
   // None is owned; all must outlive the service and its calls.
   GroupService(const CallGate* gate, Store* store, AdminObserver observer)
       : gate_(*gate), store_(store), observer_(std::move(observer)) {}
 
-  // As TimeCacheService's.
-  void CountCalls(CountedCalls* counted) {
-    CountUnaryCalls(
-        v1::GroupService::service_full_name(), counted,
-        [this](int method) { return grpc::Service::GetHandler(method); });
-  }
-
-  grpc::ServerUnaryReactor* CreateGroup(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetGroup(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListGroups(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* UpdateGroup(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DeleteGroup(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* CreateGroup(Context* context, const Bytes* request,
+                                        Bytes* response) override;
+  grpc::ServerUnaryReactor* GetGroup(Context* context, const Bytes* request,
+                                     Bytes* response) override;
+  grpc::ServerUnaryReactor* ListGroups(Context* context, const Bytes* request,
+                                       Bytes* response) override;
+  grpc::ServerUnaryReactor* UpdateGroup(Context* context, const Bytes* request,
+                                        Bytes* response) override;
+  grpc::ServerUnaryReactor* DeleteGroup(Context* context, const Bytes* request,
+                                        Bytes* response) override;
 
  private:
   const CallGate& gate_;

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/service/admin/answer.h"
 #include "server/service/admin/list_query.h"
 #include "server/service/admin/update_mask.h"
+#include "server/service/call/answer.h"
 #include "server/service/call/convert.h"
 
 namespace timecache::server {
@@ -58,15 +58,13 @@ absl::Status ToChanges(const v1::UpdateNamespaceRequest& request,
 
 }  // namespace
 
-grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::CreateNamespaceRequest;
-  using Response = v1::CreateNamespaceResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(Context* context,
+                                                            const Bytes* bytes,
+                                                            Bytes* answer) {
+  return Answer<v1::CreateNamespaceRequest, v1::CreateNamespaceResponse>(
       gate_, methods::kCreateNamespace, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         Call* const call = &unary->call();
         absl::Status access =
             call->Authorize(config::v1::VERB_ADMIN, request.name());
@@ -88,15 +86,13 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(
       });
 }
 
-grpc::ServerUnaryReactor* NamespaceService::GetNamespace(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::GetNamespaceRequest;
-  using Response = v1::GetNamespaceResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* NamespaceService::GetNamespace(Context* context,
+                                                         const Bytes* bytes,
+                                                         Bytes* answer) {
+  return Answer<v1::GetNamespaceRequest, v1::GetNamespaceResponse>(
       gate_, methods::kGetNamespace, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_READ, request.name());
         if (!access.ok()) return access;
@@ -109,15 +105,13 @@ grpc::ServerUnaryReactor* NamespaceService::GetNamespace(
       });
 }
 
-grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::ListNamespacesRequest;
-  using Response = v1::ListNamespacesResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(Context* context,
+                                                           const Bytes* bytes,
+                                                           Bytes* answer) {
+  return Answer<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
       gate_, methods::kListNamespaces, context, bytes, answer, ListFieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access = unary->call().Identify();
         if (!access.ok()) return access;
         absl::StatusOr<ListQuery> query =
@@ -135,15 +129,13 @@ grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(
       });
 }
 
-grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::UpdateNamespaceRequest;
-  using Response = v1::UpdateNamespaceResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(Context* context,
+                                                            const Bytes* bytes,
+                                                            Bytes* answer) {
+  return Answer<v1::UpdateNamespaceRequest, v1::UpdateNamespaceResponse>(
       gate_, methods::kUpdateNamespace, context, bytes, answer, UpdateFieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         Call* const call = &unary->call();
         const std::string& name = request.namespace_().name();
         absl::Status status = call->Authorize(config::v1::VERB_ADMIN, name);
@@ -177,15 +169,13 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(
       });
 }
 
-grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::DeleteNamespaceRequest;
-  using Response = v1::DeleteNamespaceResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(Context* context,
+                                                            const Bytes* bytes,
+                                                            Bytes* answer) {
+  return Answer<v1::DeleteNamespaceRequest, v1::DeleteNamespaceResponse>(
       gate_, methods::kDeleteNamespace, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;
@@ -201,15 +191,13 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(
       });
 }
 
-grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::RotateNamespaceRequest;
-  using Response = v1::RotateNamespaceResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(Context* context,
+                                                            const Bytes* bytes,
+                                                            Bytes* answer) {
+  return Answer<v1::RotateNamespaceRequest, v1::RotateNamespaceResponse>(
       gate_, methods::kRotateNamespace, context, bytes, answer, FieldPath,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
-        const Request& request = unary->request();
+      [this](const auto& unary) -> absl::Status {
+        const auto& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
         if (!access.ok()) return access;

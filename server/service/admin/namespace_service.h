@@ -28,37 +28,29 @@ using Namespaces = N::WithRawCallbackMethod_CreateNamespace<
 }  // namespace methods
 
 // Thread-safe. A call is answered by the store's completion.
-class NamespaceService final : public methods::Namespaces {
+class NamespaceService final : public RawService<methods::Namespaces> {
  public:
   // None is owned; all must outlive the service and its calls.
   NamespaceService(const CallGate* gate, Store* store, AdminObserver observer)
       : gate_(*gate), store_(store), observer_(std::move(observer)) {}
 
-  // As TimeCacheService's.
-  void CountCalls(CountedCalls* counted) {
-    CountUnaryCalls(
-        v1::NamespaceService::service_full_name(), counted,
-        [this](int method) { return grpc::Service::GetHandler(method); });
-  }
-
-  grpc::ServerUnaryReactor* CreateNamespace(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-      grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetNamespace(grpc::CallbackServerContext* context,
-                                         const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListNamespaces(grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* UpdateNamespace(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-      grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DeleteNamespace(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-      grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* RotateNamespace(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* CreateNamespace(Context* context,
+                                            const Bytes* request,
+                                            Bytes* response) override;
+  grpc::ServerUnaryReactor* GetNamespace(Context* context, const Bytes* request,
+                                         Bytes* response) override;
+  grpc::ServerUnaryReactor* ListNamespaces(Context* context,
+                                           const Bytes* request,
+                                           Bytes* response) override;
+  grpc::ServerUnaryReactor* UpdateNamespace(Context* context,
+                                            const Bytes* request,
+                                            Bytes* response) override;
+  grpc::ServerUnaryReactor* DeleteNamespace(Context* context,
+                                            const Bytes* request,
+                                            Bytes* response) override;
+  grpc::ServerUnaryReactor* RotateNamespace(Context* context,
+                                            const Bytes* request,
+                                            Bytes* response) override;
 
  private:
   const CallGate& gate_;

@@ -1,17 +1,15 @@
 #include "server/service/admin/server_service.h"
 
-#include "server/service/admin/answer.h"
+#include "server/service/call/answer.h"
 
 namespace timecache::server {
 
-grpc::ServerUnaryReactor* ServerService::GetServer(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
-    grpc::ByteBuffer* answer) {
-  using Request = v1::GetServerRequest;
-  using Response = v1::GetServerResponse;
-  return Answer<Request, Response>(
+grpc::ServerUnaryReactor* ServerService::GetServer(Context* context,
+                                                   const Bytes* bytes,
+                                                   Bytes* answer) {
+  return Answer<v1::GetServerRequest, v1::GetServerResponse>(
       gate_, methods::kGetServer, context, bytes, answer, nullptr,
-      [this](const SharedCall<Request, Response>& unary) -> absl::Status {
+      [this](const auto& unary) -> absl::Status {
         Call* const call = &unary->call();
         const absl::Status access = call->AuthorizeAnywhere();
         if (!access.ok()) return access;

@@ -14,8 +14,8 @@ namespace timecache::server {
 
 // Thread-safe. Calls are rare and answered inline.
 class ServerService final
-    : public v1::ServerService::WithRawCallbackMethod_GetServer<
-          v1::ServerService::Service> {
+    : public RawService<v1::ServerService::WithRawCallbackMethod_GetServer<
+          v1::ServerService::Service>> {
  public:
   // Says what the server is, and how far its limits are used if `limits`.
   using DescribeServer =
@@ -25,16 +25,8 @@ class ServerService final
   ServerService(const CallGate* gate, DescribeServer describe_server)
       : gate_(*gate), describe_server_(std::move(describe_server)) {}
 
-  // As TimeCacheService's.
-  void CountCalls(CountedCalls* counted) {
-    CountUnaryCalls(
-        v1::ServerService::service_full_name(), counted,
-        [this](int method) { return grpc::Service::GetHandler(method); });
-  }
-
-  grpc::ServerUnaryReactor* GetServer(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetServer(Context* context, const Bytes* request,
+                                      Bytes* response) override;
 
  private:
   const CallGate& gate_;

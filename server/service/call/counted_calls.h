@@ -79,6 +79,23 @@ void CountUnaryCalls(
     const char* service, CountedCalls* counted,
     const std::function<grpc::internal::MethodHandler*(int)>& handler_of);
 
+// A service whose unary methods are raw, all of them. `Base` is the generated
+// one.
+template <typename Base>
+class RawService : public Base {
+ public:
+  // Before the server starts: its unary calls are counted by `counted`, which
+  // must outlive the server. `service` is its full name.
+  void CountCalls(const char* service, CountedCalls* counted) {
+    CountUnaryCalls(service, counted,
+                    [this](int method) { return this->GetHandler(method); });
+  }
+
+ protected:
+  using Bytes = grpc::ByteBuffer;
+  using Context = grpc::CallbackServerContext;
+};
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_

@@ -14,6 +14,16 @@
 
 namespace timecache::server {
 
+// The field that can make such a request too large; "": none can by itself.
+template <typename Request>
+constexpr absl::string_view LargeField() {
+  if constexpr (requires(Request request) { request.value(); }) return "value";
+  if constexpr (requires(Request request) { request.settlements(); }) {
+    return "settlements";
+  }
+  return "";
+}
+
 // What a raw handler makes first thing, instead of a Call: the call, its
 // request and its answer. It ends with Finish, once, on any thread:
 //
@@ -39,10 +49,11 @@ class UnaryCall {
         call_(gate, method, context) {}
 
   // Makes the request good, or says what is wrong: to who is known, others are
-  // told that they are not. `large_field` as for ParseRequest.
-  absl::Status Read(absl::string_view large_field = "") {
+  // told that they are not.
+  absl::Status Read() {
     if (call_.refused()) return call_.Identify();
-    absl::Status status = ParseRequest(*bytes_, &request_, large_field);
+    absl::Status status =
+        ParseRequest(*bytes_, &request_, LargeField<Request>());
     if (status.ok()) return status;
     absl::Status known = call_.Identify();
     return known.ok() ? status : known;

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
+#include "server/service/call/answer.h"
 #include "server/service/call/convert.h"
 #include "server/service/call/unary_call.h"
 #include "server/service/data/batch.h"
@@ -16,30 +16,19 @@
 namespace timecache::server {
 namespace {
 
-// A unary call, and what it holds until the store has completed.
-template <typename Request, typename Response, typename Question,
-          typename Answer>
-struct One {
-  using UnaryCall = server::UnaryCall<Request, Response>;
+// A call that does one operation, and what it holds until the store has
+// completed.
+template <typename Request, typename Response>
+struct EntryCall : UnaryCall<Request, Response> {
+  using UnaryCall<Request, Response>::UnaryCall;
 
-  template <typename... Arguments>
-  explicit One(const Arguments&... arguments) : unary(arguments...) {}
-
-  UnaryCall unary;
-  Question question;
-  Answer answer;
+  Operation operation;
+  Result result;
 };
 
-// What can make such a request too large.
-template <typename Request>
-constexpr absl::string_view kLargeField = requires(const Request& request) {
-  request.value();
-}
-? "value" : "";
-
-struct OneBatch {
-  OneBatch(const CallGate& gate, const Method& method,
-           grpc::CallbackServerContext* context)
+struct BatchCall {
+  BatchCall(const CallGate& gate, const Method& method,
+            grpc::CallbackServerContext* context)
       : counted(CountedCall::Of(context)),
         account(counted == nullptr ? nullptr : counted->Begin(*context)),
         call(gate, method, context) {}
@@ -55,148 +44,157 @@ bool AnswersWithEntry(const Operation& operation) {
   return operation.kind == OpKind::kGet || operation.return_previous;
 }
 
-template <typename Owned, typename Answer>
-void Execute(Store* store, Owned owned, Answer answer) {
-  auto* const one = owned.get();
-  store->Execute(one->unary.request().namespace_(), {&one->question, 1},
-                 {&one->answer, 1},
-                 [answer, owned = std::move(owned)](absl::Status status) {
-                   if (status.ok()) status = owned->answer.status;
-                   if (status.ok()) {
-                     answer(owned->unary.request(), owned->answer,
-                            &owned->unary.response());
-                   }
-                   owned->unary.Finish(status);
-                 });
+// What the answer to a request says.
+
+void ToResponse(const v1::PutRequest& request, Result* result,
+                v1::PutResponse* to) {
+  to->set_version(result->version);
+  if (result->has_entry) {
+    SetEntry(request.key(), &result->entry, to->mutable_previous());
+  }
 }
 
-// Runs the one operation that the request asks for, and `answer` on its result.
-template <typename Request, typename Response, typename Answer>
-grpc::ServerUnaryReactor* RunOne(const CallGate& gate, const Method& method,
-                                 grpc::CallbackServerContext* context,
-                                 Store* store, const grpc::ByteBuffer* bytes,
-                                 grpc::ByteBuffer* response, Answer answer) {
-  auto owned = std::make_unique<One<Request, Response, Operation, Result>>(
+void ToResponse(const v1::GetRequest& request, Result* result,
+                v1::GetResponse* to) {
+  if (result->has_entry) {
+    SetEntry(request.key(), &result->entry, to->mutable_entry());
+  }
+}
+
+void ToResponse(const v1::RemoveRequest& request, Result* result,
+                v1::RemoveResponse* to) {
+  to->set_removed(result->found);
+  if (result->has_entry) {
+    SetEntry(request.key(), &result->entry, to->mutable_previous());
+  }
+}
+
+void ToResponse(const v1::ContainsRequest& /*request*/, Result* result,
+                v1::ContainsResponse* to) {
+  to->set_contains(result->found);
+}
+
+void ToResponse(const v1::TouchRequest& /*request*/, Result* result,
+                v1::TouchResponse* to) {
+  to->set_touched(result->found);
+  to->set_version(result->version);
+}
+
+template <typename Request, typename Response>
+void Execute(Store* store, std::unique_ptr<EntryCall<Request, Response>> call) {
+  auto* const entry = call.get();
+  store->Execute(
+      entry->request().namespace_(), {&entry->operation, 1},
+      {&entry->result, 1}, [call = std::move(call)](absl::Status status) {
+        if (status.ok()) status = call->result.status;
+        if (status.ok()) {
+          ToResponse(call->request(), &call->result, &call->response());
+        }
+        call->Finish(status);
+      });
+}
+
+// Runs the one operation that the request asks for.
+template <typename Request, typename Response>
+grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
+                                     grpc::CallbackServerContext* context,
+                                     Store* store,
+                                     const grpc::ByteBuffer* bytes,
+                                     grpc::ByteBuffer* response) {
+  auto call = std::make_unique<EntryCall<Request, Response>>(
       gate, method, context, bytes, response);
-  auto* const one = owned.get();
-  absl::Status status = one->unary.Read(kLargeField<Request>);
-  if (!status.ok()) return one->unary.Finish(status);
-  const Request& request = one->unary.request();
-  absl::StatusOr<Operation> operation = ToOperation(request);
+  absl::Status status = call->Read();
+  if (!status.ok()) return call->Finish(status);
+  absl::StatusOr<Operation> operation = ToOperation(call->request());
   // Who may do nothing here is told nothing else.
-  status = one->unary.call().Authorize(
-      operation.ok() ? VerbsOf(*operation) : Verbs(), request.namespace_());
+  status =
+      call->call().Authorize(operation.ok() ? VerbsOf(*operation) : Verbs(),
+                             call->request().namespace_());
   if (status.ok()) status = operation.status();
-  if (!status.ok()) return one->unary.Finish(status);
-  one->question = *operation;
-  grpc::ServerUnaryReactor* const reactor = one->unary.reactor();
-  ResponseAccount* const account = one->unary.account();
-  if (account == nullptr || !AnswersWithEntry(one->question) ||
+  if (!status.ok()) return call->Finish(status);
+  call->operation = *operation;
+  grpc::ServerUnaryReactor* const reactor = call->reactor();
+  ResponseAccount* const account = call->account();
+  if (account == nullptr || !AnswersWithEntry(call->operation) ||
       account->HasRoom()) {
-    Execute(store, std::move(owned), answer);
+    Execute(store, std::move(call));
     return reactor;
   }
-  account->WhenRoom(
-      [store, answer, owned = std::move(owned)](absl::Status room) mutable {
-        if (room.ok()) {
-          Execute(store, std::move(owned), answer);
-        } else {
-          owned->unary.Finish(room);
-        }
-      });
+  account->WhenRoom([store, call = std::move(call)](absl::Status room) mutable {
+    if (room.ok()) {
+      Execute(store, std::move(call));
+    } else {
+      call->Finish(room);
+    }
+  });
   return reactor;
 }
 
 }  // namespace
 
-grpc::ServerUnaryReactor* TimeCacheService::Put(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return RunOne<v1::PutRequest, v1::PutResponse>(
-      gate_, methods::kPut, context, store_, request, response,
-      [](const v1::PutRequest& request, Result& result, v1::PutResponse* to) {
-        to->set_version(result.version);
-        if (result.has_entry) {
-          SetEntry(request.key(), &result.entry, to->mutable_previous());
-        }
-      });
+grpc::ServerUnaryReactor* TimeCacheService::Put(Context* context,
+                                                const Bytes* request,
+                                                Bytes* response) {
+  return ExecuteOne<v1::PutRequest, v1::PutResponse>(
+      gate_, methods::kPut, context, store_, request, response);
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Get(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return RunOne<v1::GetRequest, v1::GetResponse>(
-      gate_, methods::kGet, context, store_, request, response,
-      [](const v1::GetRequest& request, Result& result, v1::GetResponse* to) {
-        if (result.has_entry) {
-          SetEntry(request.key(), &result.entry, to->mutable_entry());
-        }
-      });
+grpc::ServerUnaryReactor* TimeCacheService::Get(Context* context,
+                                                const Bytes* request,
+                                                Bytes* response) {
+  return ExecuteOne<v1::GetRequest, v1::GetResponse>(
+      gate_, methods::kGet, context, store_, request, response);
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Remove(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return RunOne<v1::RemoveRequest, v1::RemoveResponse>(
-      gate_, methods::kRemove, context, store_, request, response,
-      [](const v1::RemoveRequest& request, Result& result,
-         v1::RemoveResponse* to) {
-        to->set_removed(result.found);
-        if (result.has_entry) {
-          SetEntry(request.key(), &result.entry, to->mutable_previous());
-        }
-      });
+grpc::ServerUnaryReactor* TimeCacheService::Remove(Context* context,
+                                                   const Bytes* request,
+                                                   Bytes* response) {
+  return ExecuteOne<v1::RemoveRequest, v1::RemoveResponse>(
+      gate_, methods::kRemove, context, store_, request, response);
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Contains(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return RunOne<v1::ContainsRequest, v1::ContainsResponse>(
-      gate_, methods::kContains, context, store_, request, response,
-      [](const v1::ContainsRequest&, Result& result, v1::ContainsResponse* to) {
-        to->set_contains(result.found);
-      });
+grpc::ServerUnaryReactor* TimeCacheService::Contains(Context* context,
+                                                     const Bytes* request,
+                                                     Bytes* response) {
+  return ExecuteOne<v1::ContainsRequest, v1::ContainsResponse>(
+      gate_, methods::kContains, context, store_, request, response);
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Touch(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return RunOne<v1::TouchRequest, v1::TouchResponse>(
-      gate_, methods::kTouch, context, store_, request, response,
-      [](const v1::TouchRequest&, Result& result, v1::TouchResponse* to) {
-        to->set_touched(result.found);
-        to->set_version(result.version);
-      });
+grpc::ServerUnaryReactor* TimeCacheService::Touch(Context* context,
+                                                  const Bytes* request,
+                                                  Bytes* response) {
+  return ExecuteOne<v1::TouchRequest, v1::TouchResponse>(
+      gate_, methods::kTouch, context, store_, request, response);
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Size(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  auto owned = std::make_unique<
-      One<v1::SizeRequest, v1::SizeResponse, std::monostate, MapSize>>(
+grpc::ServerUnaryReactor* TimeCacheService::Size(Context* context,
+                                                 const Bytes* request,
+                                                 Bytes* response) {
+  auto unary = std::make_unique<UnaryCall<v1::SizeRequest, v1::SizeResponse>>(
       gate_, methods::kSize, context, request, response);
-  auto* const one = owned.get();
-  absl::Status status = one->unary.Read();
-  const std::string& name = one->unary.request().namespace_();
+  absl::Status status = unary->Read();
+  const std::string& name = unary->request().namespace_();
   if (status.ok())
-    status = one->unary.call().Authorize(config::v1::VERB_READ, name);
-  if (!status.ok()) return one->unary.Finish(status);
-  grpc::ServerUnaryReactor* const reactor = one->unary.reactor();
+    status = unary->call().Authorize(config::v1::VERB_READ, name);
+  if (!status.ok()) return unary->Finish(status);
+  grpc::ServerUnaryReactor* const reactor = unary->reactor();
   store_->GetSize(
-      name, &one->answer, [owned = std::move(owned)](absl::Status status) {
-        v1::SizeResponse& to = owned->unary.response();
-        to.set_entries(static_cast<uint64_t>(owned->answer.entries));
-        to.set_bytes(static_cast<uint64_t>(owned->answer.bytes));
-        owned->unary.Finish(status);
+      name, [unary = std::move(unary)](const absl::StatusOr<MapSize>& size) {
+        if (size.ok()) {
+          v1::SizeResponse& to = unary->response();
+          to.set_entries(static_cast<uint64_t>(size->entries));
+          to.set_bytes(static_cast<uint64_t>(size->bytes));
+        }
+        unary->Finish(size.status());
       });
   return reactor;
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Execute(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
+grpc::ServerUnaryReactor* TimeCacheService::Execute(Context* context,
+                                                    const Bytes* request,
+                                                    Bytes* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  auto owned = std::make_unique<OneBatch>(gate_, methods::kExecute, context);
+  auto owned = std::make_unique<BatchCall>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
   one->batch.Run(&one->call, store_, *request, one->account,
                  [reactor, response, owned = std::move(owned)](
@@ -209,54 +207,51 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
-TimeCacheService::Pipeline(grpc::CallbackServerContext* context) {
+TimeCacheService::Pipeline(Context* context) {
   return PipelineStream::Start(gate_, context, store_, streams_);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+    Context* context, const Bytes* request) {
   return ScanStream::Start(gate_, context, store_, streams_, turns_,
                            max_call_duration_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+    Context* context, const Bytes* request) {
   return WatchStream::Start<v1::WatchExpiredRequest>(
       gate_, methods::kWatchExpired, context, hub_, store_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::ConsumeExpired(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+    Context* context, const Bytes* request) {
   return WatchStream::Start<v1::ConsumeExpiredRequest>(
       gate_, methods::kConsumeExpired, context, hub_, store_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpiring(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+    Context* context, const Bytes* request) {
   return WatchStream::Start<v1::WatchExpiringRequest>(
       gate_, methods::kWatchExpiring, context, hub_, store_, *request);
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  const auto unary = std::make_shared<
-      UnaryCall<v1::SettleExpiredRequest, v1::SettleExpiredResponse>>(
-      gate_, methods::kSettleExpired, context, request, response);
-  absl::Status status = unary->Read("settlements");
-  if (status.ok()) status = unary->CheckShare();
-  if (status.ok()) {
-    status = unary->call().Authorize(config::v1::VERB_SETTLE,
-                                     unary->request().namespace_());
-  }
-  if (!status.ok()) return unary->Finish(status);
-  grpc::ServerUnaryReactor* const reactor = unary->reactor();
-  Settle(unary->request(), store_, &unary->response(),
-         [unary](const absl::Status& status, const RefusalCount& refused) {
-           refused.Tell(unary->call());
-           unary->Finish(status);
-         });
-  return reactor;
+grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(Context* context,
+                                                          const Bytes* request,
+                                                          Bytes* response) {
+  return Answer<v1::SettleExpiredRequest, v1::SettleExpiredResponse>(
+      gate_, methods::kSettleExpired, context, request, response, nullptr,
+      [this](const auto& unary) -> absl::Status {
+        const absl::Status access = unary->call().Authorize(
+            config::v1::VERB_SETTLE, unary->request().namespace_());
+        if (!access.ok()) return access;
+        Settle(
+            unary->request(), store_, &unary->response(),
+            [unary](const absl::Status& status, const RefusalCount& refused) {
+              refused.Tell(unary->call());
+              unary->Finish(status);
+            });
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace timecache::server

@@ -33,7 +33,7 @@ using All = S::WithRawCallbackMethod_Execute<
 
 // Thread-safe. Handlers never block: a unary call is answered on the thread
 // that took it, unless the store completes later.
-class TimeCacheService final : public methods::All {
+class TimeCacheService final : public RawService<methods::All> {
  public:
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, WatchHub* hub,
@@ -46,51 +46,33 @@ class TimeCacheService final : public methods::All {
         turns_(turns),
         max_call_duration_(max_call_duration) {}
 
-  // Before the server starts: its unary calls are counted. Not owned.
-  void CountCalls(CountedCalls* counted) {
-    CountUnaryCalls(
-        v1::TimeCacheService::service_full_name(), counted,
-        [this](int method) { return grpc::Service::GetHandler(method); });
-  }
-
-  grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context,
-                                const grpc::ByteBuffer* request,
-                                grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
-                                const grpc::ByteBuffer* request,
-                                grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context,
-                                   const grpc::ByteBuffer* request,
-                                   grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Contains(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Size(grpc::CallbackServerContext* context,
-                                 const grpc::ByteBuffer* request,
-                                 grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Touch(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Put(Context* context, const Bytes* request,
+                                Bytes* response) override;
+  grpc::ServerUnaryReactor* Get(Context* context, const Bytes* request,
+                                Bytes* response) override;
+  grpc::ServerUnaryReactor* Remove(Context* context, const Bytes* request,
+                                   Bytes* response) override;
+  grpc::ServerUnaryReactor* Contains(Context* context, const Bytes* request,
+                                     Bytes* response) override;
+  grpc::ServerUnaryReactor* Size(Context* context, const Bytes* request,
+                                 Bytes* response) override;
+  grpc::ServerUnaryReactor* Touch(Context* context, const Bytes* request,
+                                  Bytes* response) override;
+  grpc::ServerUnaryReactor* Execute(Context* context, const Bytes* request,
+                                    Bytes* response) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(
-      grpc::CallbackServerContext* context) override;
+      Context* context) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Scan(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override;
+      Context* context, const Bytes* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override;
+      Context* context, const Bytes* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* ConsumeExpired(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override;
+      Context* context, const Bytes* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpiring(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* SettleExpired(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
+      Context* context, const Bytes* request) override;
+  grpc::ServerUnaryReactor* SettleExpired(Context* context,
+                                          const Bytes* request,
+                                          Bytes* response) override;
 
  private:
   const CallGate& gate_;

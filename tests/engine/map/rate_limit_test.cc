@@ -150,10 +150,10 @@ TEST_F(StoreRateTest, OperationsBeyondItFailEachForItself) {
 
 TEST_F(StoreRateTest, ASizeAndAWalkCountAsOne) {
   Execute({Operation::Put("a", "v"), Operation::Put("b", "v")});
-  MapSize size;
-  store_.GetSize("map", &size,
-                 [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
-  EXPECT_EQ(size.entries, 2);
+  store_.GetSize("map", [](const absl::StatusOr<MapSize>& size) {
+    ASSERT_TRUE(size.ok());
+    EXPECT_EQ(size->entries, 2);
+  });
   ScanPlace place;
   int visited = 0;
   for (bool more = true; more;) {
@@ -162,8 +162,9 @@ TEST_F(StoreRateTest, ASizeAndAWalkCountAsOne) {
         [](const absl::Status& status) { ASSERT_TRUE(status.ok()); });
   }
   EXPECT_EQ(visited, 2);
-  store_.GetSize("map", &size,
-                 [this](const absl::Status& status) { ExpectRefused(status); });
+  store_.GetSize("map", [this](const absl::StatusOr<MapSize>& size) {
+    ExpectRefused(size.status());
+  });
   ScanPlace other;
   bool more = true;
   store_.Scan(

@@ -1,7 +1,7 @@
-// How administration answers a call.
+// How calls are answered whose result takes a while.
 
-#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_ANSWER_H_
-#define TIMECACHED_SERVER_SERVICE_ADMIN_ANSWER_H_
+#ifndef TIMECACHED_SERVER_SERVICE_CALL_ANSWER_H_
+#define TIMECACHED_SERVER_SERVICE_CALL_ANSWER_H_
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -18,12 +18,9 @@
 
 namespace timecache::server {
 
-template <typename Request, typename Response>
-using SharedCall = std::shared_ptr<UnaryCall<Request, Response>>;
-
-// Reads the request and calls `handle` with the SharedCall. An error that
-// `handle` returns ends the call. After OK the call is ended by what shares it:
-// the store's completion, which may come on another thread.
+// Reads the request and calls `handle` with a std::shared_ptr<UnaryCall>. An
+// error that `handle` returns ends the call. After OK the call is ended by what
+// shares it: the store's completion, which may come on another thread.
 template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
                                  grpc::CallbackServerContext* context,
@@ -54,4 +51,4 @@ auto FinishWith(std::shared_ptr<Unary> unary, Answer answer) {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_ANSWER_H_
+#endif  // TIMECACHED_SERVER_SERVICE_CALL_ANSWER_H_
