@@ -112,8 +112,8 @@ class Registry {
   // The same in order. The names are the maps' own.
   absl::btree_map<absl::string_view, std::shared_ptr<TimeCacheMap>> by_name_
       ABSL_GUARDED_BY(mu_);
-  // One Update at a time; taken before mu_.
-  absl::Mutex update_mu_;
+  // One Update at a time.
+  absl::Mutex update_mu_ ABSL_ACQUIRED_BEFORE(mu_);
 };
 
 }  // namespace timecache::server

@@ -135,8 +135,8 @@ class Sweeper {
   const EventFormat* const format_;
   ExpiryLog* const log_;
 
-  // One step at a time. Taken before queue_mu_, shard locks and the log's.
-  absl::Mutex step_mu_;
+  // One step at a time. Taken before shard locks and the log's.
+  absl::Mutex step_mu_ ABSL_ACQUIRED_BEFORE(queue_mu_);
   Place place_ ABSL_GUARDED_BY(step_mu_);
 
   // Held for moments only; the log's lock is taken under it.
