@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "server/config/proto_to_json.h"
+#include "server/config/proto_to_text.h"
 #include "server/observability/log.h"
 #include "server/service/call/convert.h"
 

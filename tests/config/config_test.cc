@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/config/proto_to_yaml.h"
+#include "server/config/proto_to_text.h"
 #include "server/config/yaml_to_proto.h"
 
 namespace timecache::server {

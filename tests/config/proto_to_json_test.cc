@@ -1,8 +1,7 @@
-#include "server/config/proto_to_json.h"
-
 #include <gtest/gtest.h>
 
 #include "server/config/config.h"
+#include "server/config/proto_to_text.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {

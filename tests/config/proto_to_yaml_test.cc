@@ -1,11 +1,10 @@
-#include "server/config/proto_to_yaml.h"
-
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "server/config/config.h"
+#include "server/config/proto_to_text.h"
 #include "server/config/yaml_to_proto.h"
 #include "timecache/config/v1/config.pb.h"
 

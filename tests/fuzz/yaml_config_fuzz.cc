@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "server/config/config.h"
-#include "server/config/proto_to_yaml.h"
+#include "server/config/proto_to_text.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

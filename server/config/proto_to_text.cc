@@ -1,7 +1,8 @@
-#include "server/config/proto_to_json.h"
+#include "server/config/proto_to_text.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/duration.pb.h>
+#include <yaml-cpp/yaml.h>
 
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -80,11 +81,37 @@ ordered_json ToObject(const Message& message) {
   return object;
 }
 
+void Emit(const ordered_json& value, YAML::Emitter* out) {
+  if (value.is_object()) {
+    *out << YAML::BeginMap;
+    for (const auto& [name, field] : value.items()) {
+      *out << YAML::Key << name << YAML::Value;
+      Emit(field, out);
+    }
+    *out << YAML::EndMap;
+  } else if (value.is_array()) {
+    *out << YAML::BeginSeq;
+    for (const ordered_json& element : value) Emit(element, out);
+    *out << YAML::EndSeq;
+  } else if (value.is_string()) {
+    *out << value.get_ref<const std::string&>();
+  } else {
+    // YAML has JSON's numbers and booleans.
+    *out << value.dump();
+  }
+}
+
 }  // namespace
 
 std::string ProtoToJson(const Message& message) {
   return ToObject(message).dump(-1, ' ', /*ensure_ascii=*/true,
                                 ordered_json::error_handler_t::replace);
+}
+
+std::string ProtoToYaml(const Message& message) {
+  YAML::Emitter out;
+  Emit(ToObject(message), &out);
+  return std::string(out.c_str()) + "\n";
 }
 
 }  // namespace timecache::server
