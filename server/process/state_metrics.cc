@@ -1,9 +1,7 @@
 #include "server/process/state_metrics.h"
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -15,40 +13,37 @@ namespace timecache::server {
 void AddServerMetrics(const Server* server, Metrics* metrics) {
   metrics->AddGauge(
       {"timecache_connections", "Open connections of all listeners."}, {},
-      [server] { return static_cast<double>(server->connections()); });
+      [server] { return server->connections(); });
   metrics->AddCounter(
       {"timecache_connections_refused_total",
        "Connections beyond limits.max_connections, closed at once."},
-      {},
-      [server] { return static_cast<double>(server->refused_connections()); });
-  const auto add = [metrics](const char* name, const char* help,
-                             std::function<uint64_t()> value) {
-    metrics->AddCounter({name, help}, {}, [value = std::move(value)] {
-      return static_cast<double>(value());
-    });
-  };
-  add("timecache_connections_delayed_total",
-      "Connections that waited: their address brings more than "
-      "limits.max_new_connections_per_second.",
-      [server] { return server->pacer().delayed(); });
-  add("timecache_connections_gone_total",
-      "Of these, closed by their peers before it was their turn.",
-      [server] { return server->pacer().gone(); });
-  add("timecache_connections_too_fast_total",
-      "Connections closed at once: too many of their address wait.",
-      [server] { return server->pacer().refused(); });
-  add("timecache_connections_cut_total",
-      "Connections ended for too many calls without credentials.",
-      [server] { return server->guard().cut(); });
-  add("timecache_calls_dropped_total",
-      "Calls not served: their connection was gone.",
-      [server] { return server->guard().dropped(); });
-  metrics->AddGauge(
-      {"timecache_health_watches", "Open watches of health."}, {},
-      [server] { return static_cast<double>(server->health_watches()); });
-  add("timecache_health_watches_refused_total",
-      "Watches of health beyond what there may be.",
-      [server] { return server->refused_health_watches(); });
+      {}, [server] { return server->refused_connections(); });
+  metrics->AddCounter(
+      {"timecache_connections_delayed_total",
+       "Connections that waited: their address brings more than "
+       "limits.max_new_connections_per_second."},
+      {}, [server] { return server->pacer().delayed(); });
+  metrics->AddCounter(
+      {"timecache_connections_gone_total",
+       "Of these, closed by their peers before it was their turn."},
+      {}, [server] { return server->pacer().gone(); });
+  metrics->AddCounter(
+      {"timecache_connections_too_fast_total",
+       "Connections closed at once: too many of their address wait."},
+      {}, [server] { return server->pacer().refused(); });
+  metrics->AddCounter(
+      {"timecache_connections_cut_total",
+       "Connections ended for too many calls without credentials."},
+      {}, [server] { return server->guard().cut(); });
+  metrics->AddCounter({"timecache_calls_dropped_total",
+                       "Calls not served: their connection was gone."},
+                      {}, [server] { return server->guard().dropped(); });
+  metrics->AddGauge({"timecache_health_watches", "Open watches of health."}, {},
+                    [server] { return server->health_watches(); });
+  metrics->AddCounter({"timecache_health_watches_refused_total",
+                       "Watches of health beyond what there may be."},
+                      {},
+                      [server] { return server->refused_health_watches(); });
 }
 
 void AddResponseMetrics(const Server* server, Metrics* metrics) {
@@ -56,56 +51,48 @@ void AddResponseMetrics(const Server* server, Metrics* metrics) {
       {"timecache_response_budget_bytes",
        "limits.max_response_bytes, beyond which connections that do not read "
        "are ended; 0: no bound."},
-      {}, [server] { return static_cast<double>(server->responses().max); });
+      {}, [server] { return server->responses().max; });
   metrics->AddGauge(
       {"timecache_response_bytes",
        "Memory of responses that clients have not read, and of unary calls "
        "that are answered and not done."},
-      {}, [server] { return static_cast<double>(server->responses().bytes); });
+      {}, [server] { return server->responses().bytes; });
   metrics->AddGauge(
       {"timecache_responses_waiting",
        "Calls that wait for room, because responses are not read."},
-      {},
-      [server] { return static_cast<double>(server->responses().waiting); });
+      {}, [server] { return server->responses().waiting; });
   metrics->AddCounter(
       {"timecache_responses_waited_total", "Of these, that got room."}, {},
-      [server] { return static_cast<double>(server->responses().waited); });
+      [server] { return server->responses().waited; });
   metrics->AddCounter(
       {"timecache_responses_refused_total",
        "Of these, that got none within limits.response_timeout."},
-      {},
-      [server] { return static_cast<double>(server->responses().refused); });
+      {}, [server] { return server->responses().refused; });
   metrics->AddCounter(
       {"timecache_connections_unread_total",
        "Connections that were ended because their clients did not read."},
-      {}, [server] {
-        return static_cast<double>(server->responses().ended_connections);
-      });
+      {}, [server] { return server->responses().ended_connections; });
 }
 
 void AddMemoryMetrics(Metrics* metrics) {
   metrics->AddGauge(
       {"timecache_memory_budget_bytes",
        "limits.max_memory_bytes, beyond which puts are refused; 0: no limit."},
-      {}, [] {
-        return static_cast<double>(MemoryBudget::Process().limit_bytes());
-      });
+      {}, [] { return MemoryBudget::Process().limit_bytes(); });
   metrics->AddGauge(
       {"timecache_memory_budget_used_bytes",
        "Memory of all namespaces, their logs and groups, and of messages in "
        "flight."},
-      {},
-      [] { return static_cast<double>(MemoryBudget::Process().used_bytes()); });
+      {}, [] { return MemoryBudget::Process().used_bytes(); });
   const auto add_share = [metrics](const char* holder,
                                    int64_t MemoryBudget::Shares::*share) {
-    metrics->AddGauge(
-        {"timecache_memory_share_bytes",
-         "What holds the used memory: entries, events that are "
-         "retained, and those that only backlogs of groups and "
-         "messages in flight hold."},
-        {{"holder", holder}}, [share] {
-          return static_cast<double>(MemoryBudget::Process().shares().*share);
-        });
+    metrics->AddGauge({"timecache_memory_share_bytes",
+                       "What holds the used memory: entries, events that are "
+                       "retained, and those that only backlogs of groups and "
+                       "messages in flight hold."},
+                      {{"holder", holder}}, [share] {
+                        return MemoryBudget::Process().shares().*share;
+                      });
   };
   add_share("entries", &MemoryBudget::Shares::entries_bytes);
   add_share("retained", &MemoryBudget::Shares::retained_bytes);
@@ -116,7 +103,7 @@ void AddLogMetrics(Metrics* metrics) {
   metrics->AddCounter(
       {"timecache_log_lines_dropped_total",
        "Log lines that nobody took from standard error in time."},
-      {}, [] { return static_cast<double>(DroppedLogLines()); });
+      {}, [] { return DroppedLogLines(); });
 }
 
 void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
@@ -151,17 +138,14 @@ void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics) {
     metrics->AddGauge(
         {"timecache_tls_certificate_expiry_timestamp_seconds",
          "When the listener's certificate expires, in seconds since 1970."},
-        {{"address", states[i].address}}, [tls, i] {
-          return static_cast<double>(
-              absl::ToUnixSeconds(tls->states()[i].not_after));
-        });
+        {{"address", states[i].address}},
+        [tls, i] { return absl::ToUnixSeconds(tls->states()[i].not_after); });
   }
   for (size_t i = 0; i < states.size(); ++i) {
     metrics->AddCounter({"timecache_tls_reload_failures_total",
                          "Changes of the listener's files that were refused."},
-                        {{"address", states[i].address}}, [tls, i] {
-                          return static_cast<double>(tls->states()[i].refusals);
-                        });
+                        {{"address", states[i].address}},
+                        [tls, i] { return tls->states()[i].refusals; });
   }
 }
 
