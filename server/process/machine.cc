@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -16,21 +14,11 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/process/control_group.h"
 #include "server/process/system_memory.h"
 
 namespace timecache::server {
 namespace {
-
-// A file of the kernel's is short.
-constexpr std::streamsize kMaxFileBytes = 64 << 10;
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  std::string text(kMaxFileBytes, '\0');
-  file.read(text.data(), kMaxFileBytes);
-  text.resize(static_cast<size_t>(file.gcount()));
-  return std::string(absl::StripAsciiWhitespace(text));
-}
 
 int64_t LimitOf(int resource, bool hard) {
   rlimit limit = {};
@@ -45,40 +33,14 @@ int64_t ToNumber(const std::string& text) {
   return absl::SimpleAtoi(text, &number) ? number : 0;
 }
 
-// The directories of the process's control group and of all above it, whose
-// limits hold as well: version 2, or the mount of a version 1 controller.
-std::vector<std::string> CpuGroups(const std::string& root) {
-  const std::string text = ReadText(root + "/proc/self/cgroup");
-  std::string path = "/";
-  std::string mount = root + "/sys/fs/cgroup";
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const bool v2 = parts[0] == "0";
-    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    const bool v1 = std::find(controllers.begin(), controllers.end(), "cpu") !=
-                    controllers.end();
-    if (v2 || v1) path = parts[2];
-    if (v1) mount = root + "/sys/fs/cgroup/cpu";
-    if (v1) break;
-  }
-  std::vector<std::string> groups = {mount};
-  for (const absl::string_view part :
-       absl::StrSplit(path, '/', absl::SkipEmpty())) {
-    groups.push_back(absl::StrCat(groups.back(), "/", part));
-  }
-  return groups;
-}
-
 // "150000 100000" or "max 100000": microseconds of CPU in each period.
 double QuotaCores(const std::string& root) {
   double least = 0;
-  for (const std::string& group : CpuGroups(root)) {
-    std::string text = ReadText(group + "/cpu.max");
+  for (const std::string& group : ControlGroupDirectories(root, "cpu")) {
+    std::string text = ReadSystemFile(group + "/cpu.max");
     if (text.empty()) {
-      text = absl::StrCat(ReadText(group + "/cpu.cfs_quota_us"), " ",
-                          ReadText(group + "/cpu.cfs_period_us"));
+      text = absl::StrCat(ReadSystemFile(group + "/cpu.cfs_quota_us"), " ",
+                          ReadSystemFile(group + "/cpu.cfs_period_us"));
     }
     const std::vector<std::string> parts = absl::StrSplit(text, ' ');
     if (parts.size() != 2) continue;
@@ -95,7 +57,7 @@ double QuotaCores(const std::string& root) {
 // "always [madvise] never": the one in brackets.
 std::string HugePages(const std::string& root) {
   const std::string text =
-      ReadText(root + "/sys/kernel/mm/transparent_hugepage/enabled");
+      ReadSystemFile(root + "/sys/kernel/mm/transparent_hugepage/enabled");
   for (const absl::string_view word : absl::StrSplit(text, ' ')) {
     if (!absl::StartsWith(word, "[")) continue;
     return std::string(absl::StripSuffix(absl::StripPrefix(word, "["), "]"));

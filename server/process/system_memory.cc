@@ -4,16 +4,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
-#include <optional>
-#include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/process/control_group.h"
 #include "server/service/call/request.h"
 
 namespace timecache::server {
@@ -33,24 +29,9 @@ constexpr int64_t kMinResponseBytes = int64_t{32} << 20;
 // Where the engine has no limit: enough for some connections at full speed.
 constexpr int64_t kUnlimitedResponseBytes = int64_t{256} << 20;
 
-std::vector<std::string> LinesOf(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  return absl::StrSplit(text, '\n', absl::SkipEmpty());
-}
-
-// The number that a file holds; none for "max" and for no file.
-std::optional<int64_t> NumberIn(const std::string& path) {
-  const std::vector<std::string> lines = LinesOf(path);
-  int64_t number;
-  if (lines.empty() || !absl::SimpleAtoi(lines[0], &number))
-    return std::nullopt;
-  return number;
-}
-
 int64_t MachineBytes(const std::string& root) {
-  for (const std::string& line : LinesOf(root + "/proc/meminfo")) {
-    absl::string_view rest = line;
+  const std::string text = ReadSystemFile(root + "/proc/meminfo");
+  for (absl::string_view rest : absl::StrSplit(text, '\n')) {
     int64_t kib;
     if (absl::ConsumePrefix(&rest, "MemTotal:") &&
         absl::ConsumeSuffix(&rest, "kB") && absl::SimpleAtoi(rest, &kib)) {
@@ -60,36 +41,16 @@ int64_t MachineBytes(const std::string& root) {
   return kUnlimited;
 }
 
-// The least limit of a group and those above it. In a container the path may be
-// the host's, and not be there: then the root's file is the container's own.
-int64_t GroupBytes(const std::string& mount, absl::string_view group,
-                   absl::string_view file) {
-  int64_t least = kUnlimited;
-  for (;;) {
-    group = absl::StripSuffix(group, "/");
-    const auto limit = NumberIn(absl::StrCat(mount, group, "/", file));
-    if (limit.has_value()) least = std::min(least, *limit);
-    if (group.empty()) return least;
-    const size_t slash = group.rfind('/');
-    group = group.substr(0, slash == group.npos ? 0 : slash);
-  }
-}
-
-// Lines are hierarchy:controllers:path; that of version 2 names no controller.
+// The least limit of the process's group and those above it.
 int64_t ControlGroupBytes(const std::string& root) {
-  const std::string mount = root + "/sys/fs/cgroup";
   int64_t least = kUnlimited;
-  for (const std::string& line : LinesOf(root + "/proc/self/cgroup")) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    if (parts[1].empty()) {
-      least = std::min(least, GroupBytes(mount, parts[2], "memory.max"));
-    }
-    for (const absl::string_view name : absl::StrSplit(parts[1], ',')) {
-      if (name != "memory") continue;
-      least = std::min(least, GroupBytes(mount + "/memory", parts[2],
-                                         "memory.limit_in_bytes"));
+  for (const std::string& group : ControlGroupDirectories(root, "memory")) {
+    // Of version 2 and of version 1: a number, or "max".
+    for (const char* file : {"/memory.max", "/memory.limit_in_bytes"}) {
+      int64_t limit;
+      if (absl::SimpleAtoi(ReadSystemFile(group + file), &limit)) {
+        least = std::min(least, limit);
+      }
     }
   }
   return least;
