@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
+#include "server/service/call/open_streams.h"
 #include "server/service/call/turns.h"
 
 namespace timecache::server {
@@ -35,10 +36,7 @@ WatchHub::~WatchHub() {
 
 absl::Status WatchHub::Add(std::shared_ptr<Watcher> watcher, Needs needs) {
   absl::MutexLock lock(&mu_);
-  if (draining_) {
-    return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kDraining,
-                           "the server is stopping: retry");
-  }
+  if (draining_) return OpenStreams::DrainingError();
   if (static_cast<int64_t>(watchers_.size()) >= max_watchers_) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxWatchers,
