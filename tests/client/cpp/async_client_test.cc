@@ -1,12 +1,17 @@
 // timecache::AsyncClient against a stand-in for the server.
 #include "timecache/async_client.h"
 
+#include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 #include "timecache/status.h"
@@ -136,6 +141,168 @@ TEST_F(AsyncClientTest, DestructorWaitsForWhatIsUnderWay) {
   }
   EXPECT_EQ(told, 100);
   EXPECT_EQ(client_.Size()->entries, 100u);
+}
+
+constexpr RetryPolicy kQuick = {.max_attempts = 3,
+                                .min_pause = absl::Milliseconds(1),
+                                .max_pause = absl::Milliseconds(2)};
+constexpr RetryPolicy kHourly = {.max_attempts = 5,
+                                 .min_pause = absl::Hours(1),
+                                 .max_pause = absl::Hours(1)};
+
+grpc::Status Draining() {
+  return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", "DRAINING");
+}
+
+class AsyncRetryTest : public ::testing::Test {
+ protected:
+  // The first `failures` calls end with this.
+  void Fail(int failures, grpc::Status with) {
+    attempts_ = 0;
+    service_.OnCall([this, failures, with](const grpc::ServerContext&) {
+      attempts_.fetch_add(1);
+      attempts_.notify_all();
+      return attempts_ <= failures ? with : grpc::Status::OK;
+    });
+  }
+
+  // The status that a call hands to its `done`.
+  template <typename Result>
+  static absl::Status StatusOf(
+      absl::FunctionRef<void(AsyncClient::Done<Result>)> call) {
+    Promise<Result> promise;
+    call(promise.done());
+    return promise.Get().status();
+  }
+  static absl::Status Get(const AsyncClient& client,
+                          const CallOptions& call = {}) {
+    return StatusOf<std::optional<Entry>>(
+        [&](auto done) { client.Get("key", std::move(done), {}, call); });
+  }
+  absl::Status Put(const CallOptions& call = {}) {
+    return StatusOf<PutResult>([&](auto done) {
+      async_.Put("key", "value", std::move(done), {}, call);
+    });
+  }
+
+  std::atomic<int> attempts_ = 0;
+  FakeService service_;
+  Client client_ = service_.MakeClient({.retry = kQuick});
+  AsyncClient async_{client_};
+};
+
+TEST_F(AsyncRetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
+  ASSERT_TRUE(Put().ok());
+  const std::vector<std::function<absl::Status()>> safe = {
+      [&] { return Get(async_); },
+      [&] {
+        return StatusOf<bool>(
+            [&](auto done) { async_.Contains("key", std::move(done)); });
+      },
+      [&] {
+        return StatusOf<SizeResult>(
+            [&](auto done) { async_.Size(std::move(done)); });
+      },
+      [&] {
+        return StatusOf<std::optional<uint64_t>>(
+            [&](auto done) { async_.Touch("key", std::move(done)); });
+      }};
+  for (size_t i = 0; i < safe.size(); ++i) {
+    Fail(2, Draining());
+    EXPECT_TRUE(safe[i]().ok()) << i;
+    EXPECT_EQ(attempts_, 3) << i;
+  }
+}
+
+TEST_F(AsyncRetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
+  Batch batch;
+  batch.Add(Operation::Get("key"));
+  const std::vector<std::function<absl::Status()>> unsafe = {
+      [&] { return Put(); },
+      [&] {
+        return StatusOf<RemoveResult>(
+            [&](auto done) { async_.Remove("key", std::move(done)); });
+      },
+      [&] {
+        Promise<std::vector<OperationResult>> results;
+        async_.Execute(batch, results.done());
+        return results.Get()->at(0).status;
+      }};
+  for (size_t i = 0; i < unsafe.size(); ++i) {
+    Fail(2, Draining());
+    EXPECT_TRUE(absl::IsUnavailable(unsafe[i]())) << i;
+    EXPECT_EQ(attempts_, 1) << i;
+  }
+}
+
+TEST_F(AsyncRetryTest, CallerMaySayThatACallIsRepeatable) {
+  Fail(2, Draining());
+  EXPECT_TRUE(Put({.repeatable = true}).ok());
+  EXPECT_EQ(attempts_, 3);
+}
+
+TEST_F(AsyncRetryTest, ConnectionThatIsLostUnderWayIsReplaced) {
+  ASSERT_TRUE(Put().ok());
+  Fail(1, {grpc::StatusCode::UNAVAILABLE, "Socket closed"});
+  EXPECT_TRUE(Get(async_).ok());
+  EXPECT_EQ(attempts_, 2);
+}
+
+TEST_F(AsyncRetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
+  Fail(100, Draining());
+  const absl::Status status = Get(async_);
+  EXPECT_TRUE(HasReason(status, ErrorReason::kDraining)) << status;
+  EXPECT_EQ(attempts_, kQuick.max_attempts);
+}
+
+TEST_F(AsyncRetryTest, AnswerAboutTheRequestStands) {
+  Fail(1, MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "no",
+                    "MAX_OPERATION_RATE"));
+  EXPECT_TRUE(absl::IsResourceExhausted(Get(async_)));
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(AsyncRetryTest, CallWithoutAConnectionIsNotRepeated) {
+  std::string address;
+  {
+    FakeService gone;
+    address = gone.address();
+  }
+  const AsyncClient async(
+      Client(address, {.timeout = absl::InfiniteDuration(), .retry = kHourly}));
+  EXPECT_TRUE(absl::IsUnavailable(Get(async)));
+}
+
+TEST_F(AsyncRetryTest, NoPauseGoesBeyondTheTimeout) {
+  Fail(100, Draining());
+  const AsyncClient async(
+      service_.MakeClient({.timeout = absl::Minutes(1), .retry = kHourly}));
+  EXPECT_TRUE(absl::IsUnavailable(Get(async)));
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(AsyncRetryTest, CancellationEndsThePause) {
+  Fail(100, Draining());
+  const AsyncClient async(service_.MakeClient(
+      {.timeout = absl::InfiniteDuration(), .retry = kHourly}));
+  std::stop_source cancellation;
+  Promise<std::optional<Entry>> get;
+  async.Get("key", get.done(), {}, {.cancellation = cancellation.get_token()});
+  attempts_.wait(0);
+  cancellation.request_stop();
+  EXPECT_TRUE(absl::IsCancelled(get.Get().status()));
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(AsyncRetryTest, DestructorWaitsForWhatIsTriedAgain) {
+  Fail(2, Draining());
+  absl::Status told = absl::UnknownError("nothing");
+  {
+    AsyncClient async(client_);
+    async.Get("key", [&told](const auto& got) { told = got.status(); });
+  }
+  EXPECT_TRUE(told.ok()) << told;
+  EXPECT_EQ(attempts_, 3);
 }
 
 }  // namespace

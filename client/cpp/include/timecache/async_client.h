@@ -28,10 +28,11 @@ namespace timecache {
 // nothing.
 //
 // Thread-safe. Shares the client's connection. Calls are in no order: one that
-// needs another's effect waits for its answer. None is repeated by itself: a
-// RetryPolicy holds for Client alone. Holds a request until its answer is in,
-// and bounds nothing: for many operations timecache/pipeline.h does so, and is
-// faster.
+// needs another's effect waits for its answer. The client's RetryPolicy holds
+// for them, too; but they wait for no connection, and one that begins without a
+// connection is tried again only if a server refused it. Holds a request until
+// its answer is in, and bounds nothing: for many operations
+// timecache/pipeline.h does so, and is faster.
 class TIMECACHED_EXPORT AsyncClient {
  public:
   template <typename Result>
@@ -39,7 +40,8 @@ class TIMECACHED_EXPORT AsyncClient {
 
   // Calls the client's server, in the client's namespace.
   explicit AsyncClient(const Client& client);
-  // Waits for the end of all calls, which their timeouts bound. Not from `done`.
+  // Waits for the end of all calls, with their attempts, which their timeouts
+  // bound. Not from `done`.
   ~AsyncClient();
 
   AsyncClient(const AsyncClient&) = delete;

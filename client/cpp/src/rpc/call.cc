@@ -1,6 +1,5 @@
 #include "client/cpp/src/rpc/call.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
@@ -8,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cpp/src/rpc/backoff.h"
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "grpc/grpc.h"
 #include "grpc/slice.h"
@@ -16,10 +14,6 @@
 
 namespace timecache {
 namespace {
-
-absl::Status CancelledByCaller() {
-  return absl::CancelledError("the call was cancelled by its caller");
-}
 
 grpc_slice View(const std::string& bytes) {
   return grpc_slice_from_static_buffer(bytes.data(), bytes.size());
@@ -43,6 +37,10 @@ bool Sleep(absl::Duration pause, const std::stop_token& cancellation) {
 
 }  // namespace
 
+absl::Status CancelledByCaller() {
+  return absl::CancelledError("the call was cancelled by its caller");
+}
+
 absl::Status CheckMetadata(const CallOptions& call) {
   for (const auto& [key, value] : call.metadata) {
     if (IsLegal(key, value)) continue;
@@ -60,13 +58,21 @@ void Prepare(const CallOptions& call, SteadyTime deadline,
   context.set_deadline(ToGrpcDeadline(deadline));
 }
 
+std::optional<absl::Duration> Retries::PauseAfter(const absl::Status& status) {
+  if (left_ <= 0 || !IsConnectionLost(status)) return std::nullopt;
+  --left_;
+  const absl::Duration pause = backoff_.Next();
+  if (SteadyAfter(pause) >= deadline_) return std::nullopt;
+  return pause;
+}
+
 absl::Status Attempt(
     Connection& connection, const CallPlan& plan,
     absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt) {
   const CallOptions& call = plan.call();
   if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
-  Backoff backoff(plan.retry().min_pause, plan.retry().max_pause);
-  for (int attempts = 1;; ++attempts) {
+  Retries retries(plan);
+  for (;;) {
     if (call.cancellation.stop_requested()) return CancelledByCaller();
     grpc::ClientContext context;
     Prepare(call, plan.deadline(), context);
@@ -80,13 +86,10 @@ absl::Status Attempt(
     }
     if (status.ok()) return status;
     if (call.cancellation.stop_requested()) return CancelledByCaller();
-    if (!connected || attempts >= plan.retry().max_attempts ||
-        !IsConnectionLost(status)) {
-      return status;
-    }
-    const absl::Duration pause = backoff.Next();
-    if (SteadyAfter(pause) >= plan.deadline()) return status;
-    if (!Sleep(pause, call.cancellation)) return CancelledByCaller();
+    if (!connected) return status;
+    const std::optional<absl::Duration> pause = retries.PauseAfter(status);
+    if (!pause) return status;
+    if (!Sleep(*pause, call.cancellation)) return CancelledByCaller();
   }
 }
 

@@ -1,12 +1,13 @@
 // One call: context, deadline, attempts and status. Internal to the client.
 #pragma once
 
-#include <utility>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/cpp/src/rpc/backoff.h"
 #include "client/cpp/src/rpc/connection.h"
 #include "client/cpp/src/rpc/steady_time.h"
 #include "grpcpp/client_context.h"
@@ -45,6 +46,27 @@ absl::Status CheckMetadata(const CallOptions& call);
 // What comes first in every call: what goes with it, and its time limit.
 void Prepare(const CallOptions& call, SteadyTime deadline,
              grpc::ClientContext& context);
+
+// What a call ends with that its caller cancelled.
+absl::Status CancelledByCaller();
+
+// Whether and when a call is tried again.
+class Retries {
+ public:
+  explicit Retries(const CallPlan& plan)
+      : deadline_(plan.deadline()),
+        left_(plan.retry().max_attempts - 1),
+        backoff_(plan.retry().min_pause, plan.retry().max_pause) {}
+
+  // How long to wait before the next attempt, after one on a connection that
+  // failed with `status`. Nothing: there is none.
+  std::optional<absl::Duration> PauseAfter(const absl::Status& status);
+
+ private:
+  const SteadyTime deadline_;
+  int left_;
+  Backoff backoff_;
+};
 
 // Does the attempts of a call, each once there is a connection or none can be
 // had.

@@ -25,14 +25,15 @@ bool Connect(grpc::Channel& channel, SteadyTime deadline) {
   return true;
 }
 
-bool Connection::Await(SteadyTime deadline) {
+bool Connection::IsUp() {
   if (is_in_process_) return true;
   const auto state = channel_->GetState(/*try_to_connect=*/true);
-  if (state == GRPC_CHANNEL_READY) return true;
-  if (state == GRPC_CHANNEL_SHUTDOWN) {
-    is_in_process_ = true;
-    return true;
-  }
+  if (state == GRPC_CHANNEL_SHUTDOWN) is_in_process_ = true;
+  return state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_SHUTDOWN;
+}
+
+bool Connection::Await(SteadyTime deadline) {
+  if (IsUp()) return true;
   SteadyTime attempt_ends;
   {
     absl::MutexLock lock(&mu_);

@@ -34,6 +34,10 @@ class Connection {
   explicit Connection(std::shared_ptr<grpc::Channel> channel)
       : channel_(std::move(channel)) {}
 
+  // Whether there is a connection, as far as gRPC has noticed; begins to
+  // connect if there is none.
+  bool IsUp();
+
   // To be called before each call: connects if there is no connection, and
   // waits for it for at most kConnectPatience and not after `deadline`. While
   // the server is away, only one call in 50 ms to 1 s does so, by a Backoff;
