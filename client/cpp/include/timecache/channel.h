@@ -71,8 +71,9 @@ TIMECACHED_EXPORT std::shared_ptr<grpc::Channel> MakeChannel(
 
 // The same, secured. INVALID_ARGUMENT, or what the system says, for files that
 // are missing or hold something else; for a token that would go over plain text
-// to another machine. Whether server and client trust each other is told by the
-// first call. A channel with TLS files costs a thread.
+// to another machine. RESOURCE_EXHAUSTED for files of more than 1 MiB. Whether
+// server and client trust each other is told by the first call. A channel with
+// TLS files costs a thread.
 TIMECACHED_EXPORT absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const ChannelOptions& options);
 // With other settings.

@@ -14,6 +14,7 @@ namespace timecache {
 namespace {
 
 using Cache = v1::TimeCacheService::Stub;
+
 }  // namespace
 
 Client::Client(const std::string& address, ClientOptions options)

@@ -1,26 +1,26 @@
 #include "timecache/channel.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "client/cpp/src/rpc/small_file.h"
 #include "client/cpp/src/rpc/token_file.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/tls_credentials_options.h"
 #include "grpcpp/support/client_interceptor.h"
+#include "server/common/address.h"
+#include "server/common/read_file.h"
 
 namespace timecache {
 namespace {
 
 using grpc::experimental::FileWatcherCertificateProvider;
+
+constexpr size_t kMaxPemFileBytes = 1 << 20;
 
 grpc::ChannelArguments DefaultArguments() {
   grpc::ChannelArguments arguments;
@@ -53,21 +53,12 @@ class TokenSender final
   const std::unique_ptr<TokenFile> file_;
 };
 
-// Whether what is sent there stays on this machine.
-bool IsLocal(const std::string& address) {
-  if (absl::StartsWith(address, "unix:")) return true;
-  const std::string host = address.substr(0, address.rfind(':'));
-  in_addr v4;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1)
-    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-  return host == "localhost" || host == "[::1]";
-}
-
 // gRPC only tells its log, and waits.
 absl::Status CheckPem(const char* what, const std::string& path,
                       absl::string_view label) {
   if (path.empty()) return absl::OkStatus();
-  const absl::StatusOr<std::string> pem = ReadSmallFile(path);
+  const absl::StatusOr<std::string> pem =
+      ReadFile(path, kMaxPemFileBytes, FileKind::kAny);
   if (!pem.ok()) {
     return absl::Status(pem.status().code(),
                         absl::StrCat(what, " ", pem.status().message()));
@@ -139,7 +130,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     return grpc::CreateCustomChannel(address, credentials, arguments);
 
   if (!options.wants_tls() && !options.allow_plaintext_token &&
-      !IsLocal(address)) {
+      !IsLocalAddress(address)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a token is not sent to ", address,
                      " in plain text: use TLS, or allow it explicitly"));

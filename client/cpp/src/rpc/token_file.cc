@@ -7,13 +7,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cpp/src/rpc/small_file.h"
+#include "server/common/read_file.h"
 
 namespace timecache {
 namespace {
 
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadSmallFile(path);
+  absl::StatusOr<std::string> text =
+      ReadFile(path, TokenFile::kMaxFileBytes, FileKind::kAny);
   if (!text.ok()) {
     return absl::Status(text.status().code(),
                         absl::StrCat("token file ", text.status().message()));

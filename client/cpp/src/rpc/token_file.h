@@ -1,6 +1,7 @@
 // A bearer token, and the file that it is in.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,8 @@ class TokenFile {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
   static constexpr size_t kMaxTokenBytes = 4096;
+  // With white space around it.
+  static constexpr size_t kMaxFileBytes = 1 << 20;
 
   // Reads it for the first time. INVALID_ARGUMENT, or what the system says,
   // when there is no token in it: one line of graphic ASCII characters.
