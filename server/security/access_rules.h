@@ -38,7 +38,7 @@ class AccessRules {
   // As long as a namespace's name may be.
   static constexpr size_t kMaxPatternBytes = 63;
 
-  // Reads YAML (ops/yaml_to_proto.h), an AccessRules of config.proto.
+  // Reads YAML (config/yaml_to_proto.h), an AccessRules of config.proto.
   // INVALID_ARGUMENT in one line that begins with the source's name, the line
   // and the field; never with a hash in it.
   static absl::StatusOr<std::shared_ptr<const AccessRules>> Parse(

@@ -47,7 +47,7 @@ struct TestServerOptions {
   std::function<void(server::ServerOptions*)> change = nullptr;
 };
 
-// Serves on a free loopback port, with the VirtualClock service and a namespace
+// Serves on a free loopback port, with VirtualClockService and a namespace
 // "default". Not thread-safe but for its stubs.
 class TestServer {
  public:
@@ -86,7 +86,7 @@ class TestServer {
   v1::GetResponse Get(const std::string& key,
                       const std::string& name = "default");
   uint64_t Rotate(const std::string& name = "default");
-  // Moves the clock by the VirtualClock service.
+  // Moves the clock by VirtualClockService.
   void AdvanceTo(int64_t time_us);
   void AdvanceBy(int64_t step_us) { AdvanceTo(now_us() + step_us); }
   // Asks until `name` has `count` watchers: the server hears of a cancellation

@@ -47,8 +47,8 @@ struct DeadBucket {
 
 // A queue of dead buckets, walked in order of death. A record of a dead bucket
 // was live if and only if an index slot still refers to it. (An overwrite or a
-// removal also marks the record that it replaces as dead; compaction and
-// LiveReader go by that mark, the sweep by the index alone.)
+// removal also marks the record that it replaces as dead; compaction and what
+// reads live records go by that mark, the sweep by the index alone.)
 //
 // Thread-safe. Records are read outside of any shard's lock, which is taken for
 // Shard::kSweepLockRecords erasures at a time.
