@@ -2,8 +2,9 @@
 
 import unittest
 
-import chart
 import yaml
+
+import chart
 from objects import of_kind
 from programs import kubeconform
 

@@ -7,8 +7,9 @@ import shutil
 import tempfile
 import unittest
 
-import chart
 import yaml
+
+import chart
 from objects import config_text, of_kind, server_container
 from programs import check_health
 

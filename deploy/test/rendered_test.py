@@ -6,8 +6,9 @@ import os
 import re
 import unittest
 
-import chart
 import yaml
+
+import chart
 from objects import (
     PORTS,
     config_text,

@@ -1,6 +1,7 @@
 // What a FakeService is told to say.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -17,7 +18,7 @@ namespace timecache {
 // Of entries that are put with none of their own.
 inline constexpr absl::Duration kFakeTtl = absl::Seconds(30);
 // How long a call that hangs, or a watch, looks away from its caller at most.
-inline constexpr absl::Duration kFakeLook = absl::Milliseconds(1);
+inline constexpr std::chrono::milliseconds kFakeLook{1};
 
 // An error as the server makes it: code, message, and an ErrorInfo with the
 // reason.

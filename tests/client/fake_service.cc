@@ -61,6 +61,7 @@ void FakeService::FailWith(grpc::Status status) {
 void FakeService::Hang(bool hang) {
   absl::MutexLock lock(&mu_);
   hang_ = hang;
+  hang_changed_.SignalAll();
 }
 
 void FakeService::OnCall(
@@ -99,13 +100,13 @@ grpc::Status FakeService::EnterUnary(grpc::ServerContext* context) {
     const grpc::Status status = on_call_(*context);
     if (!status.ok()) return status;
   }
-  while (hang_ && !context->IsCancelled()) {
-    mu_.Unlock();
-    absl::SleepFor(
-        kFakeLook);  // For the caller to leave, not for time to pass.
-    mu_.Lock();
-  }
+  AwaitLeave(*context, hang_);
   return failure_;
+}
+
+void FakeService::AwaitLeave(const Context& context, const bool& hang) {
+  // A cancellation wakes nothing in gRPC's synchronous calls.
+  while (hang && !context.IsCancelled()) hang_changed_.WaitFor(&mu_, kFakeLook);
 }
 
 grpc::Status FakeService::Enter(grpc::ServerContext* context,

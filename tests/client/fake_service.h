@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
+#include "server/common/steady_cond_var.h"
 #include "tests/client/fake_script.h"
 #include "timecache/client.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
@@ -142,6 +143,9 @@ class FakeService final : public v1::TimeCacheService::Service,
   grpc::Status Enter(Context* context, const std::string& name,
                      FakeNamespace** found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   grpc::Status EnterUnary(Context* context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits until the caller leaves, or `hang` is false.
+  void AwaitLeave(const Context& context, const bool& hang)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // One of the calls that AddWatch scripts. `requests`: where it is noted.
   template <typename Request, typename Response>
@@ -158,6 +162,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
   grpc::Status failure_ ABSL_GUARDED_BY(mu_);
   bool hang_ ABSL_GUARDED_BY(mu_) = false;
+  SteadyCondVar hang_changed_;
   std::function<grpc::Status(const Context& context)> on_call_
       ABSL_GUARDED_BY(mu_);
   std::vector<WatchScript> watches_ ABSL_GUARDED_BY(mu_);
@@ -175,8 +180,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch();
 
   std::string address_;
-  std::unique_ptr<grpc::Server>
-      server_;  // Last: calls come as soon as it stands.
+  // Last: calls come as soon as it stands.
+  std::unique_ptr<grpc::Server> server_;
 };
 
 }  // namespace timecache

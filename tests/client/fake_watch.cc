@@ -1,7 +1,6 @@
 // The watches of FakeService: all three kinds say what they were told to say.
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "tests/client/fake_service.h"
 
 namespace timecache {
@@ -63,10 +62,8 @@ grpc::Status FakeService::PlayWatch(grpc::ServerContext* context,
     writer->Write(As<Response>(script.messages[i]));
   }
   if (script.before) script.before(script.messages.size());
-  while (script.hang && !context->IsCancelled()) {
-    absl::SleepFor(
-        kFakeLook);  // For the caller to leave, not for time to pass.
-  }
+  absl::MutexLock lock(&mu_);
+  AwaitLeave(*context, script.hang);
   return script.end;
 }
 

@@ -1,8 +1,8 @@
 #include "tests/support/group_client.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 #include "tests/support/rpc.h"
 
 namespace timecache::test {
@@ -99,10 +99,8 @@ v1::Group GroupClient::Describe(const std::string& name) {
 }
 
 void GroupClient::AwaitMembers(uint64_t count) {
-  const absl::Time end = absl::Now() + absl::Seconds(30);
-  while (Statistics().members() != count) {
-    ASSERT_LT(absl::Now(), end) << Statistics().members() << " members";
-  }
+  EXPECT_TRUE(Await([&] { return Statistics().members() == count; }))
+      << Statistics().members() << " members";
 }
 
 grpc::Status ErrorOf(const v1::SettleResult& result) {

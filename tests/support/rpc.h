@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -42,6 +43,18 @@ Message Proto(const std::string& text) {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
       << text;
   return message;
+}
+
+// The request of an update, from its text form, that changes the fields in
+// `mask`; those that are set, if it is empty.
+template <typename Request>
+Request UpdateOf(const std::string& text,
+                 const std::vector<std::string>& mask) {
+  auto request = Proto<Request>(text);
+  for (const std::string& path : mask) {
+    request.mutable_update_mask()->add_paths(path);
+  }
+  return request;
 }
 
 template <typename Response>

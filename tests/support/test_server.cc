@@ -1,12 +1,11 @@
 #include "tests/support/test_server.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/service/call/convert.h"
 #include "server/service/watch/event_codec.h"
+#include "tests/support/await.h"
 #include "tests/support/rpc.h"
 
 namespace timecache::test {
@@ -159,11 +158,10 @@ void TestServer::AdvanceTo(int64_t time_us) {
 }
 
 void TestServer::AwaitWatchers(uint64_t count, const std::string& name) {
-  const absl::Time end = absl::Now() + absl::FromChrono(kCallTimeout);
-  while (Describe(name).statistics().watchers() != count) {
-    ASSERT_LT(absl::Now(), end)
-        << Describe(name).statistics().watchers() << " watchers";
-  }
+  EXPECT_TRUE(Await([&] {
+    return Describe(name).statistics().watchers() == count;
+  })) << Describe(name).statistics().watchers()
+      << " watchers";
 }
 
 }  // namespace timecache::test

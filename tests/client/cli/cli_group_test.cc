@@ -4,21 +4,18 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "client/cpp/src/data/convert.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/cli_fixture.h"
+#include "tests/support/await.h"
 
 namespace timecache {
 namespace {
@@ -61,18 +58,10 @@ class CliGroupTest : public CliTest {
   }
   // Until so many events have been settled.
   void AwaitSettled(size_t events) const {
-    Await([&] { return Settled().size() >= events; });
+    test::Await([&] { return Settled().size() >= events; });
   }
   void AwaitFile(const std::string& name) const {
-    Await([&] { return std::filesystem::exists(Path(name)); });
-  }
-  // A test that waits in vain fails.
-  static void Await(const std::function<bool()>& condition) {
-    const absl::Time give_up_at = absl::Now() + absl::Seconds(60);
-    while (!condition()) {
-      ASSERT_LT(absl::Now(), give_up_at);
-      std::this_thread::yield();
-    }
+    test::Await([&] { return std::filesystem::exists(Path(name)); });
   }
 
   std::string directory_;

@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/cli_fixture.h"
+#include "tests/support/await.h"
 
 namespace timecache {
 namespace {
@@ -115,10 +114,7 @@ TEST_F(CliResumeTest, GoesOnAfterItWasKilled) {
     Process process(Argv(Watch({})));
     EXPECT_THAT(process.ReadLine(), HasSubstr("one"));
     // It records what it has printed, a little later.
-    const absl::Time give_up_at = absl::Now() + absl::Seconds(60);
-    while (Watermark() != "1970-01-01T00:00:41Z") {
-      ASSERT_LT(absl::Now(), give_up_at);
-    }
+    test::Await([&] { return Watermark() == "1970-01-01T00:00:41Z"; });
     process.Signal(SIGKILL);
     EXPECT_EQ(process.Wait().exit_code, -1);
   }

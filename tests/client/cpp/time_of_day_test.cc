@@ -5,7 +5,6 @@
 #include <atomic>
 #include <string>
 
-#include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "tests/client/cpp/group_worker_fixture.h"
 #include "tests/client/fake_service.h"
@@ -55,14 +54,17 @@ TEST_F(TimeOfDayTest, SettlementsDoNotLingerLonger) {
 
 TEST_F(TimeOfDayTest, StopOfAWorkerGivesUpInTime) {
   service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
-  service_.OnSettle([&](const v1::SettleExpiredRequest&,
-                        v1::SettleExpiredResponse*) { return Unavailable(); });
+  service_.OnSettle(
+      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
+        Note(request);
+        return Unavailable();
+      });
   const TimeOfDayStep step(kStep);
   GroupWorkerOptions options = Quick();
   options.stop_timeout = absl::Milliseconds(5);
   GroupWorker worker(client_, options,
                      [](const ExpiredEvent&) { return Settle::Ack(); });
-  while (worker.counters().handled == 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitSettled(1);
   EXPECT_FALSE(worker.Stop().ok());
   EXPECT_EQ(worker.counters().unsettled, 1u);
 }

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/await.h"
 #include "tests/support/process.h"
 #include "tests/support/server_process.h"
 
@@ -66,11 +66,6 @@ class CliDeliveryTest : public ::testing::Test {
   }
   void Put(const std::string& ns, const std::string& key) const {
     ASSERT_EQ(Run({"put", key, "value of " + key, "-n", ns}).code, 0);
-  }
-  // A test that waits in vain fails.
-  static void Await(const std::function<bool()>& condition) {
-    const absl::Time give_up_at = absl::Now() + ChildProcess::kPatience;
-    while (!condition()) ASSERT_LT(absl::Now(), give_up_at);
   }
   json Group(const std::string& ns) const {
     return RunJson({"ns", "groups", ns})["groups"][0]["statistics"];

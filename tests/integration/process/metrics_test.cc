@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/await.h"
 #include "tests/support/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/scrape.h"
@@ -81,12 +81,11 @@ class MetricsTest : public ::testing::Test {
 
   // Asks until the probe answers with this status.
   HttpAnswer AwaitReadiness(int status) const {
-    const absl::Time until = absl::Now() + ChildProcess::kPatience;
-    HttpAnswer answer = HttpGet(http_, "/readyz");
-    while (answer.status != status && absl::Now() < until) {
-      absl::SleepFor(absl::Milliseconds(10));
+    HttpAnswer answer;
+    Await([&] {
       answer = HttpGet(http_, "/readyz");
-    }
+      return answer.status == status;
+    });
     return answer;
   }
 

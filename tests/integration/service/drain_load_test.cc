@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 
@@ -184,11 +185,7 @@ class DrainLoadTest : public ::testing::Test {
 template <typename Callers>
 void AwaitWork(const Callers& callers) {
   for (const auto& caller : callers) {
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (caller->done() < kBefore && absl::Now() < deadline) {
-      std::this_thread::yield();
-    }
-    EXPECT_GE(caller->done(), kBefore);
+    Await([&] { return caller->done() >= kBefore; });
   }
 }
 

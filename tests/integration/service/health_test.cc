@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/service/admin/health_service.h"
+#include "tests/support/await.h"
 #include "tests/support/rpc.h"
 
 namespace timecache::test {
@@ -92,8 +92,7 @@ TEST_F(HealthTest, AWatchThatIsGoneLeavesRoom) {
     EXPECT_EQ(WatchOn(tcp_).Next(), kServing);
   }
   watches_.pop_back();
-  while (service_.watches() == kMaxWatches)
-    absl::SleepFor(absl::Milliseconds(1));
+  Await([&] { return service_.watches() < kMaxWatches; });
   EXPECT_EQ(WatchOn(tcp_).Next(), kServing);
   EXPECT_EQ(service_.refused_watches(), 0u);
 }

@@ -38,12 +38,11 @@ class NamespaceTest : public ::testing::Test {
   Reply<v1::UpdateNamespaceResponse> Update(
       const std::string& options, const std::vector<std::string>& mask = {},
       const std::string& name = "default") {
-    auto request = Proto<v1::UpdateNamespaceRequest>(absl::StrCat(
-        "namespace { name: '", name, "' options { ", options, " } }"));
-    for (const std::string& path : mask) {
-      request.mutable_update_mask()->add_paths(path);
-    }
-    return Call(server_.namespaces(), &Names::UpdateNamespace, request);
+    return Call(server_.namespaces(), &Names::UpdateNamespace,
+                UpdateOf<v1::UpdateNamespaceRequest>(
+                    absl::StrCat("namespace { name: '", name, "' options { ",
+                                 options, " } }"),
+                    mask));
   }
   // The options after an update that must succeed.
   v1::NamespaceOptions Updated(const std::string& options,

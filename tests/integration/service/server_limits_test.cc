@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/call/convert.h"
+#include "tests/support/await.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/group_client.h"
 #include "tests/support/raw_connection.h"
@@ -57,8 +57,7 @@ TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
   // The others are served all the while.
   server.Put("key", "value");
   open.pop_back();
-  const absl::Time end = absl::Now() + kPatience;
-  while (!RawConnection(address).IsServed()) ASSERT_LT(absl::Now(), end);
+  Await([&] { return RawConnection(address).IsServed(); });
 }
 
 TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {

@@ -1,6 +1,7 @@
 // Clients that ask and do not read: what the server holds for them is bounded,
 // others are served, and they are ended.
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,15 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/blocking_counter.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"
 
 namespace timecache::test {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr int64_t kMaxResponseBytes = 2 << 20;
 constexpr size_t kValueBytes = 64 << 10;
 constexpr int kCalls = 32;
@@ -74,6 +74,11 @@ std::string Call(uint32_t stream, const std::string& method,
 struct Unread {
   std::string method;
   std::string request;
+
+  // The name of a test that takes it.
+  friend void PrintTo(const Unread& unread, std::ostream* out) {
+    *out << unread.method;
+  }
 };
 
 Unread UnreadGet() {
@@ -105,13 +110,9 @@ class UnreadResponsesTest : public ::testing::TestWithParam<Unread> {
     return options;
   }
 
-  template <typename Condition>
-  void Await(const Condition& condition) {
-    const absl::Time end = absl::Now() + kPatience;
-    while (!condition(server_.server().responses())) {
-      ASSERT_LT(absl::Now(), end);
-      absl::SleepFor(absl::Milliseconds(1));
-    }
+  // Until calls wait for room.
+  void AwaitWaiting() {
+    Await([&] { return server_.server().responses().waiting > 0; });
   }
 
   TestServer server_{Options()};
@@ -126,13 +127,16 @@ TEST_P(UnreadResponsesTest, AreBoundedAndEndTheirConnection) {
     unread.Send(Call(stream, GetParam().method, GetParam().request));
   }
   // What has no room is not made.
-  Await([](const auto& now) { return now.waiting > 0; });
+  AwaitWaiting();
   EXPECT_LT(server_.server().responses().bytes, kMaxResponseBytes);
   EXPECT_GT(server_.server().responses().bytes, kMaxResponseBytes / 4);
   // Others have room.
   EXPECT_EQ(server_.Get("key").entry().value().size(), kValueBytes);
   unread.ReadToEnd();
-  Await([](const auto& now) { return now.waiting == 0 && now.bytes == 0; });
+  Await([&] {
+    const auto now = server_.server().responses();
+    return now.waiting == 0 && now.bytes == 0;
+  });
   EXPECT_EQ(server_.server().responses().ended_connections, 1u);
   EXPECT_EQ(server_.Get("key").entry().value().size(), kValueBytes);
 }
@@ -141,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, UnreadResponsesTest,
                          ::testing::Values(UnreadGet(), UnreadBatch("Execute"),
                                            UnreadBatch("Pipeline"),
                                            UnreadScan()),
-                         [](const auto& info) { return info.param.method; });
+                         ::testing::PrintToStringParamName());
 
 // A server that stops does not wait for those who do not read, nor for calls
 // that wait for them.
@@ -153,7 +157,7 @@ TEST_F(UnreadResponsesTest, DoNotHoldUpADrain) {
     unread.Send(
         Call(static_cast<uint32_t>(2 * i + 1), "Get", UnreadGet().request));
   }
-  Await([](const auto& now) { return now.waiting > 0; });
+  AwaitWaiting();
   server_.server().Drain(server::kMicrosPerSecond);
   EXPECT_EQ(server_.server().responses().waiting, 0);
 }

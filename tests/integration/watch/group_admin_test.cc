@@ -36,12 +36,11 @@ class GroupAdminTest : public ::testing::Test {
   }
   Reply<v1::UpdateGroupResponse> Update(
       const std::string& options, const std::vector<std::string>& mask = {}) {
-    auto request = Proto<v1::UpdateGroupRequest>(absl::StrCat(
-        "group { namespace: 'default' name: 'g' options { ", options, " } }"));
-    for (const std::string& path : mask) {
-      request.mutable_update_mask()->add_paths(path);
-    }
-    return Call(server_.groups(), &Groups::UpdateGroup, request);
+    return Call(server_.groups(), &Groups::UpdateGroup,
+                UpdateOf<v1::UpdateGroupRequest>(
+                    absl::StrCat("group { namespace: 'default' name: 'g' ",
+                                 "options { ", options, " } }"),
+                    mask));
   }
   // The options after an update that must succeed.
   std::string Updated(const std::string& options,

@@ -8,14 +8,11 @@
 
 #include <vector>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 
 namespace timecache::server {
 namespace {
-
-constexpr absl::Duration kPatience = absl::Seconds(30);
 
 int Socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
@@ -52,16 +49,9 @@ TEST(OpenConnectionsTest, ClosedOnesMakeRoom) {
   EXPECT_TRUE(connections.Add(second));
   close(first);
   // They are counted again now and then.
-  const absl::Time end = absl::Now() + kPatience;
-  while (!connections.Add(third)) {
-    ASSERT_LT(absl::Now(), end);
-    absl::SleepFor(absl::Milliseconds(10));
-  }
+  test::Await([&] { return connections.Add(third); });
   close(second);
-  while (connections.Count() > 1) {
-    ASSERT_LT(absl::Now(), end);
-    absl::SleepFor(absl::Milliseconds(10));
-  }
+  test::Await([&] { return connections.Count() <= 1; });
   close(third);
 }
 

@@ -3,7 +3,9 @@
 #include <google/protobuf/text_format.h>
 
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
@@ -34,6 +36,9 @@ v1::ConsumeExpiredRequest Consume(const std::string& text) {
 v1::WatchExpiringRequest Expiring(const std::string& text) {
   return Proto<v1::WatchExpiringRequest>(text);
 }
+
+// A request of the namespace a, with `more`.
+std::string OfA(const std::string& more) { return "namespaces: 'a' " + more; }
 
 template <typename Request>
 void ExpectInvalid(const Request& request, const std::string& field,
@@ -129,14 +134,11 @@ void ExpectTheSameLimits(const MakeRequest& request) {
   ExpectInvalid(request(""), "namespaces", "1 to 64");
   ExpectInvalid(request("namespaces: 'a' namespaces: 'a'"), "namespaces",
                 "once");
-  const auto with = [&](const std::string& more) {
-    return request("namespaces: 'a' " + more);
-  };
-  ExpectInvalid(with("heartbeat_interval { nanos: 9999000 }"),
+  ExpectInvalid(request(OfA("heartbeat_interval { nanos: 9999000 }")),
                 "heartbeat_interval", "10ms");
-  ExpectInvalid(with("heartbeat_interval { seconds: 3601 }"),
+  ExpectInvalid(request(OfA("heartbeat_interval { seconds: 3601 }")),
                 "heartbeat_interval", "1h");
-  ExpectInvalid(with("max_message_bytes: 4194303"), "max_message_bytes",
+  ExpectInvalid(request(OfA("max_message_bytes: 4194303")), "max_message_bytes",
                 "4 MiB");
 }
 
@@ -150,28 +152,22 @@ TEST(WatchRequest, NamesTheFieldThatIsOutOfItsRange) {
   ExpectInvalid(Watch("namespaces: 'a' start: 9"), "start", "no value 9");
   ExpectInvalid(Consume("namespaces: 'a' group: 'g' start: 9"), "start",
                 "no value 9");
-  const auto expiring = [](const std::string& more) {
-    return Expiring("namespaces: 'a' " + more);
-  };
-  ExpectInvalid(expiring("lead_time { nanos: 999000 }"), "lead_time", "1ms");
-  ExpectInvalid(expiring("lead_time { }"), "lead_time", "1ms");
-  ExpectInvalid(expiring("lead_time { seconds: 315360001 }"), "lead_time",
-                "10 years");
-  const auto consume = [](const std::string& more) {
-    return Consume("namespaces: 'a' " + more);
-  };
-  ExpectInvalid(consume("group: 'A'"), "group", "1 to 63 characters");
-  ExpectInvalid(consume("group: 'g' max_in_flight: 0"), "max_in_flight",
-                "1 to 65536");
-  ExpectInvalid(consume("group: 'g' max_in_flight: 65537"), "max_in_flight",
-                "1 to 65536");
-  const std::string prefix(kMaxKeyBytes + 1, 'k');
-  auto watch = Watch("namespaces: 'a'");
-  watch.set_key_prefix(prefix);
-  ExpectInvalid(watch, "key_prefix", "at most 4096");
-  auto dying = expiring("lead_time { seconds: 1 }");
-  dying.set_key_prefix(prefix);
-  ExpectInvalid(dying, "key_prefix", "at most 4096");
+  for (const auto& [lead_time, limit] :
+       {std::pair("{ nanos: 999000 }", "1ms"), std::pair("{ }", "1ms"),
+        std::pair("{ seconds: 315360001 }", "10 years")}) {
+    ExpectInvalid(Expiring(OfA(absl::StrCat("lead_time ", lead_time))),
+                  "lead_time", limit);
+  }
+  ExpectInvalid(Consume(OfA("group: 'A'")), "group", "1 to 63 characters");
+  for (const int max : {0, 65537}) {
+    ExpectInvalid(Consume(OfA(absl::StrCat("group: 'g' max_in_flight: ", max))),
+                  "max_in_flight", "1 to 65536");
+  }
+  const std::string prefix =
+      absl::StrCat("key_prefix: '", std::string(kMaxKeyBytes + 1, 'k'), "'");
+  ExpectInvalid(Watch(OfA(prefix)), "key_prefix", "at most 4096");
+  ExpectInvalid(Expiring(OfA("lead_time { seconds: 1 } " + prefix)),
+                "key_prefix", "at most 4096");
 }
 
 TEST(WatchRequest, WhatMakesItAnotherWatchIsRequired) {

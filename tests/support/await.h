@@ -1,0 +1,29 @@
+// For what only asking tells: that a server has noticed the end of a
+// connection, or that another process has written a file.
+#pragma once
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+namespace timecache::test {
+
+inline constexpr absl::Duration kAwaitPatience = absl::Minutes(1);
+
+// Asks until `condition` holds. Fails the test, and returns false, if that
+// takes longer than kAwaitPatience.
+inline bool Await(absl::FunctionRef<bool()> condition) {
+  const absl::Time give_up_at = absl::Now() + kAwaitPatience;
+  while (!condition()) {
+    if (absl::Now() >= give_up_at) {
+      ADD_FAILURE() << "not within " << kAwaitPatience;
+      return false;
+    }
+    // Leaves the processor to what is awaited.
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace timecache::test
