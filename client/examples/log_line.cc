@@ -42,8 +42,9 @@ bool TakeMonth(std::string_view& text, int& month) {
 
 // "+0200": how far local time is ahead of UTC.
 bool TakeOffset(std::string_view& text, absl::Duration& offset) {
-  if (text.empty() || (text.front() != '+' && text.front() != '-'))
+  if (text.empty() || (text.front() != '+' && text.front() != '-')) {
     return false;
+  }
   const int sign = text.front() == '-' ? -1 : 1;
   text.remove_prefix(1);
   int hours;

@@ -11,17 +11,18 @@
 #include <tuple>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/flags.h"
-#include "client/cli/ui/progress.h"
 #include "client/examples/expected_sessions.h"
 #include "client/examples/log_line.h"
 #include "client/examples/log_reader.h"
 #include "client/examples/session.h"
 #include "client/examples/session_store.h"
+#include "client/examples/terminal.h"
+#include "client/examples/ttl_flag.h"
 
 namespace timecache::sessionize {
 namespace {
@@ -128,15 +129,15 @@ std::string LengthText(const EndedSession& ended) {
   const absl::Duration length = ended.session.last - ended.session.first;
   return absl::StrCat(
       length == absl::ZeroDuration() ? "0s" : absl::FormatDuration(length),
-      ", ", cli::CountText(ended.session.requests),
+      ", ", CountText(ended.session.requests),
       ended.session.requests == 1 ? " request" : " requests");
 }
 
 void Describe(const Log& log) {
   absl::PrintF("lines read         %s, of which %s skipped as malformed\n",
-               cli::CountText(log.lines), cli::CountText(log.skipped));
-  absl::PrintF("visitors           %s\n", cli::CountText(log.visitors.size()));
-  absl::PrintF("sessions           %s\n", cli::CountText(log.sessions.size()));
+               CountText(log.lines), CountText(log.skipped));
+  absl::PrintF("visitors           %s\n", CountText(log.visitors.size()));
+  absl::PrintF("sessions           %s\n", CountText(log.sessions.size()));
   if (log.sessions.empty()) return;
   std::vector<EndedSession> by_length = log.sessions;
   std::sort(by_length.begin(), by_length.end(),
@@ -166,12 +167,12 @@ int Compare(const Log& log, std::vector<EndedSession> told) {
     absl::PrintF(
         "told exactly once  all %s, in order, each equal to what the log alone "
         "gives\n",
-        cli::CountText(told.size()));
+        CountText(told.size()));
     return kExitEqual;
   }
   absl::PrintF(
       "told exactly once  NO: %s not told, %s told and not in the log, %s\n",
-      cli::CountText(missing), cli::CountText(surplus),
+      CountText(missing), CountText(surplus),
       in_order ? "in order" : "not in order of their ends");
   return kExitDifferent;
 }
@@ -198,8 +199,8 @@ int Main(int argc, char** argv) {
                  "What it printed, with --json, on a new server with "
                  "--virtual-clock")
       ->required();
-  cli::AddDuration(
-      app, "--ttl", [&flags](absl::Duration ttl) { flags.ttl = ttl; },
+  AddTtl(
+      app, [&flags](absl::Duration ttl) { flags.ttl = ttl; },
       "The ttl that it ran with (30m)");
   app.add_option("--buckets", flags.buckets,
                  "The buckets that it ran with (101)")

@@ -4,7 +4,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/ui/units.h"
 #include "client/examples/session.h"
 
 namespace timecache::sessionize {
@@ -19,7 +18,7 @@ absl::Status CheckWish(const Namespace& found, const NamespaceWish& wish) {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "namespace \"", found.name, "\" is there already, with a ttl of ",
-      DurationText(ttl), " and ", buckets,
+      absl::FormatDuration(ttl), " and ", buckets,
       " buckets: leave out --ttl and --buckets, name another with --namespace, "
       "or delete it with: timecachectl ns delete ",
       found.name));

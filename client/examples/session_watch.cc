@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/ui/output.h"
-#include "client/cli/ui/progress.h"
+#include "client/examples/terminal.h"
 
 namespace timecache::sessionize {
 
@@ -59,7 +58,7 @@ absl::Status SessionWatch::Tell(const WatchBatch& batch) {
   }
   if (batch.lost > 0) {
     return absl::DataLossError(absl::StrCat(
-        cli::CountText(batch.lost),
+        CountText(batch.lost),
         " sessions ended and were not told: read the output faster, or give "
         "namespace \"",
         ns_, "\" more event_retention_bytes"));
@@ -68,11 +67,14 @@ absl::Status SessionWatch::Tell(const WatchBatch& batch) {
     const absl::StatusOr<Session> session = DecodeSession(event.value);
     if (event.cause != ExpiryCause::kExpired || !session.ok()) {
       callbacks_.on_warning(absl::StrCat(
-          cli::Escape(event.key), ": ",
-          session.ok() ? absl::StrCat("its session was ",
-                                      std::string(cli::CauseName(event.cause)),
-                                      " before its time, which does not end it")
-                       : "the entry that died is not a session"));
+          Escape(event.key), ": ",
+          !session.ok()
+              ? "the entry that died is not a session"
+              : absl::StrCat("its session was ",
+                             event.cause == ExpiryCause::kEvicted ? "evicted"
+                                                                  : "rotated",
+                             " before its time, which does not end "
+                             "it")));
       continue;
     }
     const absl::Status status =

@@ -12,17 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/cli/flags.h"
-#include "client/cli/ui/output.h"
-#include "client/cli/ui/progress.h"
 #include "client/examples/log_line.h"
 #include "client/examples/log_reader.h"
 #include "client/examples/session.h"
 #include "client/examples/session_store.h"
 #include "client/examples/session_watch.h"
+#include "client/examples/terminal.h"
+#include "client/examples/ttl_flag.h"
 #include "timecache/client.h"
 #include "timecache/status.h"
 #include "timecache/virtual_clock.h"
@@ -51,7 +51,7 @@ struct Flags {
 };
 
 void Warn(const std::string& what) {
-  absl::FPrintF(stderr, "sessionize: %s\n", cli::Escape(what));
+  absl::FPrintF(stderr, "sessionize: %s\n", Escape(what));
 }
 
 std::string Explain(const Flags& flags, const absl::Status& status) {
@@ -126,10 +126,11 @@ class Sessionizer {
         store_(client_),
         reader_(fd) {
     struct stat file;
-    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode))
-      bytes_all_ = file.st_size;
-    // Where the sessions are on the terminal, too, the bar would be among them.
-    if (isatty(STDOUT_FILENO) == 0) bar_.emplace();
+    const bool is_file = fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+    // Where the sessions are on the terminal, too, it would be among them.
+    if (isatty(STDOUT_FILENO) == 0) {
+      progress_.emplace(is_file ? file.st_size : 0);
+    }
   }
 
   absl::Status Run() {
@@ -143,14 +144,13 @@ class Sessionizer {
         client_,
         flags_.from_earliest ? WatchStart::kEarliest : WatchStart::kNow,
         {.on_end = [this](const EndedSession& ended) { return Print(ended); },
-         .on_pause =
-             [] { return cli::Flush() ? absl::OkStatus() : NoOutput(); },
+         .on_pause = [] { return Flush() ? absl::OkStatus() : NoOutput(); },
          .on_warning = Warn});
     absl::Status status = watch.Await(absl::InfinitePast());
     started_at_ = absl::Now();
     if (status.ok()) status = ReadLog(watch);
     if (status.ok()) status = Finish(watch);
-    bar_.reset();
+    progress_.reset();
     Summarize(watch);
     return status;
   }
@@ -170,7 +170,7 @@ class Sessionizer {
       absl::StatusOr<LogLine> line = ParseLogLine(text);
       if (reader_.cut()) {
         line = absl::InvalidArgumentError(absl::StrCat(
-            "it is longer than ", SizeText(LogReader::kMaxLineBytes)));
+            "it is longer than ", LogReader::kMaxLineBytes, " bytes"));
       }
       absl::Status status = watch.status();
       if (status.ok()) status = line.ok() ? Take(*line) : Skip(line.status());
@@ -180,8 +180,9 @@ class Sessionizer {
         status = SendGroup();
       }
       if (!status.ok()) return status;
-      if (bar_)
-        bar_->Update({lines_, reader_.bytes_read(), bytes_all_, Elapsed()});
+      if (progress_) {
+        progress_->Update(lines_, reader_.bytes_read(), Elapsed());
+      }
     }
   }
 
@@ -235,7 +236,7 @@ class Sessionizer {
 
   absl::Status Skip(const absl::Status& why) {
     if (++skipped_ > kMaxShownLines) return absl::OkStatus();
-    if (bar_) bar_->Wipe();
+    if (progress_) progress_->Wipe();
     Warn(absl::StrCat("line ", lines_, " is skipped: ", why.message()));
     if (skipped_ == kMaxShownLines) Warn("more such lines are only counted");
     return absl::OkStatus();
@@ -257,20 +258,20 @@ class Sessionizer {
     // The last request's session ends last. If it has ended, all have.
     const absl::Time end = *entry ? (*entry)->put_time + longest_rest_
                                   : absl::Now() + kMaxClockSkew;
-    if (bar_) bar_->Wipe();
+    if (progress_) progress_->Wipe();
     Warn(absl::StrCat(
         "the log has ended: waiting for its sessions to end, until ",
-        cli::TimeText(end), "; Ctrl-C leaves them to the server"));
+        TimeText(end), "; Ctrl-C leaves them to the server"));
     return watch.Await(end);
   }
 
   absl::Status Print(const EndedSession& ended) {
     if (!flags_.json && !heading_printed_) {
       heading_printed_ = true;
-      if (!cli::WriteLine(TextHeading())) return NoOutput();
+      if (!WriteLine(TextHeading())) return NoOutput();
     }
     const std::string line = flags_.json ? ToJson(ended) : ToText(ended);
-    return cli::WriteLine(line) ? absl::OkStatus() : NoOutput();
+    return WriteLine(line) ? absl::OkStatus() : NoOutput();
   }
 
   absl::Duration Elapsed() const { return absl::Now() - started_at_; }
@@ -281,9 +282,9 @@ class Sessionizer {
         stderr,
         "sessionize: %s lines, %s of them skipped; %s sessions ended; %.1f s, "
         "%s requests per second\n",
-        cli::CountText(lines_), cli::CountText(skipped_),
-        cli::CountText(watch.told()), absl::ToDoubleSeconds(Elapsed()),
-        cli::CountText(cli::RatePerSecond(requests, Elapsed())));
+        CountText(lines_), CountText(skipped_), CountText(watch.told()),
+        absl::ToDoubleSeconds(Elapsed()),
+        CountText(RatePerSecond(requests, Elapsed())));
   }
 
   const Flags& flags_;
@@ -292,12 +293,11 @@ class Sessionizer {
   SessionStore store_;
   LogReader reader_;
   absl::Time started_at_ = absl::Now();
-  uint64_t bytes_all_ = 0;  // 0: not known.
   absl::Duration longest_rest_;
   uint64_t lines_ = 0;
   uint64_t skipped_ = 0;
   std::vector<LogLine> group_;  // Not sent yet: at most kMaxGroupLines.
-  std::optional<cli::ProgressBar> bar_;
+  std::optional<ProgressLine> progress_;
   bool heading_printed_ = false;  // Touched by the watch's thread alone.
 };
 
@@ -351,15 +351,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("-n,--namespace", flags.ns,
                  "The namespace of the sessions; made if it is not there")
       ->capture_default_str();
-  cli::AddDuration(
-      app, "--ttl", [&flags](absl::Duration ttl) { flags.wish.ttl = ttl; },
+  AddTtl(
+      app, [&flags](absl::Duration ttl) { flags.wish.ttl = ttl; },
       "The pause that ends a session (30m)");
-  cli::AddCount(
-      app, "--buckets",
-      [&flags](uint64_t count) {
-        flags.wish.buckets = cli::Narrow("--buckets", count);
-      },
-      "Buckets that the ttl is divided into (101)");
+  app.add_option("--buckets", flags.wish.buckets,
+                 "Buckets that the ttl is divided into (101)")
+      ->type_name("N");
   app.add_flag("--json", flags.json, "Print JSON, a session a line");
   app.add_flag("--from-earliest", flags.from_earliest,
                "Begin with the sessions that ended before and are retained");
