@@ -18,8 +18,8 @@ namespace timecache::cli {
 
 // How timecachectl exits.
 inline constexpr int kExitDone = 0;  // Found, or done.
-inline constexpr int kExitNotFound =
-    1;  // Not there, or a condition does not hold.
+// Not there, or a condition does not hold.
+inline constexpr int kExitNotFound = 1;
 inline constexpr int kExitError = 2;  // Anything else, wrong usage included.
 // And the signal's number: 130 after Ctrl-C, as of a program that it kills.
 inline constexpr int kExitInterrupted = 128;

@@ -110,8 +110,9 @@ int Main(int argc, char** argv) {
   // A reader that leaves is an error of the write, not a death.
   std::signal(SIGPIPE, SIG_IGN);
   // What matters of gRPC's own words is in a call's error.
-  if (std::getenv("GRPC_VERBOSITY") == nullptr)
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
     gpr_set_log_function([](gpr_log_func_args*) {});
+  }
   Context context;
   CLI::App app(
       "The command line of timecached, the key-value server whose entries "

@@ -32,23 +32,31 @@ v1::NamespaceOptions MakeOptions(const NamespaceOptions& options) {
   if (options.sliding) proto.set_sliding(*options.sliding);
   if (options.max_entries) proto.set_max_entries(*options.max_entries);
   if (options.max_bytes) proto.set_max_bytes(*options.max_bytes);
-  if (options.limit_policy)
+  if (options.limit_policy) {
     proto.set_limit_policy(PolicyToProto(*options.limit_policy));
-  if (options.max_value_bytes)
+  }
+  if (options.max_value_bytes) {
     proto.set_max_value_bytes(*options.max_value_bytes);
-  if (options.event_retention)
+  }
+  if (options.event_retention) {
     *proto.mutable_event_retention() = ToProto(*options.event_retention);
-  if (options.event_retention_bytes)
+  }
+  if (options.event_retention_bytes) {
     proto.set_event_retention_bytes(*options.event_retention_bytes);
+  }
   if (options.num_shards) proto.set_num_shards(*options.num_shards);
-  if (options.dead_letter_namespace)
+  if (options.dead_letter_namespace) {
     proto.set_dead_letter_namespace(*options.dead_letter_namespace);
-  if (options.max_operations_per_second)
+  }
+  if (options.max_operations_per_second) {
     proto.set_max_operations_per_second(*options.max_operations_per_second);
-  if (options.max_backlog_bytes)
+  }
+  if (options.max_backlog_bytes) {
     proto.set_max_backlog_bytes(*options.max_backlog_bytes);
-  if (options.unused_group_ttl)
+  }
+  if (options.unused_group_ttl) {
     *proto.mutable_unused_group_ttl() = ToProto(*options.unused_group_ttl);
+  }
   return proto;
 }
 
@@ -65,21 +73,28 @@ NamespaceOptions ReadOptions(const v1::NamespaceOptions& proto) {
                                ? LimitPolicy::kEvictOldest
                                : LimitPolicy::kReject;
   }
-  if (proto.has_max_value_bytes())
+  if (proto.has_max_value_bytes()) {
     options.max_value_bytes = proto.max_value_bytes();
-  if (proto.has_event_retention())
+  }
+  if (proto.has_event_retention()) {
     options.event_retention = FromProto(proto.event_retention());
-  if (proto.has_event_retention_bytes())
+  }
+  if (proto.has_event_retention_bytes()) {
     options.event_retention_bytes = proto.event_retention_bytes();
+  }
   if (proto.has_num_shards()) options.num_shards = proto.num_shards();
-  if (proto.has_dead_letter_namespace())
+  if (proto.has_dead_letter_namespace()) {
     options.dead_letter_namespace = proto.dead_letter_namespace();
-  if (proto.has_max_operations_per_second())
+  }
+  if (proto.has_max_operations_per_second()) {
     options.max_operations_per_second = proto.max_operations_per_second();
-  if (proto.has_max_backlog_bytes())
+  }
+  if (proto.has_max_backlog_bytes()) {
     options.max_backlog_bytes = proto.max_backlog_bytes();
-  if (proto.has_unused_group_ttl())
+  }
+  if (proto.has_unused_group_ttl()) {
     options.unused_group_ttl = FromProto(proto.unused_group_ttl());
+  }
   return options;
 }
 
@@ -113,8 +128,9 @@ Namespace ReadNamespace(const v1::Namespace& proto) {
   Namespace ns = {.name = proto.name(),
                   .options = ReadOptions(proto.options()),
                   .bucket_width = FromProto(proto.bucket_width())};
-  if (proto.has_statistics())
+  if (proto.has_statistics()) {
     ns.statistics = ReadStatistics(proto.statistics());
+  }
   return ns;
 }
 

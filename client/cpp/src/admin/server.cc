@@ -24,10 +24,12 @@ ServerInfo ReadServer(const v1::GetServerResponse& proto) {
   if (proto.has_entries()) server.entries = ReadUse(proto.entries());
   if (proto.has_bytes()) server.bytes = ReadUse(proto.bytes());
   if (proto.has_watchers()) server.watchers = ReadUse(proto.watchers());
-  if (proto.has_memory_bytes())
+  if (proto.has_memory_bytes()) {
     server.memory_bytes = ReadUse(proto.memory_bytes());
-  if (proto.has_connections())
+  }
+  if (proto.has_connections()) {
     server.connections = ReadUse(proto.connections());
+  }
   if (proto.has_memory_shares()) {
     const v1::MemoryShares& shares = proto.memory_shares();
     server.memory_shares = {.entries_bytes = shares.entries_bytes(),

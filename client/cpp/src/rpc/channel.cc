@@ -80,8 +80,9 @@ absl::Status CheckTlsOptions(const ChannelOptions& options) {
     status = CheckPem("certificate file", options.certificate_file,
                       "CERTIFICATE-----");
   }
-  if (status.ok())
+  if (status.ok()) {
     status = CheckPem("key file", options.key_file, "PRIVATE KEY-----");
+  }
   return status;
 }
 
@@ -116,18 +117,21 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const ChannelOptions& options,
     grpc::ChannelArguments arguments) {
-  if (absl::Status status = CheckTlsOptions(options); !status.ok())
+  if (absl::Status status = CheckTlsOptions(options); !status.ok()) {
     return status;
+  }
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   if (options.wants_tls()) {
     credentials = TlsCredentials(options);
-    if (!options.server_name.empty())
+    if (!options.server_name.empty()) {
       arguments.SetSslTargetNameOverride(options.server_name);
+    }
   } else {
     credentials = grpc::InsecureChannelCredentials();
   }
-  if (options.token_file.empty())
+  if (options.token_file.empty()) {
     return grpc::CreateCustomChannel(address, credentials, arguments);
+  }
 
   if (!options.wants_tls() && !options.allow_plaintext_token &&
       !IsLocalAddress(address)) {
