@@ -27,8 +27,8 @@ absl::StatusOr<bool> LogReader::Fill() {
 }
 
 bool LogReader::HasLine() const {
-  const auto end = block_.begin() + end_;
-  return std::find(block_.begin() + begin_, end, '\n') != end;
+  const char* const end = block_.data() + end_;
+  return std::find(block_.data() + begin_, end, '\n') != end;
 }
 
 absl::StatusOr<bool> LogReader::Next(std::string& line) {
@@ -36,16 +36,17 @@ absl::StatusOr<bool> LogReader::Next(std::string& line) {
   cut_ = false;
   for (bool any = false;; any = true) {
     if (begin_ == end_) {
-      const absl::StatusOr<bool> filled = Fill();
+      absl::StatusOr<bool> filled = Fill();
       if (!filled.ok()) return filled;
       if (!*filled) return any;
     }
-    const auto from = block_.begin() + begin_;
-    const auto to = std::find(from, block_.begin() + end_, '\n');
-    const size_t length = to - from;
+    const char* const from = block_.data() + begin_;
+    const char* const end = block_.data() + end_;
+    const char* const to = std::find(from, end, '\n');
+    const auto length = static_cast<size_t>(to - from);
     const size_t room = kMaxLineBytes - line.size();
     cut_ = cut_ || length > room;
-    line.append(from, from + std::min(length, room));
+    line.append(from, std::min(length, room));
     const bool ended = begin_ + length < end_;
     begin_ += length + ended;
     bytes_read_ += length + ended;

@@ -112,6 +112,7 @@ absl::Status SessionStore::Add(absl::Span<const LogLine> lines) {
     visits[it->second].lines.push_back(&line);
   }
   std::vector<Visit*> open;
+  open.reserve(visits.size());
   for (Visit& visit : visits) open.push_back(&visit);
   for (int attempt = 0; attempt < kMaxAttempts && !open.empty(); ++attempt) {
     absl::Status status = Read(open);

@@ -77,7 +77,7 @@ absl::Status SessionWatch::Tell(const WatchBatch& batch) {
                              "it")));
       continue;
     }
-    const absl::Status status =
+    absl::Status status =
         callbacks_.on_end({event.key, *session, event.death_time});
     if (!status.ok()) return status;
     absl::MutexLock lock(&mu_);

@@ -55,7 +55,7 @@ void Warn(const std::string& what) {
 }
 
 std::string Explain(const Flags& flags, const absl::Status& status) {
-  const std::string message(status.message());
+  std::string message(status.message());
   // A call that comes while the server ends is cancelled, for lack of anyone
   // who could answer it.
   if ((absl::IsUnavailable(status) || absl::IsCancelled(status)) &&
@@ -229,7 +229,7 @@ class Sessionizer {
   }
 
   absl::Status SendGroup() {
-    const absl::Status status = store_.Add(group_);
+    absl::Status status = store_.Add(group_);
     group_.clear();
     return status;
   }
@@ -246,8 +246,7 @@ class Sessionizer {
   absl::Status Finish(SessionWatch& watch) {
     if (clock_.is_virtual()) {
       if (!flags_.leave) {
-        const absl::Status status =
-            clock_.AdvanceTo(clock_.now() + longest_rest_);
+        absl::Status status = clock_.AdvanceTo(clock_.now() + longest_rest_);
         if (!status.ok()) return status;
       }
       return watch.Await(clock_.now());

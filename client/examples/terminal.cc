@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/ascii.h"
@@ -19,15 +20,17 @@ constexpr char kWipe[] = "\r\x1b[K";  // To the line's begin, and erase it.
 
 std::string CountText(uint64_t count) {
   std::string text = absl::StrCat(count);
-  for (size_t end = text.size(); end > 3; end -= 3)
+  for (size_t end = text.size(); end > 3; end -= 3) {
     text.insert(end - 3, 1, ',');
+  }
   return text;
 }
 
 uint64_t RatePerSecond(uint64_t count, absl::Duration elapsed) {
   const double seconds = absl::ToDoubleSeconds(elapsed);
   if (seconds <= 0) return 0;
-  return static_cast<uint64_t>(static_cast<double>(count) / seconds + 0.5);
+  return static_cast<uint64_t>(
+      std::llround(static_cast<double>(count) / seconds));
 }
 
 std::string Escape(std::string_view text) {

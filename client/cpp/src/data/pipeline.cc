@@ -320,8 +320,7 @@ absl::Status Pipeline::Stream::Close() {
     }
     changed_.SignalAll();
   }
-  const absl::Status status = Wait();
-  if (!status.ok()) return status;
+  if (absl::Status status = Wait(); !status.ok()) return status;
   const auto has_ended = [this]()
                              ABSL_SHARED_LOCKS_REQUIRED(mu_) { return ended_; };
   absl::MutexLock lock(&mu_);

@@ -70,8 +70,8 @@ std::vector<Settlement> Settler::Next() {
          SteadyNow() < due_at_) {
     changed_.WaitUntil(&mu_, due_at_);
   }
-  const auto end =
-      pending_.begin() + std::min(pending_.size(), options_.batch_max);
+  const size_t size = std::min(pending_.size(), options_.batch_max);
+  const auto end = pending_.begin() + static_cast<ptrdiff_t>(size);
   std::vector<Settlement> batch(pending_.begin(), end);
   pending_.erase(pending_.begin(), end);
   // What is left has waited already.
