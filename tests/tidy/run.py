@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The checks of .clang-tidy over all sources of a build.
 
-run.py BUILD ROOT [FILE...] prints what is wrong, and exits 1 if something is.
-./dev tidy calls it.
+run.py BUILD ROOT [PATH...] prints what is wrong, with the sources at or below these
+paths, and exits 1 if something is. ./dev tidy calls it.
 
 clang-tidy itself looks at each header of gRPC again with each check, which takes
 twenty seconds a source. clangd runs the same checks over the source's own lines
@@ -35,6 +35,10 @@ def headers_of(build):
             current = line.partition(":")[0]
             found[current] = []
     return found
+
+
+def is_below(file, paths):
+    return any(os.path.commonpath([file, path]) == os.path.normpath(path) for path in paths)
 
 
 class Tidy:
@@ -86,8 +90,10 @@ def main(build, root, *only):
     with open(f"{build}/compile_commands.json", encoding="utf-8") as file:
         commands = {entry["file"]: entry for entry in json.load(file)}
     dependencies = headers_of(build)
-    sources = sorted(file for file in commands if not file.startswith(build)
-                     and (not only or os.path.relpath(file, root) in only))
+    sources = sorted(file for file in commands if not file.startswith(build + os.sep)
+                     and (not only or is_below(os.path.relpath(file, root), only)))
+    if not sources:
+        sys.exit(f"tidy: no source at or below {' '.join(only)}")
     tidy = Tidy(build, root)
     wrong = 0
     jobs = int(os.environ.get("JOBS") or os.cpu_count())
