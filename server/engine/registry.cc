@@ -63,7 +63,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   Usage* const server_usage = has_account_ ? &usage_ : nullptr;
   auto map = std::make_shared<TimeCacheMap>(
       std::string(name), options, server_usage, clock_->NowUs(), format_,
-      RandomFirstEvent(), &versions_);
+      TimeCacheMap::Origin{.first_event = RandomFirstEvent(),
+                           .versions = &versions_});
   map->groups().SetDeadLetterSink(
       [this](const ConsumerGroups::DeadLetter& letter) {
         return PutDeadLetter(letter);

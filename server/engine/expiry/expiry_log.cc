@@ -1,6 +1,7 @@
 #include "server/engine/expiry/expiry_log.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -21,16 +22,24 @@ bool IsOfFollowers(EventHolder::Kind kind) {
          kind == EventHolder::Kind::kHeld;
 }
 
+// The events from number `from` on. A log that was made again has other batches
+// than the one before, within which a reader may have stood.
+std::shared_ptr<const EventBatch> TailOf(const EventBatch& batch, int from) {
+  std::vector<int> events(static_cast<size_t>(batch.size() - from));
+  std::iota(events.begin(), events.end(), from);
+  return batch.Select(events);
+}
+
 uint64_t RandomId() {
   std::random_device random;
-  return std::uniform_int_distribution<uint64_t>()(random);
+  return std::uniform_int_distribution<uint64_t>(1)(random);
 }
 
 }  // namespace
 
 ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes,
-                     uint64_t first_event)
-    : id_(RandomId()),
+                     uint64_t first_event, uint64_t id)
+    : id_(id == 0 ? RandomId() : id),
       retention_us_(retention_us),
       retention_bytes_(retention_bytes),
       next_seq_(first_event) {
@@ -40,6 +49,11 @@ ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes,
 ExpiryLog::~ExpiryLog() {
   MemoryReclaimer::Process().Remove(this);
   MemoryBudget::Process().AddRetained(-bytes_);
+}
+
+uint64_t ExpiryLog::next_event() const {
+  absl::MutexLock lock(&mu_);
+  return next_seq_;
 }
 
 bool ExpiryLog::Wanted() const {
@@ -177,23 +191,30 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     lost_ += chunk.lost;
     cursor->next_seq_ = oldest;
   }
-  // The first retained batch that the cursor has not read.
+  // The first retained batch that the cursor has not read to its end.
   auto it = std::partition_point(
-      retained_.begin(), retained_.end(),
-      [&](const Retained& r) { return r.first_seq < cursor->next_seq_; });
+      retained_.begin(), retained_.end(), [&](const Retained& r) {
+        return r.first_seq + static_cast<uint64_t>(r.batch->size()) <=
+               cursor->next_seq_;
+      });
   int64_t bytes = 0;
   int events = 0;
   for (; it != retained_.end(); ++it) {
-    const EventBatch& batch = *it->batch;
+    std::shared_ptr<const EventBatch> batch = it->batch;
+    if (it->first_seq < cursor->next_seq_) {
+      batch =
+          TailOf(*batch, static_cast<int>(cursor->next_seq_ - it->first_seq));
+    }
+    const auto batch_bytes = static_cast<int64_t>(batch->encoded().size());
     if (!chunk.batches.empty() &&
-        (bytes + static_cast<int64_t>(batch.encoded().size()) > max_bytes ||
-         events + batch.size() > kMaxEventBatchEvents)) {
+        (bytes + batch_bytes > max_bytes ||
+         events + batch->size() > kMaxEventBatchEvents)) {
       break;
     }
-    bytes += static_cast<int64_t>(batch.encoded().size());
-    events += batch.size();
-    chunk.batches.push_back(it->batch);
-    cursor->next_seq_ = it->first_seq + static_cast<uint64_t>(batch.size());
+    bytes += batch_bytes;
+    events += batch->size();
+    cursor->next_seq_ += static_cast<uint64_t>(batch->size());
+    chunk.batches.push_back(std::move(batch));
   }
   delivered_ += static_cast<uint64_t>(events);
   chunk.more = it != retained_.end();

@@ -79,12 +79,15 @@ class ExpiryLog final : public EventHolder {
     }
   };
 
-  // `first_event` is the number of the first event, at least 1.
+  // `first_event` is the number of the first event, at least 1. `id` is that of
+  // the log that this one goes on with; 0: random.
   ExpiryLog(int64_t retention_us, int64_t retention_bytes,
-            uint64_t first_event = 1);
+            uint64_t first_event = 1, uint64_t id = 0);
   ~ExpiryLog() override;
 
   uint64_t id() const { return id_; }
+  // The number of the event that comes next.
+  uint64_t next_event() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether somebody may read an event that is appended now. If not, its bytes
   // need not be gathered: Skip it.

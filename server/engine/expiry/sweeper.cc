@@ -9,13 +9,28 @@ namespace timecache::server {
 
 void Sweeper::Add(std::vector<DeadBucket> buckets, int64_t complete_us) {
   absl::MutexLock lock(&queue_mu_);
-  for (DeadBucket& bucket : buckets) queue_.push_back(std::move(bucket));
+  for (DeadBucket& bucket : buckets) {
+    if (!bucket.silent) end_event_ += static_cast<uint64_t>(bucket.entries);
+    bucket.end_event = end_event_;
+    queue_.push_back(std::move(bucket));
+  }
   complete_us_ = std::max(complete_us_, complete_us);
 }
 
 bool Sweeper::HasWork() const {
   absl::MutexLock lock(&queue_mu_);
-  return !queue_.empty();
+  return !queue_.empty() && IsPermitted(queue_.front());
+}
+
+uint64_t Sweeper::end_event() const {
+  absl::MutexLock lock(&queue_mu_);
+  return end_event_;
+}
+
+bool Sweeper::Permit(const Tick& tick) {
+  absl::MutexLock lock(&queue_mu_);
+  permitted_ = tick;
+  return !queue_.empty() && IsPermitted(queue_.front());
 }
 
 bool Sweeper::IsBehind() const {
@@ -30,13 +45,18 @@ void Sweeper::PublishWatermark() {
 
 // Up to where all is published once the first `buckets` of the queue are.
 int64_t Sweeper::WatermarkAfter(size_t buckets) const {
-  return queue_.size() > buckets ? queue_[buckets].death_us - 1 : complete_us_;
+  const int64_t complete_us =
+      queue_.size() > buckets ? queue_[buckets].death_us - 1 : complete_us_;
+  return journaled_ ? std::min(complete_us, permitted_.watermark_us)
+                    : complete_us;
 }
 
 // Events of buckets that died and are not in the log yet.
 uint64_t Sweeper::Pending() const {
   int64_t pending = -place_.appended;
-  for (const DeadBucket& bucket : queue_) pending += bucket.entries;
+  for (const DeadBucket& bucket : queue_) {
+    if (!bucket.silent) pending += bucket.entries;
+  }
   return static_cast<uint64_t>(pending);
 }
 
@@ -63,16 +83,18 @@ uint64_t Sweeper::Follow(ExpiryLog::Follower* follower,
 
 DeadBucket* Sweeper::Front() {
   absl::MutexLock lock(&queue_mu_);
-  return queue_.empty() ? nullptr : &queue_.front();
+  return !queue_.empty() && IsPermitted(queue_.front()) ? &queue_.front()
+                                                        : nullptr;
 }
 
 bool Sweeper::Step(int64_t now_us, int max_records) {
   absl::MutexLock lock(&step_mu_);
   while (DeadBucket* bucket = Front()) {
-    // It died after this step began, whose time its events would carry.
-    if (bucket->death_us > now_us + kKillTickUs) return true;
+    // It died after this step began, whose time its events would carry. (What
+    // waited for a permit died before.)
+    if (!journaled_ && bucket->death_us > now_us + kKillTickUs) return true;
     if (place_.part == 0 && place_.segment == kNoSegment) {
-      place_.wanted = log_->Wanted();
+      place_.wanted = !bucket->silent && log_->Wanted();
     }
     while (place_.part < bucket->parts.size()) {
       if (max_records <= 0) {
@@ -81,8 +103,12 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
         return true;
       }
       const DeadBucket::Part& part = bucket->parts[place_.part];
-      if (place_.segment == kNoSegment) place_.segment = part.generation->first;
-      max_records -= WalkSegment(*bucket, now_us, max_records);
+      if (place_.segment == kNoSegment && place_.ordered.empty()) {
+        place_.segment = part.generation->first;
+      }
+      max_records -= place_.segment != kNoSegment
+                         ? WalkSegment(*bucket, now_us, max_records)
+                         : TellOrdered(*bucket, now_us, max_records);
     }
     Finish(*bucket, now_us);
   }
@@ -118,30 +144,68 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
       if (!erase[i].live) continue;
       ++place_.live_in_part;
       if (!place_.wanted) continue;
-      const Record& record = records[i];
-      Tell(bucket,
-           {record.key, record.value, record.version, record.put_us,
-            record.deadline_us()},
-           now_us);
+      if (journaled_) {
+        place_.ordered.push_back(
+            {records[i].version, &segment, OffsetOf(erase[i].ref)});
+      } else {
+        Tell(bucket, records[i], now_us);
+      }
     }
     walked += static_cast<int>(count);
   }
   if (place_.offset < segment.used) return walked;
   const SegmentId next = segment.next;
-  part.shard->FreeDead(place_.segment);
+  // Those that are told later stay until then.
+  if (place_.ordered.empty()) part.shard->FreeDead(place_.segment);
   place_.segment = next;
   place_.offset = 0;
   if (next == kNoSegment) {
-    // The count that the shard kept, and what its index still referred to.
-    TIMECACHED_CHECK(place_.live_in_part == part.generation->entries);
-    place_.live += std::exchange(place_.live_in_part, 0);
-    ++place_.part;
+    if (place_.ordered.empty()) {
+      EndPart(part);
+    } else {
+      std::sort(
+          place_.ordered.begin(), place_.ordered.end(),
+          [](const Live& a, const Live& b) { return a.version < b.version; });
+    }
   }
   return std::max(walked, 1);
 }
 
-void Sweeper::Tell(const DeadBucket& bucket, const ExpiredEvent& event,
+// Tells some of what the walk of a part has found.
+int Sweeper::TellOrdered(const DeadBucket& bucket, int64_t now_us,
+                         int max_records) {
+  const DeadBucket::Part& part = bucket.parts[place_.part];
+  int told = 0;
+  while (place_.told < place_.ordered.size() && told < max_records) {
+    const Live& live = place_.ordered[place_.told++];
+    size_t size;
+    Tell(bucket, live.segment->Read(live.offset, &size), now_us);
+    ++told;
+  }
+  if (place_.told == place_.ordered.size()) {
+    place_.ordered.clear();
+    place_.told = 0;
+    SegmentId next;
+    for (SegmentId id = part.generation->first; id != kNoSegment; id = next) {
+      next = part.shard->DeadSegment(id)->next;
+      part.shard->FreeDead(id);
+    }
+    EndPart(part);
+  }
+  return told;
+}
+
+void Sweeper::EndPart(const DeadBucket::Part& part) {
+  // The count that the shard kept, and what its index still referred to.
+  TIMECACHED_CHECK(place_.live_in_part == part.generation->entries);
+  place_.live += std::exchange(place_.live_in_part, 0);
+  ++place_.part;
+}
+
+void Sweeper::Tell(const DeadBucket& bucket, const Record& record,
                    int64_t now_us) {
+  const ExpiredEvent event = {record.key, record.value, record.version,
+                              record.put_us, record.deadline_us()};
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
     AppendBatch(bucket.death_us - 1);
   }
@@ -174,7 +238,7 @@ void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
   if (place_.batch != nullptr) {
     AppendBatch(WatermarkAfter(1));
   } else {
-    if (!place_.wanted) log_->Skip(entries);
+    if (!place_.wanted && !bucket.silent) log_->Skip(entries);
     log_->AdvanceWatermark(WatermarkAfter(1));
   }
   place_ = Place();

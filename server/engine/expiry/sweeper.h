@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry/expiry_log.h"
+#include "server/engine/map/change.h"
 #include "server/engine/map/shard.h"
 #include "server/engine/statistics.h"
 
@@ -34,6 +35,11 @@ struct DeadBucket {
   int64_t width_us = 0;
   std::vector<Part> parts;
 
+  // The number behind those of its events; the sweeper's Add sets it.
+  uint64_t end_event = 0;
+  // Whether its events have no numbers, and are not told: see MapReplay.
+  bool silent = false;
+
   void Add(Shard* shard, std::unique_ptr<Generation> generation) {
     entries += generation->entries;
     bytes += generation->bytes;
@@ -50,14 +56,24 @@ struct DeadBucket {
 // removal also marks the record that it replaces as dead; compaction and what
 // reads live records go by that mark, the sweep by the index alone.)
 //
+// Of a map that is journaled, a bucket is walked once it is Permitted, and the
+// events of each of its parts come in the order of their versions: an order
+// that the entries determine, not where they lie. This costs 24 bytes an entry
+// of the part.
+//
 // Thread-safe. Records are read outside of any shard's lock, which is taken for
 // Shard::kSweepLockRecords erasures at a time.
 class Sweeper {
  public:
   // Tells the events of the map `name` in `format`. Neither `log` nor `format`
   // is owned; both must outlive the sweeper, `format` the log's batches, too.
-  Sweeper(absl::string_view name, const EventFormat* format, ExpiryLog* log)
-      : name_(name), format_(format), log_(log) {}
+  Sweeper(absl::string_view name, const EventFormat* format, ExpiryLog* log,
+          bool journaled)
+      : name_(name),
+        format_(format),
+        log_(log),
+        journaled_(journaled),
+        end_event_(log->next_event()) {}
 
   // Adds buckets that died no earlier than those before, and states that
   // besides these nothing died at or before `complete_us`.
@@ -75,8 +91,14 @@ class Sweeper {
   // Whether so many wait that whoever kills more should call Step.
   bool IsBehind() const ABSL_LOCKS_EXCLUDED(queue_mu_);
 
-  // Whether a bucket waits for Step.
+  // Whether a bucket waits for Step, and may be walked.
   bool HasWork() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+
+  // The number of the event that comes behind all that was added.
+  uint64_t end_event() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+  // Events before the tick's may be told, and its watermark published. Returns
+  // whether a bucket waits for Step now.
+  bool Permit(const Tick& tick) ABSL_LOCKS_EXCLUDED(queue_mu_);
 
   // Moves the watermark up to what Add has stated, or just before the first
   // bucket that waits.
@@ -103,6 +125,12 @@ class Sweeper {
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(queue_mu_);
 
  private:
+  // A record that was live when its generation died.
+  struct Live {
+    uint64_t version;
+    const Segment* segment;
+    uint32_t offset;
+  };
   // Where the walk of the first bucket stands.
   struct Place {
     size_t part = 0;
@@ -116,15 +144,28 @@ class Sweeper {
     int64_t appended_bytes = 0;
     bool wanted = false;
     std::shared_ptr<EventBatch> batch;
+    // Of a map that is journaled: the part's events, sorted once the walk is
+    // through, and how many have been told.
+    std::vector<Live> ordered;
+    size_t told = 0;
   };
 
   uint64_t Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
+  bool IsPermitted(const DeadBucket& bucket) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_) {
+    return !journaled_ || bucket.silent ||
+           bucket.end_event <= permitted_.next_event;
+  }
   DeadBucket* Front() ABSL_LOCKS_EXCLUDED(queue_mu_);
   int64_t WatermarkAfter(size_t buckets) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);
   int WalkSegment(const DeadBucket& bucket, int64_t now_us, int max_records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
-  void Tell(const DeadBucket& bucket, const ExpiredEvent& event, int64_t now_us)
+  int TellOrdered(const DeadBucket& bucket, int64_t now_us, int max_records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void EndPart(const DeadBucket::Part& part)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void Tell(const DeadBucket& bucket, const Record& record, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void AppendBatch(int64_t watermark_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
@@ -134,6 +175,7 @@ class Sweeper {
   const std::string name_;
   const EventFormat* const format_;
   ExpiryLog* const log_;
+  const bool journaled_;
 
   // One step at a time. Taken before shard locks and the log's.
   absl::Mutex step_mu_ ABSL_ACQUIRED_BEFORE(queue_mu_);
@@ -144,6 +186,8 @@ class Sweeper {
   // Only Step removes; the first bucket is Step's to read.
   std::deque<DeadBucket> queue_ ABSL_GUARDED_BY(queue_mu_);
   int64_t complete_us_ ABSL_GUARDED_BY(queue_mu_) = INT64_MIN;
+  uint64_t end_event_ ABSL_GUARDED_BY(queue_mu_);
+  Tick permitted_ ABSL_GUARDED_BY(queue_mu_) = {INT64_MIN, 0};
   Statistics statistics_ ABSL_GUARDED_BY(queue_mu_);
 };
 

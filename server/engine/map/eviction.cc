@@ -37,23 +37,38 @@ int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
   return kNotYet;
 }
 
-bool Shard::EvictOldestLocked(int64_t death_us, Generation* dead) {
+bool Shard::EvictOldestLocked(const Kill& kill, Generation* dead) {
   if (!segments_.HasRoom()) return false;
-  Generation* const generation = generations_.at(death_us).get();
+  Generation* const generation = generations_.at(kill.death_us).get();
   SegmentPlace& place = generation->evicted;
   Found old;
   old.segment = place.segment;
   old.offset = place.offset;
   old.record = segments_[old.segment].Read(old.offset, &old.size);
-  const int64_t bytes =
-      static_cast<int64_t>(old.record.key.size() + old.record.value.size());
   const uint32_t tag = CompactIndex::TagOf(key_hash_(old.record.key));
   old.slot = slots_.FindExact(tag, MakeRef(old.segment, old.offset));
   TIMECACHED_CHECK(old.slot != nullptr);
+  place.offset += static_cast<uint32_t>(old.size);
+  if (sink_ != nullptr) {
+    Tell({.kind = Change::Kind::kEvict,
+          .record = {.key = old.record.key},
+          .death_us = kill.death_us,
+          .at_us = kill.at_us,
+          .kill = kill.number,
+          .cause = kill.cause});
+  }
+  Evict(old, dead);
+  return true;
+}
+
+// Moves a live entry to `dead`.
+void Shard::Evict(const Found& old, Generation* dead) {
+  Generation* const generation = segments_[old.segment].generation;
+  const int64_t bytes =
+      static_cast<int64_t>(old.record.key.size() + old.record.value.size());
   ++dead->entries;
   dead->bytes += bytes;
   usage_->Subtract(1, bytes);
-  place.offset += static_cast<uint32_t>(old.size);
   if (old.segment != generation->open &&
       old.size == segments_[old.segment].used) {
     // It has a segment of its own, as large entries have: no copy.
@@ -61,11 +76,11 @@ bool Shard::EvictOldestLocked(int64_t death_us, Generation* dead) {
     --generation->entries;
     generation->bytes -= bytes;
     ReleaseIfEmpty(generation);
-    return true;
+    return;
   }
+  const uint32_t tag = CompactIndex::TagOf(key_hash_(old.record.key));
   *old.slot = CompactIndex::MakeSlot(tag, Append(old.record, dead));
   Forget(old);
-  return true;
 }
 
 }  // namespace timecache::server

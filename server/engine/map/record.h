@@ -14,8 +14,8 @@ namespace timecache::server {
 
 // What a record says, its views into the segment.
 struct Record {
-  absl::string_view key;
-  absl::string_view value;
+  absl::string_view key = {};
+  absl::string_view value = {};
   // Of the value: a renewal keeps it. Never 0.
   uint64_t version = 0;
   int64_t put_us = 0;

@@ -78,6 +78,12 @@ void Shard::SetOptions(const MapOptions& options) {
   sliding_ = options.sliding;
 }
 
+void Shard::SetSink(ChangeSink* sink, int shard) {
+  absl::MutexLock lock(&mu_);
+  sink_ = sink;
+  sink_shard_ = shard;
+}
+
 int64_t Shard::Observe(int64_t now_us) {
   now_us_ = std::max(now_us_, now_us);
   return now_us_;
@@ -166,6 +172,11 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       if (op.return_previous && !Answer(old.record, room, result)) {
         return outcome;
       }
+      if (sink_ != nullptr) {
+        Tell({.kind = Change::Kind::kRemove,
+              .record = {.key = op.key},
+              .at_us = now_us_});
+      }
       Charge(-1, -PayloadBytes(old.record));
       Forget(old);
       slots_.Erase(old.slot);
@@ -245,7 +256,14 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   }
   record.version = NewVersion();
   result->version = record.version;
-  Store(record, tag, old, outcome);
+  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
+  if (sink_ != nullptr) {
+    Tell({.kind = Change::Kind::kStore,
+          .record = record,
+          .death_us = death_us,
+          .at_us = now_us_});
+  }
+  Store(record, death_us, tag, old, outcome);
   ++operations_.puts;
 }
 
@@ -272,14 +290,22 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
   }
-  Store(record, tag, old, outcome);
+  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
+  if (sink_ != nullptr) {
+    Change change = {.kind = Change::Kind::kRenew,
+                     .record = record,
+                     .death_us = death_us,
+                     .at_us = now_us_};
+    change.record.value = {};
+    Tell(change);
+  }
+  Store(record, death_us, tag, old, outcome);
 }
 
 // Writes `record` where `old` is, if it may stay there, else into its
 // generation.
-void Shard::Store(const Record& record, uint32_t tag, const Found& old,
-                  Outcome* outcome) {
-  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
+void Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
+                  const Found& old, Outcome* outcome) {
   if (old.slot != nullptr) {
     Segment& segment = segments_[old.segment];
     if (segment.generation->death_us == death_us &&
@@ -512,9 +538,16 @@ int64_t Shard::OldestLocked() const {
   return kNeverUs;
 }
 
-std::unique_ptr<Generation> Shard::KillLocked(int64_t death_us) {
-  const auto it = generations_.find(death_us);
+std::unique_ptr<Generation> Shard::KillLocked(const Kill& kill) {
+  const auto it = generations_.find(kill.death_us);
   if (it == generations_.end() || it->second->entries == 0) return nullptr;
+  if (sink_ != nullptr) {
+    Tell({.kind = Change::Kind::kKill,
+          .death_us = kill.death_us,
+          .at_us = kill.at_us,
+          .kill = kill.number,
+          .cause = kill.cause});
+  }
   std::unique_ptr<Generation> generation = std::move(it->second);
   generations_.erase(it);
   if (generation.get() == current_) current_ = nullptr;

@@ -14,12 +14,13 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
-#include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/engine/clock.h"
+#include "server/engine/map/change.h"
 #include "server/engine/map/compact_index.h"
+#include "server/engine/map/key_hash.h"
 #include "server/engine/map/live_place.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
@@ -31,24 +32,6 @@
 #include "server/engine/statistics.h"
 
 namespace timecache::server {
-
-// Hashes keys, each map by a seed of its own: else the keys of one map, scanned
-// in the order of its index, would all fall on one place of another's while
-// that grows. The low bits of a hash choose the shard, its top bits are the
-// index's tag.
-class KeyHash {
- public:
-  explicit KeyHash(uint64_t seed) : factor_(seed | 1) {}
-
-  uint64_t operator()(absl::string_view key) const {
-    // The top bits of the product depend on all bits of the hash, and the low
-    // bits are those of a permutation of it.
-    return absl::Hash<absl::string_view>()(key) * factor_;
-  }
-
- private:
-  uint64_t factor_;
-};
 
 // Thread-safe: one mutex. The shard takes time as it is told, and never
 // backwards: its `now` is the latest that it has seen.
@@ -122,6 +105,9 @@ class Shard {
 
   void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // From now on tells `sink` of each change, as that of shard number `shard`.
+  void SetSink(ChangeSink* sink, int shard) ABSL_LOCKS_EXCLUDED(mu_);
+
   // --- Death. Detached generations keep their segments until these are freed.
 
   using Detached = std::vector<std::unique_ptr<Generation>>;
@@ -143,9 +129,16 @@ class Shard {
   // The earliest death of a generation with an entry; kNeverUs if there is
   // none.
   int64_t OldestLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A death before its time, of what would have died at `death_us`.
+  struct Kill {
+    int64_t death_us = 0;
+    int64_t at_us = 0;
+    uint64_t number = 0;
+    Cause cause = Cause::kRotated;
+  };
   // Detaches the generation of this death, before its time; null if there is
   // none.
-  std::unique_ptr<Generation> KillLocked(int64_t death_us)
+  std::unique_ptr<Generation> KillLocked(const Kill& kill)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The latest death of a generation with an entry; 0 if there is none.
   int64_t YoungestLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -158,8 +151,24 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Kills the entry that OldestPutLocked has found: it moves to `dead`, which
   // is detached and dead. Returns false if the shard has no room for that.
-  bool EvictOldestLocked(int64_t death_us, Generation* dead)
+  bool EvictOldestLocked(const Kill& kill, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Again, from changes.
+
+  // One step of a walk as Scan's, over all live entries: tells the sink each as
+  // it is, so that what it was told of them before is not needed any more.
+  void TellAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
+                 uint32_t* tag) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Applies a change that another shard of this number told, without asking a
+  // limit. Of a kill, what died is added to `*dead`. What is not there cannot
+  // be renewed, removed or killed: no change.
+  void Replay(const Change& change, std::unique_ptr<Generation>* dead)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Nothing is replayed any more. Returns a version above all that were: those
+  // that the shard gives out from now on must not be below it.
+  uint64_t EndReplay() ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- What is going to die.
 
@@ -256,8 +265,14 @@ class Shard {
   void Renew(const Operation& op, uint32_t tag, const Found& old,
              Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Store(const Record& record, uint32_t tag, const Found& old,
-             Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Store(const Record& record, int64_t death_us, uint32_t tag,
+             const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Evict(const Found& old, Generation* dead)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Tell(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    sink_->Add(sink_shard_, change);
+  }
   bool Answer(const Record& record, AnswerRoom* room, Result* result) const;
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
@@ -297,6 +312,9 @@ class Shard {
 
   mutable absl::Mutex mu_;
   int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // See SetSink.
+  ChangeSink* sink_ ABSL_GUARDED_BY(mu_) = nullptr;
+  int sink_shard_ ABSL_GUARDED_BY(mu_) = 0;
   // What is left of the block of versions that was taken last.
   uint64_t next_version_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t versions_end_ ABSL_GUARDED_BY(mu_) = 0;

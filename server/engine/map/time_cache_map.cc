@@ -28,6 +28,11 @@ uint64_t RandomSeed() {
   return (uint64_t{random()} << 32) | random();
 }
 
+TimeCacheMap::Origin WithSeed(TimeCacheMap::Origin origin) {
+  while (origin.hash_seed == 0) origin.hash_seed = RandomSeed();
+  return origin;
+}
+
 absl::Status CheckKey(absl::string_view key) {
   if (key.empty()) return InvalidField("key", "must not be empty");
   return InvalidField("key", absl::StrCat("must be at most ", kMaxKeyBytes,
@@ -38,16 +43,17 @@ absl::Status CheckKey(absl::string_view key) {
 
 TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
                            Usage* server_usage, int64_t created_us,
-                           const EventFormat* format, uint64_t first_event,
-                           VersionSource* versions)
+                           const EventFormat* format, Origin origin)
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
-      key_hash_(RandomSeed()),
+      origin_(WithSeed(origin)),
+      key_hash_(origin_.hash_seed),
       own_versions_(created_us),
       rate_limit_(options.max_operations_per_second, created_us),
       usage_(options.max_entries, options.max_bytes, server_usage),
-      log_(options.retention_us, options.retention_bytes, first_event),
-      sweeper_(name_, format, &log_),
+      log_(options.retention_us, options.retention_bytes, origin.first_event,
+           origin.log_id),
+      sweeper_(name_, format, &log_, origin.journaled),
       expiring_(name_, format, &shards_),
       options_(options),
       max_ttl_us_(options.max_ttl_us),
@@ -55,7 +61,8 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
       evict_(options.limit_policy == LimitPolicy::kEvictOldest) {
   for (int i = 0; i < options.num_shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(
-        options, &usage_, versions != nullptr ? versions : &own_versions_,
+        options, &usage_,
+        origin.versions != nullptr ? origin.versions : &own_versions_,
         key_hash_));
   }
   groups_.SetOptions(options);
@@ -317,7 +324,8 @@ int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
   return due_us;
 }
 
-void TimeCacheMap::AddDue(std::vector<Shard::Detached> due) {
+std::vector<DeadBucket> TimeCacheMap::MergeDue(
+    std::vector<Shard::Detached> due) {
   const int64_t width_us = BucketWidthUs(options_);
   std::vector<DeadBucket> buckets;
   // Each shard's generations stand in order of death: merge them.
@@ -340,7 +348,11 @@ void TimeCacheMap::AddDue(std::vector<Shard::Detached> due) {
       bucket.Add(shards_[i].get(), std::move(due[i][next[i]++]));
     }
   }
-  sweeper_.Add(std::move(buckets), claimed_us_);
+  return buckets;
+}
+
+void TimeCacheMap::AddDue(std::vector<Shard::Detached> due) {
+  sweeper_.Add(MergeDue(std::move(due)), claimed_us_);
 }
 
 int64_t TimeCacheMap::DetachDue(int64_t now_us) {
@@ -361,6 +373,38 @@ void TimeCacheMap::AdvanceLocked(int64_t now_us) {
     claimed_us_ = now_us;
     sweeper_.Add({}, claimed_us_);
   }
+  if (sink_ != nullptr) AddTick();
+}
+
+// All that the shards had made before they were told this time is known to the
+// sink.
+void TimeCacheMap::AddTick() {
+  const Tick tick = {claimed_us_, sweeper_.end_event()};
+  if (tick.watermark_us <= tick_.watermark_us &&
+      tick.next_event == tick_.next_event) {
+    return;
+  }
+  tick_ = tick;
+  sink_->AddTick(tick);
+}
+
+TimeCacheMap::Origin TimeCacheMap::origin() const {
+  Origin origin = origin_;
+  origin.log_id = log_.id();
+  return origin;
+}
+
+void TimeCacheMap::SetSink(ChangeSink* sink) {
+  TIMECACHED_CHECK(origin_.journaled);
+  absl::MutexLock lock(&advance_mu_);
+  sink_ = sink;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i]->SetSink(sink, static_cast<int>(i));
+  }
+}
+
+void TimeCacheMap::Permit(const Tick& tick) {
+  if (sweeper_.Permit(tick)) Announce(INT64_MIN);
 }
 
 // Locks all shards, so that what follows is at one instant for every reader,
@@ -393,16 +437,23 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
     oldest_us = std::min(oldest_us, shard->OldestLocked());
     youngest_us = std::max(youngest_us, shard->YoungestLocked());
   }
-  DeadBucket bucket;
   // At the same tick as a watermark that may have been promised, it takes the
-  // next one.
-  bucket.death_us = std::max(now_us, claimed_us_ + 1);
+  // next one. So it always does where changes determine the order of deaths: it
+  // is then before those whose time comes at that tick.
+  const Shard::Kill kill = {
+      .death_us = oldest_us,
+      .at_us = origin_.journaled ? std::max(now_us, claimed_us_) + kKillTickUs
+                                 : std::max(now_us, claimed_us_ + kKillTickUs),
+      .number = ++kills_,
+      .cause = cause};
+  DeadBucket bucket;
+  bucket.death_us = kill.at_us;
   bucket.cause = cause;
   bucket.width_us = BucketWidthUs(options_);
   const bool by_entry = room_for != nullptr && oldest_us == youngest_us;
-  if (!by_entry || !EvictSome(oldest_us, *room_for, &bucket)) {
+  if (!by_entry || !EvictSome(kill, *room_for, &bucket)) {
     for (const auto& shard : shards_) {
-      if (auto generation = shard->KillLocked(oldest_us)) {
+      if (auto generation = shard->KillLocked(kill)) {
         bucket.Add(shard.get(), std::move(generation));
       }
     }
@@ -421,8 +472,10 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
 // Everything lives in one bucket: of that, only what makes room dies, the
 // oldest of all shards first. Stops early after kMaxEvictRecords. All shards
 // are locked. Returns false if a shard has no room to do so.
-bool TimeCacheMap::EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
+bool TimeCacheMap::EvictSome(const Shard::Kill& kill,
+                             const Usage::Amount& room_for,
                              DeadBucket* dead) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const int64_t bucket_us = kill.death_us;
   int records = kMaxEvictRecords;
   std::vector<int64_t> oldest_us(shards_.size());
   std::vector<std::unique_ptr<Generation>> killed(shards_.size());
@@ -437,7 +490,7 @@ bool TimeCacheMap::EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
     if (killed[i] == nullptr) {
       killed[i] = std::make_unique<Generation>(Generation::kDead);
     }
-    room = shards_[i]->EvictOldestLocked(bucket_us, killed[i].get());
+    room = shards_[i]->EvictOldestLocked(kill, killed[i].get());
     --records;
     *next = shards_[i]->OldestPutLocked(bucket_us, &records);
   }
@@ -458,20 +511,39 @@ MapSize TimeCacheMap::GetSize(int64_t now_us) {
   return size;
 }
 
-bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
-                        int max_entries, int64_t max_bytes, ScanPlace* place,
-                        const EntryVisitor& visit) {
+// Part by part, until the numbers are reached or kMaxScanSteps steps were made.
+// Returns whether there is more.
+template <typename ScanShard>
+bool TimeCacheMap::Walk(int max_entries, int64_t max_bytes, ScanPlace* place,
+                        const ScanShard& scan) {
   for (int steps = kMaxScanSteps; steps > 0 && max_entries > 0 && max_bytes > 0;
        --steps) {
     if (place->shard == static_cast<int>(shards_.size())) return false;
-    shards_[static_cast<size_t>(place->shard)]->Scan(
-        prefix, now_us, &max_entries, &max_bytes, &place->tag, visit);
+    scan(shards_[static_cast<size_t>(place->shard)].get(), &max_entries,
+         &max_bytes, &place->tag);
     if (place->tag >= CompactIndex::kTags) {
       ++place->shard;
       place->tag = 0;
     }
   }
   return place->shard < static_cast<int>(shards_.size());
+}
+
+bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
+                        int max_entries, int64_t max_bytes, ScanPlace* place,
+                        const EntryVisitor& visit) {
+  return Walk(max_entries, max_bytes, place,
+              [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
+                shard->Scan(prefix, now_us, entries, bytes, tag, visit);
+              });
+}
+
+bool TimeCacheMap::TellAgain(int64_t now_us, int max_entries, int64_t max_bytes,
+                             ScanPlace* place) {
+  return Walk(max_entries, max_bytes, place,
+              [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
+                shard->TellAgain(now_us, entries, bytes, tag);
+              });
 }
 
 MapOptions TimeCacheMap::options() const {

@@ -23,6 +23,7 @@
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/expiry/sweeper.h"
 #include "server/engine/groups/consumer_groups.h"
+#include "server/engine/map/change.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
 #include "server/engine/map/rate_limit.h"
@@ -55,16 +56,32 @@ class ItemsByShard;
 // lock for at most kSweepLockRecords records at a time.
 class TimeCacheMap {
  public:
+  // What a map is besides its options.
+  struct Origin {
+    // Numbers its events, from 1 up: another one for a map that is made anew,
+    // or a settlement that comes late would settle another event.
+    uint64_t first_event = 1;
+    // That of all maps of a server; not owned. If null, the map has one of its
+    // own that starts when it is created.
+    VersionSource* versions = nullptr;
+    // Whether it can be made again from its changes (MapReplay): its events
+    // then come in an order that these determine, and are told once it is
+    // Permitted.
+    bool journaled = false;
+    // Of a map that is made again, those of the one before. 0: random.
+    uint64_t hash_seed = 0;
+    uint64_t log_id = 0;
+  };
+
   // `options` must be valid. `server_usage` counts for all maps of a server;
   // not owned, may be null. `format` writes the log's events; not owned.
-  // `first_event` numbers them, from 1 up: another one for a map that is made
-  // again, or a settlement that comes late would settle another event.
-  // `versions` is the source of all maps of a server; not owned. If null, the
-  // map has one of its own that starts at `created_us`.
+  TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
+               int64_t created_us, const EventFormat* format, Origin origin);
   TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
                int64_t created_us,
-               const EventFormat* format = EventFormat::Plain(),
-               uint64_t first_event = 1, VersionSource* versions = nullptr);
+               const EventFormat* format = EventFormat::Plain())
+      : TimeCacheMap(std::move(name), options, server_usage, created_us, format,
+                     Origin()) {}
   ~TimeCacheMap();
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
@@ -136,6 +153,20 @@ class TimeCacheMap {
 
   // Kills the live bucket that would die next; returns how many entries died.
   int64_t Rotate(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // --- Changes, of a map that is journaled.
+
+  // What makes it the same map again, beside its name and options.
+  Origin origin() const;
+  // From now on tells `sink` of all changes, and when something has died of how
+  // far time is. Not owned, must outlive the map. Set before use.
+  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // One step of a walk as Scan's, over all entries: the sink is told each as it
+  // is. Changes from before a whole walk are not needed for what is live.
+  bool TellAgain(int64_t now_us, int max_entries, int64_t max_bytes,
+                 ScanPlace* place);
+  // What a Tick says may be told: no restart takes it back.
+  void Permit(const Tick& tick);
 
   // --- Time, called by whoever drives the map.
 
@@ -213,7 +244,11 @@ class TimeCacheMap {
 
  private:
   friend class ConsumerGroups;
+  friend class MapReplay;
 
+  template <typename ScanShard>
+  bool Walk(int max_entries, int64_t max_bytes, ScanPlace* place,
+            const ScanShard& scan);
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
   void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
                 AnswerRoom* room, Result* result);
@@ -237,17 +272,22 @@ class TimeCacheMap {
   int64_t DetachDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void AddDue(std::vector<Shard::Detached> due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  std::vector<DeadBucket> MergeDue(std::vector<Shard::Detached> due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void AdvanceLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  void AddTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   // With `room_for`, for the limits' sake: see EvictSome.
   int64_t KillOldest(int64_t now_us, Cause cause,
                      const Usage::Amount* room_for = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
-  bool EvictSome(int64_t bucket_us, const Usage::Amount& room_for,
+  bool EvictSome(const Shard::Kill& kill, const Usage::Amount& room_for,
                  DeadBucket* dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
 
   // Constant after construction.
   const std::string name_;
   const uint64_t shard_mask_;
+  // With a seed.
+  const Origin origin_;
   const KeyHash key_hash_;
   VersionSource own_versions_;
   std::vector<std::unique_ptr<Shard>> shards_;
@@ -272,6 +312,11 @@ class TimeCacheMap {
   // The watermark may have been promised up to this time, which no later call's
   // is before: what is killed by hand from now on dies after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
+  // Buckets that were killed, ever; see Change.
+  uint64_t kills_ ABSL_GUARDED_BY(advance_mu_) = 0;
+  ChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
+  // What it was told last.
+  Tick tick_ ABSL_GUARDED_BY(advance_mu_) = {INT64_MIN, 0};
 
   // Taken with none of the others.
   absl::Mutex deliveries_mu_;

@@ -48,6 +48,14 @@ class VersionSource {
   VersionSource(const VersionSource&) = delete;
   VersionSource& operator=(const VersionSource&) = delete;
 
+  // Versions that are taken from now on are at least `version`.
+  void RaiseTo(uint64_t version) {
+    uint64_t next = next_.load(std::memory_order_relaxed);
+    while (next < version && !next_.compare_exchange_weak(
+                                 next, version, std::memory_order_relaxed)) {
+    }
+  }
+
   // The first of kBlock versions that are the caller's alone, above all that
   // were taken before.
   uint64_t TakeBlock() {

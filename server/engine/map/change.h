@@ -1,0 +1,69 @@
+// What operations, kills and time have made of a map: enough to make the same
+// map again, in another process, without a clock.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_CHANGE_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_CHANGE_H_
+
+#include <cstdint>
+
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/map/record.h"
+
+namespace timecache::server {
+
+// A change of one shard. Says what is now, not what was asked for: whoever
+// applies a map's changes in order, some of them again or not, comes to the
+// same entries, as long as an entry's last kStore is among them.
+struct Change {
+  enum class Kind : uint8_t {
+    // The key has the entry `record`, which dies at `death_us`.
+    kStore = 1,
+    // The entry of that version has the times of `record`, whose value is not
+    // set, and dies at `death_us`.
+    kRenew = 2,
+    // The key has no entry.
+    kRemove = 3,
+    // The entries that would have died at `death_us` died at `at_us`, of
+    // `cause`, all shards' as one: kill number `kill`.
+    kKill = 4,
+    // The same of one key's entry.
+    kEvict = 5,
+  };
+
+  Kind kind = Kind::kStore;
+  Record record = {};
+  int64_t death_us = 0;
+  // The shard's time. Of a kill: when its entries died.
+  int64_t at_us = 0;
+  // Of a kill: those of one time happened in the order of their numbers.
+  uint64_t kill = 0;
+  Cause cause = Cause::kExpired;
+};
+
+// How far time is: all that had died at or before `watermark_us` is to be told,
+// as the events before number `next_event`.
+struct Tick {
+  int64_t watermark_us = 0;
+  uint64_t next_event = 0;
+};
+
+// Takes what happens to a map. Calls come under the map's locks: they must only
+// copy, and must not call the map.
+//
+// A Tick is true once all changes are known that any shard had made before it
+// came: whoever keeps both takes what shards have told after the ticks that he
+// keeps with it.
+class ChangeSink {
+ public:
+  virtual ~ChangeSink() = default;
+
+  // Of one shard: in order, one after the other.
+  virtual void Add(int shard, const Change& change) = 0;
+  // In order, one after the other. What it says is told once the map is
+  // Permitted to: see TimeCacheMap::Permit.
+  virtual void AddTick(const Tick& tick) = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_CHANGE_H_

@@ -1,0 +1,123 @@
+#include "server/engine/map/map_replay.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace timecache::server {
+namespace {
+
+bool IsKill(const Change& change) {
+  return change.kind == Change::Kind::kKill ||
+         change.kind == Change::Kind::kEvict;
+}
+
+}  // namespace
+
+absl::Status MapReplay::Apply(int shard, const Change& change) {
+  if (shard < 0 || shard >= static_cast<int>(map_.shards_.size())) {
+    return absl::DataLossError(absl::StrCat("a change of shard ", shard,
+                                            ", where there are ",
+                                            map_.shards_.size()));
+  }
+  Shard* const to = map_.shards_[static_cast<size_t>(shard)].get();
+  last_us_ = std::max(
+      last_us_, IsKill(change) ? change.at_us - kKillTickUs : change.at_us);
+  if (!IsKill(change)) {
+    to->Replay(change, nullptr);
+    return absl::OkStatus();
+  }
+  Killed& killed = killed_[{change.at_us, change.kill}];
+  killed.cause = change.cause;
+  to->Replay(change, &killed.parts[shard]);
+  return absl::OkStatus();
+}
+
+DeadBucket MapReplay::FirstKilled() {
+  auto& [when, killed] = *killed_.begin();
+  DeadBucket bucket;
+  bucket.death_us = when.first;
+  bucket.cause = killed.cause;
+  for (auto& [shard, generation] : killed.parts) {
+    if (generation == nullptr) continue;
+    bucket.Add(map_.shards_[static_cast<size_t>(shard)].get(),
+               std::move(generation));
+  }
+  map_.kills_ = std::max(map_.kills_, when.second);
+  killed_.erase(killed_.begin());
+  return bucket;
+}
+
+absl::Status MapReplay::Apply(const Tick& tick) {
+  absl::MutexLock lock(&map_.advance_mu_);
+  last_us_ = std::max(last_us_, tick.watermark_us);
+  std::vector<DeadBucket> buckets = TakeDue(tick.watermark_us);
+  const bool told = tick.next_event > map_.origin_.first_event;
+  uint64_t end = map_.sweeper_.end_event();
+  for (const DeadBucket& bucket : buckets) {
+    if (told) end += static_cast<uint64_t>(bucket.entries);
+  }
+  // Of what was killed about then, what the tick counts.
+  while (!killed_.empty() &&
+         (killed_.begin()->first.first <= tick.watermark_us ||
+          (told && end < tick.next_event))) {
+    DeadBucket bucket = FirstKilled();
+    if (bucket.entries == 0) continue;
+    if (told) end += static_cast<uint64_t>(bucket.entries);
+    // Behind others that were killed at that time, and before those that died
+    // by it.
+    const auto place = std::find_if(
+        buckets.begin(), buckets.end(), [&bucket](const DeadBucket& each) {
+          return each.death_us > bucket.death_us ||
+                 (each.death_us == bucket.death_us &&
+                  each.cause == Cause::kExpired);
+        });
+    buckets.insert(place, std::move(bucket));
+  }
+  if (told && end != tick.next_event) {
+    return absl::DataLossError(absl::StrCat(
+        "the changes until ", tick.watermark_us, " us come to event ", end,
+        ", and the tick says ", tick.next_event));
+  }
+  for (DeadBucket& bucket : buckets) bucket.silent = !told;
+  map_.claimed_us_ = std::max(map_.claimed_us_, tick.watermark_us);
+  map_.tick_ = tick;
+  map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
+  map_.sweeper_.Permit(tick);
+  while (
+      map_.sweeper_.Step(tick.watermark_us, std::numeric_limits<int>::max())) {
+  }
+  map_.log_.Trim(tick.watermark_us);
+  return absl::OkStatus();
+}
+
+std::vector<DeadBucket> MapReplay::TakeDue(int64_t now_us) {
+  std::vector<Shard::Detached> due(map_.shards_.size());
+  for (size_t i = 0; i < due.size(); ++i) {
+    map_.shards_[i]->DetachDue(now_us, &due[i]);
+  }
+  return map_.MergeDue(std::move(due));
+}
+
+uint64_t MapReplay::Finish() {
+  absl::MutexLock lock(&map_.advance_mu_);
+  while (!killed_.empty()) {
+    // What was due then died first.
+    std::vector<DeadBucket> buckets =
+        TakeDue(killed_.begin()->first.first - kKillTickUs);
+    DeadBucket bucket = FirstKilled();
+    if (bucket.entries > 0) buckets.push_back(std::move(bucket));
+    map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
+  }
+  uint64_t version = 0;
+  for (const auto& shard : map_.shards_) {
+    version = std::max(version, shard->EndReplay());
+  }
+  return version;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,67 @@
+// Makes a map again from the changes that another one told.
+
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "server/engine/map/change.h"
+#include "server/engine/map/time_cache_map.h"
+
+namespace timecache::server {
+
+// Takes the changes and ticks of a map, in order, into a new one of the same
+// name, options and origin. What died is told as it was: the same events, in
+// the same order, with the same numbers.
+//
+// Changes may be missing before some point, if TimeCacheMap::TellAgain has told
+// behind it what was live. The origin's first event is then one that was told
+// after that: those before it may be incomplete, and are not told.
+//
+// Used by one thread, before anybody else uses the map. Costs about what the
+// operations did.
+class MapReplay {
+ public:
+  // `map` must be journaled and outlive this.
+  explicit MapReplay(TimeCacheMap* map) : map_(*map) {}
+  MapReplay(const MapReplay&) = delete;
+  MapReplay& operator=(const MapReplay&) = delete;
+
+  // DATA_LOSS: no map tells this.
+  absl::Status Apply(int shard, const Change& change);
+  // DATA_LOSS if the changes before it do not come to its number of events.
+  absl::Status Apply(const Tick& tick);
+
+  // Nothing comes any more: deaths that no tick has told wait for the next one.
+  // All versions that the map's source gives from now on must be at least what
+  // this returns.
+  uint64_t Finish();
+
+  // The latest time that a change or a tick told of.
+  int64_t last_us() const { return last_us_; }
+
+ private:
+  // The first of killed_.
+  DeadBucket FirstKilled();
+  std::vector<DeadBucket> TakeDue(int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
+
+  TimeCacheMap& map_;
+  int64_t last_us_ = INT64_MIN;
+  // Killed, and not told yet: by when and which, and of which shards.
+  struct Killed {
+    Cause cause = Cause::kRotated;
+    std::map<int, std::unique_ptr<Generation>> parts;
+  };
+  std::map<std::pair<int64_t, uint64_t>, Killed> killed_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
