@@ -1,0 +1,42 @@
+// Named places of the journal's work at which a test may end the process.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_FAILPOINT_H_
+#define TIMECACHED_SERVER_JOURNAL_FAILPOINT_H_
+
+#include <atomic>
+
+#include "absl/strings/string_view.h"
+
+namespace timecache::server {
+
+// Before and after each step of a commit, a roll to the next segment, a trim, a
+// backup and a close.
+inline constexpr absl::string_view kFailpoints[] = {
+    "commit.begin",  "commit.written",   "commit.synced", "commit.published",
+    "roll.begin",    "roll.created",     "roll.end",      "trim.begin",
+    "trim.written",  "trim.removed",     "trim.end",      "backup.begin",
+    "backup.copied", "backup.described", "backup.end",    "close.begin",
+    "close.written", "open.cut",         "open.end",
+};
+
+namespace internal {
+inline std::atomic<void (*)(absl::string_view)> failpoint_hook = nullptr;
+}  // namespace internal
+
+// Called with the name at each failpoint, on the thread that does the work,
+// without locks of the journal; null for nothing. For tests alone.
+inline void SetFailpointHook(void (*hook)(absl::string_view name)) {
+  internal::failpoint_hook.store(hook);
+}
+
+// Without a hook, as always but in tests, this is a load and a predicted
+// branch, a few times a commit.
+inline void Failpoint(absl::string_view name) {
+  if (auto* const hook = internal::failpoint_hook.load(); hook) [[unlikely]] {
+    hook(name);
+  }
+}
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_FAILPOINT_H_

@@ -1,0 +1,120 @@
+// What makes the engine last: an ordered log of records for each partition.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_JOURNAL_H_
+#define TIMECACHED_SERVER_JOURNAL_JOURNAL_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace timecache::server {
+
+// What an append waits for.
+enum class Durability {
+  // Given to the operating system: survives a crash of the process. A power
+  // loss takes at most what came in the last `sync_interval` (100 ms).
+  kAsync,
+  // On the disk: survives a power loss.
+  kSync,
+};
+
+// Counts since the journal was opened, unless they say otherwise.
+struct JournalStatistics {
+  // Bucket i counts commits of less than 2^i microseconds, and not less than
+  // half of that; the last one has no upper bound.
+  static constexpr int kLatencyBuckets = 28;
+
+  uint64_t disk_bytes = 0;      // of all segments, now
+  uint64_t segments = 0;        // files of records, now
+  uint64_t pending_bytes = 0;   // that appends without a commit cost, now
+  uint64_t appended_bytes = 0;  // of records
+  uint64_t written_bytes = 0;   // to files: records and what frames them
+  uint64_t appends = 0;
+  uint64_t records = 0;
+  uint64_t commits = 0;  // groups; appends / commits is the mean group
+  uint64_t largest_group_appends = 0;
+  uint64_t syncs = 0;
+  uint64_t sync_errors = 0;
+  uint64_t full_errors = 0;       // commits that found no room on the disk
+  uint64_t rejected_appends = 0;  // beyond the bound of what waits
+  uint64_t commit_us = 0;         // of all commits: write and, if any, sync
+  std::array<uint64_t, kLatencyBuckets> commit_latency = {};
+};
+
+// A fixed number of partitions, numbered from 0. Each is a log of records:
+// opaque bytes, with positions that start at 0, are dense and grow for ever. A
+// position is not used again after a trim or a restart; but a power loss that
+// takes ASYNC records takes their positions, too, and the next records have
+// them.
+//
+// Thread-safe.
+class Journal {
+ public:
+  // The position of the first record, or why none of the records is in the
+  // journal.
+  using AppendDone = absl::AnyInvocable<void(absl::StatusOr<uint64_t>)>;
+  // An error ends the read, which returns it. The record's bytes are good for
+  // the call alone.
+  using Visitor = absl::FunctionRef<absl::Status(
+      uint32_t partition, uint64_t position, absl::string_view record)>;
+  struct ReadFrom {
+    uint32_t partition = 0;
+    uint64_t position = 0;
+  };
+
+  virtual ~Journal() = default;
+
+  virtual uint32_t partitions() const = 0;
+
+  // Appends the records, one or more, next to each other and all or none, after
+  // those of all earlier appends to this partition. `done` is called once, on
+  // a thread of the journal, or before Append returns if it fails at once; it
+  // must not block, and may append. Appends that wait at the same time are
+  // committed as one group, with one sync for all if one of them is SYNC; all
+  // of a group are done together.
+  //
+  // RESOURCE_EXHAUSTED: too many bytes wait (at once), or the disk is full
+  // (later appends try again by themselves). INVALID_ARGUMENT: no such
+  // partition, no record, or more bytes than an append may have.
+  // FAILED_PRECONDITION: the journal has stopped after an error of the disk.
+  virtual void Append(uint32_t partition, std::vector<std::string> records,
+                      Durability durability, AppendDone done) = 0;
+
+  // Visits the records of these partitions, each from its position to what is
+  // its end when the call starts: in order within a partition, partitions
+  // interleaved as they were appended. A local journal keeps all partitions in
+  // one log, so a call costs a pass over it: to replay on several threads,
+  // divide the partitions among as many calls as there are threads. Holds one
+  // group in memory. Appends go on meanwhile.
+  //
+  // OUT_OF_RANGE: a position is trimmed, now or while the call runs, or past
+  // the end. DATA_LOSS: the journal is damaged; names the file, what is
+  // readable and what to do. All records before the damage were visited.
+  virtual absl::Status Read(absl::Span<const ReadFrom> from,
+                            Visitor visit) const = 0;
+
+  // Declares the records before `position`, at most End, to be unneeded. First
+  // grows at once; disk space comes back in whole segments, once no partition
+  // needs a record in them. A crash may restore a part of what was trimmed, as
+  // a gapless tail before `position`. A lower position than First does nothing.
+  virtual absl::Status TrimBefore(uint32_t partition, uint64_t position) = 0;
+
+  // The oldest position that is not trimmed, and the one past the newest record
+  // that is done. Equal if there is none.
+  virtual uint64_t First(uint32_t partition) const = 0;
+  virtual uint64_t End(uint32_t partition) const = 0;
+
+  virtual JournalStatistics statistics() const = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_JOURNAL_H_

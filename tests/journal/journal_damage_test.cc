@@ -1,0 +1,433 @@
+// Files that are damaged: refused or salvaged, never a wrong record.
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/journal/failpoint.h"
+#include "server/journal/journal_tools.h"
+#include "server/journal/local_journal.h"
+#include "tests/support/journal/journal_harness.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kPartitions = 3;
+constexpr char kSalvaged[] = "/salvaged";
+
+// A journal of some segments and groups, partly trimmed, and all of its
+// records.
+class JournalDamageTest : public ::testing::Test {
+ protected:
+  JournalDamageTest() {
+    EXPECT_TRUE(harness_.Open().ok());
+    for (int i = 0; i < 60; ++i) {
+      for (uint32_t p = 0; p <= uint32_t(i) % kPartitions; ++p) {
+        std::vector<std::string> records;
+        for (int n = 0; n <= i % 4; ++n) {
+          records.push_back(
+              absl::StrCat(p, ":", i, ":", n, std::string(i * 7 % 90, 'r')));
+          model_[p][end_[p]++] = records.back();
+        }
+        harness_.Append(p, records);
+      }
+      harness_.RunOnce();
+      if (i == 30) {
+        for (uint32_t p = 0; p < kPartitions; ++p) {
+          trimmed_[p] = end_[p] - 5;
+          EXPECT_TRUE(harness_.journal().TrimBefore(p, trimmed_[p]).ok());
+        }
+        harness_.RunOnce();
+      }
+    }
+    EXPECT_GE(harness_.journal().statistics().segments, 3);
+    crashed_ = harness_.files().Copy();
+    harness_.Close();
+    closed_ = harness_.files().Copy();
+  }
+
+  // Opens what a damage has left, and reads all. `lost` may be missing at the
+  // end of the log. True if it was refused.
+  bool IsRefused(std::unique_ptr<MemoryFileSystem> files, bool may_lose_tail) {
+    harness_.UseFiles(std::move(files));
+    const absl::Status opened = harness_.Open();
+    if (!opened.ok()) {
+      EXPECT_THAT(opened.code(), AnyOf(absl::StatusCode::kDataLoss,
+                                       absl::StatusCode::kFailedPrecondition))
+          << opened;
+      EXPECT_THAT(std::string(opened.message()), HasSubstr("/journal"));
+      return true;
+    }
+    const ReadResult result = ReadAll(harness_.journal());
+    for (uint32_t p = 0; p < kPartitions; ++p) ExpectTrue(p, result);
+    if (!result.status.ok()) {
+      EXPECT_EQ(result.status.code(), absl::StatusCode::kDataLoss);
+      EXPECT_THAT(std::string(result.status.message()),
+                  HasSubstr("timecachectl journal salvage"));
+      harness_.Close();
+      return true;
+    }
+    for (uint32_t p = 0; p < kPartitions; ++p) {
+      EXPECT_LE(harness_.journal().First(p), trimmed_[p]);
+      EXPECT_EQ(result.partitions[p].size(),
+                harness_.journal().End(p) - harness_.journal().First(p));
+      if (!may_lose_tail) {
+        EXPECT_EQ(harness_.journal().End(p), end_[p]);
+      }
+    }
+    harness_.Close();
+    return false;
+  }
+
+  // What was read is what was appended.
+  void ExpectTrue(uint32_t p, const ReadResult& result) {
+    for (const auto& [position, record] : result.partitions[p]) {
+      ASSERT_EQ(record, model_[p].at(position));
+    }
+  }
+
+  // Salvages and returns how many of the records that are not trimmed are gone.
+  size_t LostBySalvage(MemoryFileSystem* files) {
+    for (const std::string& path : files->Paths()) {
+      if (absl::StartsWith(path, kSalvaged)) files->Remove(path).IgnoreError();
+    }
+    const auto report = SalvageJournal(files, kTestDirectory, kSalvaged);
+    if (!report.ok()) return SIZE_MAX;
+    LocalJournalOptions options = harness_.options();
+    options.files = files;
+    const auto journal = LocalJournal::Open(kSalvaged, options);
+    EXPECT_TRUE(journal.ok()) << journal.status() << report->ToString();
+    if (!journal.ok()) return SIZE_MAX;
+    const ReadResult result = ReadAll(**journal);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    size_t lost = 0;
+    for (uint32_t p = 0; p < kPartitions; ++p) {
+      ExpectTrue(p, result);
+      for (uint64_t at = trimmed_[p]; at < end_[p]; ++at) {
+        lost += result.partitions[p].count(at) == 0 ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(lost > 0 || !report->intact, !report->intact);
+    return lost;
+  }
+
+  JournalHarness harness_{kPartitions};
+  RecordsByPosition model_[kPartitions];
+  uint64_t end_[kPartitions] = {};
+  uint64_t trimmed_[kPartitions] = {};
+  std::unique_ptr<MemoryFileSystem> closed_;
+  std::unique_ptr<MemoryFileSystem> crashed_;
+  std::mt19937_64 random_{7};
+};
+
+TEST_F(JournalDamageTest, AFlippedBitIsNeverRead) {
+  int flips = 0;
+  int refused = 0;
+  for (const std::string& path : closed_->Paths()) {
+    const std::string contents = closed_->Contents(path);
+    for (size_t at = random_() % 5; at < contents.size();
+         at += 1 + random_() % 5) {
+      auto files = closed_->Copy();
+      std::string damaged = contents;
+      damaged[at] ^= 1 << random_() % 8;
+      files->SetContents(path, damaged);
+      SCOPED_TRACE(absl::StrCat(path, " byte ", at));
+      ++flips;
+      // TRIM has each state twice.
+      const bool is_refused = IsRefused(std::move(files), false);
+      refused += is_refused ? 1 : 0;
+      if (!absl::EndsWith(path, "/TRIM")) {
+        ASSERT_TRUE(is_refused);
+      }
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(flips, 3000);
+  EXPECT_GT(refused, 1000);
+}
+
+TEST_F(JournalDamageTest, ATruncatedFileIsRefused) {
+  for (const std::string& path : closed_->Paths()) {
+    const std::string contents = closed_->Contents(path);
+    for (size_t size = 0; size < contents.size(); size += 1 + random_() % 20) {
+      auto files = closed_->Copy();
+      files->SetContents(path, contents.substr(0, size));
+      SCOPED_TRACE(absl::StrCat(path, " cut to ", size));
+      const bool is_refused = IsRefused(std::move(files), false);
+      if (!absl::EndsWith(path, "/TRIM")) {
+        ASSERT_TRUE(is_refused);
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(JournalDamageTest, AMissingFileIsRefused) {
+  for (const std::string& path : closed_->Paths()) {
+    auto files = closed_->Copy();
+    ASSERT_TRUE(files->Remove(path).ok());
+    SCOPED_TRACE(path);
+    // Without END, it is as after a crash.
+    EXPECT_THAT(IsRefused(std::move(files), false),
+                Eq(!absl::EndsWith(path, "/END")));
+  }
+}
+
+TEST_F(JournalDamageTest, AMissingGroupIsRefused) {
+  const std::vector<uint64_t> segments =
+      *ListSegments(closed_.get(), kTestDirectory);
+  const std::string last = SegmentPath(kTestDirectory, segments.back());
+  for (const uint64_t number : segments) {
+    const std::string path = SegmentPath(kTestDirectory, number);
+    const std::string contents = closed_->Contents(path);
+    const auto reader = SegmentReader::Open(closed_.get(), path, nullptr);
+    ASSERT_TRUE(reader.ok());
+    Group group;
+    while (*(*reader)->Next(&group) == SegmentReader::Outcome::kGroup) {
+      for (const bool crashed : {false, true}) {
+        auto files = closed_->Copy();
+        files->SetContents(path, contents.substr(0, group.offset) +
+                                     contents.substr((*reader)->offset()));
+        if (crashed) files->Remove("/journal/END").IgnoreError();
+        SCOPED_TRACE(absl::StrCat(path, " group at byte ", group.offset));
+        const bool is_last =
+            path == last && (*reader)->offset() == contents.size();
+        ASSERT_NE(IsRefused(std::move(files), crashed), crashed && is_last);
+      }
+    }
+  }
+}
+
+TEST_F(JournalDamageTest, AfterACrashDamageBeforeTheLastGroupIsRefused) {
+  const std::vector<uint64_t> segments =
+      *ListSegments(crashed_.get(), kTestDirectory);
+  for (const uint64_t number : segments) {
+    const std::string path = SegmentPath(kTestDirectory, number);
+    const std::string contents = crashed_->Contents(path);
+    for (size_t at = random_() % 5; at < contents.size();
+         at += 1 + random_() % 5) {
+      auto files = crashed_->Copy();
+      std::string damaged = contents;
+      damaged[at] ^= 1 << random_() % 8;
+      files->SetContents(path, damaged);
+      SCOPED_TRACE(absl::StrCat(path, " byte ", at));
+      const bool is_refused = IsRefused(std::move(files), true);
+      // The last group has up to six records of 100 bytes.
+      if (number != segments.back() || at + 1500 < contents.size()) {
+        ASSERT_TRUE(is_refused);
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(JournalDamageTest, SalvageKeepsAllButTheDamagedGroup) {
+  EXPECT_EQ(LostBySalvage(closed_.get()), 0);
+  for (const std::string& path : closed_->Paths()) {
+    if (absl::StartsWith(path, kSalvaged)) continue;
+    const std::string contents = closed_->Contents(path);
+    for (size_t at = random_() % 40; at < contents.size();
+         at += 1 + random_() % 40) {
+      auto files = closed_->Copy();
+      std::string damaged = contents;
+      damaged[at] ^= 1 << random_() % 8;
+      files->SetContents(path, damaged);
+      SCOPED_TRACE(absl::StrCat(path, " byte ", at));
+      // A newer version, which this one cannot read.
+      if (absl::EndsWith(path, "/FORMAT") &&
+          absl::IsFailedPrecondition(
+              ReadFormat(files.get(), kTestDirectory).status())) {
+        continue;
+      }
+      // A group has at most four records of each of three partitions.
+      ASSERT_LE(LostBySalvage(files.get()), 12);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(JournalDamageTest, SalvageOfATruncatedSegmentKeepsWhatIsThere) {
+  const std::vector<uint64_t> segments =
+      *ListSegments(closed_.get(), kTestDirectory);
+  const std::string path = SegmentPath(kTestDirectory, segments[1]);
+  const std::string contents = closed_->Contents(path);
+  closed_->SetContents(path, contents.substr(0, contents.size() / 2));
+  const size_t lost = LostBySalvage(closed_.get());
+  EXPECT_GT(lost, 5);
+  EXPECT_LT(lost, 100);
+}
+
+TEST_F(JournalDamageTest, CheckSaysWhatIsReadable) {
+  auto report = CheckJournal(closed_.get(), kTestDirectory);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->intact) << report->ToString();
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(report->partitions[p].end, end_[p]);
+    EXPECT_EQ(report->partitions[p].first, trimmed_[p]);
+    EXPECT_EQ(report->partitions[p].records, end_[p] - trimmed_[p]);
+  }
+  const std::vector<uint64_t> segments =
+      *ListSegments(closed_.get(), kTestDirectory);
+  const std::string path = SegmentPath(kTestDirectory, segments[1]);
+  std::string contents = closed_->Contents(path);
+  contents[contents.size() / 2] ^= 1;
+  closed_->SetContents(path, contents);
+  report = CheckJournal(closed_.get(), kTestDirectory);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->intact);
+  EXPECT_THAT(report->files[1].damage, HasSubstr("byte "));
+  EXPECT_LT(report->files[1].readable_bytes, report->files[1].bytes);
+  EXPECT_GT(report->files[1].readable_bytes, report->files[1].bytes / 2);
+  EXPECT_THAT(report->ToString(), HasSubstr("damaged\n"));
+}
+
+TEST_F(JournalDamageTest, CheckOfNoJournalIsNotFound) {
+  EXPECT_EQ(CheckJournal(closed_.get(), "/nothing").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(JournalDamageTest, RecordsCannotPassForGroups) {
+  // What follows a torn group looks like a synced one, but for the id.
+  GroupEncoder encoder;
+  encoder.Start(
+      {.id = std::string(kJournalIdBytes, 'x'), .partitions = kPartitions},
+      1000, 1000, 1);
+  encoder.StartSection(0, 0);
+  encoder.Add("forged");
+  const std::string forged(encoder.Finish());
+  harness_.UseFiles(crashed_->Copy());
+  ASSERT_TRUE(harness_.Open().ok());
+  ASSERT_TRUE(harness_.AppendNow(0, forged).ok());
+  const std::string path = harness_.LastSegment();
+  harness_.Crash();
+  std::string contents = harness_.files().Contents(path);
+  contents[contents.size() - forged.size() - 1] ^= 1;
+  harness_.files().SetContents(path, contents);
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_EQ(harness_.journal().End(0), end_[0]);
+}
+
+class JournalBackupTest : public ::testing::Test {
+ protected:
+  JournalBackupTest() {
+    EXPECT_TRUE(harness_.Open().ok());
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_TRUE(
+          harness_.AppendNow(i % 2, std::string(200, 'a' + i % 20)).ok());
+    }
+    EXPECT_TRUE(harness_.journal().TrimBefore(0, 20).ok());
+    EXPECT_TRUE(harness_.journal().TrimBefore(1, 20).ok());
+    harness_.RunOnce();
+    expected_ = ReadAll(harness_.journal()).partitions;
+  }
+  std::vector<RecordsByPosition> Read(const std::string& directory) {
+    auto options = harness_.options();
+    const auto journal = LocalJournal::Open(directory, options);
+    EXPECT_TRUE(journal.ok()) << journal.status();
+    const ReadResult result = ReadAll(**journal);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    return result.partitions;
+  }
+
+  JournalHarness harness_;
+  std::vector<RecordsByPosition> expected_;
+};
+
+TEST_F(JournalBackupTest, ABackupHasWhatWasThereAndIsRestored) {
+  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
+  ASSERT_TRUE(harness_.AppendNow(0, "later").ok());
+  ASSERT_TRUE(harness_.journal().TrimBefore(0, 51).ok());
+  ASSERT_TRUE(harness_.journal().TrimBefore(1, 50).ok());
+  harness_.RunOnce();
+  ASSERT_TRUE(RestoreJournal(&harness_.files(), "/backup", "/restored").ok());
+  EXPECT_EQ(Read("/restored"), expected_);
+  EXPECT_EQ(Read("/backup"), expected_);
+  EXPECT_EQ(ReadFormat(&harness_.files(), "/restored")->id,
+            harness_.journal().id());
+}
+
+// What a hook needs, which is a plain function.
+JournalHarness* trimmed_by_hook = nullptr;
+
+TEST_F(JournalBackupTest, WhatIsTrimmedMeanwhileIsInTheBackup) {
+  const uint64_t segments = harness_.journal().statistics().segments;
+  trimmed_by_hook = &harness_;
+  SetFailpointHook([](absl::string_view name) {
+    if (name != "backup.begin") return;
+    LocalJournal& journal = trimmed_by_hook->journal();
+    EXPECT_TRUE(journal.TrimBefore(0, journal.End(0)).ok());
+    EXPECT_TRUE(journal.TrimBefore(1, journal.End(1)).ok());
+    trimmed_by_hook->RunOnce();
+  });
+  EXPECT_TRUE(harness_.journal().Backup("/backup").ok());
+  SetFailpointHook(nullptr);
+  EXPECT_EQ(harness_.journal().statistics().segments, segments);
+  harness_.RunOnce();
+  EXPECT_EQ(harness_.journal().statistics().segments, 1);
+  EXPECT_EQ(Read("/backup"), expected_);
+}
+
+TEST_F(JournalBackupTest, WritingToAnOpenedBackupLeavesTheJournalAlone) {
+  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
+  {
+    auto options = harness_.options();
+    const auto backup = LocalJournal::Open("/backup", options);
+    ASSERT_TRUE(backup.ok());
+    (*backup)->Append(0, {"other"}, Durability::kSync, [](auto) {});
+    (*backup)->RunOnce();
+  }
+  EXPECT_EQ(ReadAll(harness_.journal()).partitions, expected_);
+}
+
+TEST_F(JournalBackupTest, WritingToTheJournalAfterARestartLeavesABackupAlone) {
+  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
+  ASSERT_TRUE(harness_.Open().ok());
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(harness_.AppendNow(0, std::string(200, 'z')).ok());
+  }
+  EXPECT_EQ(Read("/backup"), expected_);
+}
+
+TEST_F(JournalBackupTest, ADirectoryThatIsNotEmptyIsRefused) {
+  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
+  EXPECT_EQ(harness_.journal().Backup("/backup").code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(RestoreJournal(&harness_.files(), "/backup", "/backup").code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(JournalBackupTest, AnIncompleteBackupIsNotRestored) {
+  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
+  for (const std::string& path : harness_.files().Paths()) {
+    if (!absl::StartsWith(path, "/backup/") || absl::EndsWith(path, "/END")) {
+      continue;
+    }
+    auto files = harness_.files().Copy();
+    ASSERT_TRUE(files->Remove(path).ok());
+    EXPECT_FALSE(RestoreJournal(files.get(), "/backup", "/restored").ok())
+        << path;
+  }
+}
+
+TEST_F(JournalBackupTest, ADamagedBackupIsNotRestored) {
+  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
+  const auto segments = *ListSegments(&harness_.files(), "/backup");
+  const std::string path = SegmentPath("/backup", segments[0]);
+  std::string contents = harness_.files().Contents(path);
+  contents[contents.size() / 2] ^= 1;
+  harness_.files().SetContents(path, contents);
+  EXPECT_EQ(RestoreJournal(&harness_.files(), "/backup", "/restored").code(),
+            absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace timecache::server
