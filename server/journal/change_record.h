@@ -1,0 +1,57 @@
+// How the changes of a map are written into records of a journal.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_
+#define TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/map/change.h"
+
+namespace timecache::server {
+
+// Gathers changes and ticks, in order, into one record. A put costs its key and
+// value and some ten bytes: times are differences from the change before, the
+// death one from the deadline. Not thread-safe.
+class ChangeRecord {
+ public:
+  void Add(int shard, const Change& change);
+  void Add(const Tick& tick);
+
+  bool empty() const { return bytes_.empty(); }
+  // What was added since the last Take.
+  std::string Take() {
+    base_ = Base();
+    return std::exchange(bytes_, {});
+  }
+
+ private:
+  friend class ChangeReader;
+  // What numbers are differences from.
+  struct Base {
+    int64_t at_us = 0;
+    uint64_t version = 0;
+  };
+
+  void PutTimes(const Change& change);
+
+  std::string bytes_;
+  Base base_;
+};
+
+// Visits what was added, in order; the views are into the record. An error of a
+// visitor ends the walk, which returns it. DATA_LOSS: no ChangeRecord wrote
+// these bytes, or a newer one did.
+using ChangeVisitor =
+    absl::FunctionRef<absl::Status(int shard, const Change& change)>;
+using TickVisitor = absl::FunctionRef<absl::Status(const Tick& tick)>;
+absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
+                              TickVisitor tick);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_

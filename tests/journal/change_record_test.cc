@@ -1,0 +1,257 @@
+// A map's changes in a journal on a disk: what is read is what was written, and
+// what was committed outlives a power loss.
+
+#include "server/journal/change_record.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/support/engine/crash_world.h"
+#include "tests/support/journal/journal_harness.h"
+
+namespace timecache::server {
+namespace {
+
+uint64_t Seed() {
+  const char* const text = std::getenv("TIMECACHED_SEED");
+  return text != nullptr ? std::stoull(text) : 20111204;
+}
+
+// As text, so that a difference can be read.
+std::string TextOf(int shard, const Change& change) {
+  const Record& record = change.record;
+  return absl::StrCat(shard, " ", static_cast<int>(change.kind), " ",
+                      record.key, "=", record.value, " version ",
+                      record.version, " put ", record.put_us, " ttl ",
+                      record.ttl_us, record.own_ttl ? " own" : "", " death ",
+                      change.death_us, " at ", change.at_us, " kill ",
+                      change.kill, " ", static_cast<int>(change.cause));
+}
+std::string TextOf(const Tick& tick) {
+  return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event);
+}
+
+absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
+  return ReadChangeRecord(
+      record,
+      [&](int shard, const Change& change) {
+        texts->push_back(TextOf(shard, change));
+        return absl::OkStatus();
+      },
+      [&](const Tick& tick) {
+        texts->push_back(TextOf(tick));
+        return absl::OkStatus();
+      });
+}
+
+// Of every kind, with all numbers that a map may have, and some that none has.
+struct Written {
+  std::string record;
+  std::vector<std::string> texts;
+};
+Written WriteSome() {
+  const std::string many(100'000, 'v');
+  const absl::string_view long_value = many;
+  const absl::string_view long_key = long_value.substr(0, 4'096);
+  const std::vector<int64_t> times = {
+      0, 1, -1, kStartUs, kStartUs - 1, INT64_MAX / 4};
+  Written written;
+  ChangeRecord record;
+  for (const int64_t at_us : times) {
+    for (const uint64_t version :
+         {uint64_t{1}, UINT64_MAX, uint64_t{7} << 40}) {
+      for (int kind = 1; kind <= 5; ++kind) {
+        Change change;
+        change.kind = static_cast<Change::Kind>(kind);
+        change.at_us = at_us;
+        const bool stores = kind <= 2;
+        if (stores) {
+          change.record.version = version;
+          change.record.put_us = at_us - 17;
+          change.record.ttl_us = 1'000 + kind;
+          change.record.own_ttl = version == 1;
+          if (kind == 1) {
+            change.record.value = version == 1 ? "" : long_value;
+          }
+        }
+        if (kind != 3) change.death_us = at_us + 5;
+        if (kind >= 4) {
+          change.kill = version;
+          change.cause = Cause::kEvicted;
+        }
+        if (kind != 4) change.record.key = version == 1 ? "k" : long_key;
+        const int shard = kind == 5 ? 65'535 : kind;
+        record.Add(shard, change);
+        written.texts.push_back(TextOf(shard, change));
+      }
+      const Tick tick = {at_us, version};
+      record.Add(tick);
+      written.texts.push_back(TextOf(tick));
+    }
+  }
+  written.record = record.Take();
+  return written;
+}
+
+TEST(ChangeRecordTest, WhatIsReadIsWhatWasWritten) {
+  const Written written = WriteSome();
+  std::vector<std::string> texts;
+  ASSERT_TRUE(Read(written.record, &texts).ok());
+  ASSERT_EQ(texts.size(), written.texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_TRUE(texts[i] == written.texts[i]) << i;
+  }
+}
+
+TEST(ChangeRecordTest, EachRecordStandsByItself) {
+  ChangeRecord record;
+  record.Add(3, {.kind = Change::Kind::kRemove,
+                 .record = {.key = "a"},
+                 .at_us = kStartUs});
+  const std::string first = record.Take();
+  EXPECT_TRUE(record.empty());
+  record.Add(3, {.kind = Change::Kind::kRemove,
+                 .record = {.key = "a"},
+                 .at_us = kStartUs});
+  EXPECT_EQ(record.Take(), first);
+}
+
+TEST(ChangeRecordTest, APutCostsTenBytesBesideItsKeyAndValue) {
+  ChangeRecord record;
+  constexpr int kPuts = 1'000;
+  for (uint64_t i = 0; i < kPuts; ++i) {
+    const auto at_us = kStartUs + static_cast<int64_t>(i) * 100;
+    record.Add(5, {.kind = Change::Kind::kStore,
+                   .record = {.key = "0123456789",
+                              .value = "0123456789",
+                              .version = 1'000'000 + i,
+                              .put_us = at_us,
+                              .ttl_us = 3600 * kSecond},
+                   .death_us = kStartUs + 3660 * kSecond,
+                   .at_us = at_us});
+  }
+  EXPECT_LE(record.Take().size(), kPuts * (20 + 18));
+}
+
+TEST(ChangeRecordTest, WhatIsCutOffIsDataLossOrEndsEarlier) {
+  const Written written = WriteSome();
+  for (size_t size = 1; size < 3'000; ++size) {
+    std::vector<std::string> texts;
+    const absl::Status status =
+        Read(absl::string_view(written.record).substr(0, size), &texts);
+    EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
+    ASSERT_LT(texts.size(), written.texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      ASSERT_TRUE(texts[i] == written.texts[i]) << i;
+    }
+  }
+}
+
+TEST(ChangeRecordTest, BytesOfChanceAreRefusedOrRead) {
+  std::mt19937_64 random(Seed());
+  int refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes(random() % 40 + 1, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    std::vector<std::string> texts;
+    const absl::Status status = Read(bytes, &texts);
+    ASSERT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
+    refused += status.ok() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 19'000);
+}
+
+TEST(ChangeRecordTest, AVisitorsErrorEndsTheWalk) {
+  const Written written = WriteSome();
+  int visited = 0;
+  const absl::Status status = ReadChangeRecord(
+      written.record,
+      [&](int, const Change&) {
+        return ++visited == 3 ? absl::CancelledError("") : absl::OkStatus();
+      },
+      [](const Tick&) { return absl::OkStatus(); });
+  EXPECT_TRUE(absl::IsCancelled(status));
+  EXPECT_EQ(visited, 3);
+}
+
+// --- A map on a journal on a disk that loses power at each crash.
+
+class DiskCommitLog final : public CommitLog {
+ public:
+  explicit DiskCommitLog(uint64_t seed) : random_(seed) {
+    EXPECT_TRUE(harness_.Open().ok());
+  }
+
+  void Commit(Committed commit) override {
+    ChangeRecord record;
+    for (const KeptChange& kept : commit.changes) {
+      record.Add(kept.shard(), kept.change());
+    }
+    if (commit.tick.has_value()) record.Add(*commit.tick);
+    if (record.empty()) return;
+    const auto position = harness_.AppendNow(0, record.Take());
+    EXPECT_TRUE(position.ok()) << position.status();
+  }
+
+  std::vector<Committed> Recover() override {
+    // Written, and not synced: may be there or not.
+    EXPECT_TRUE(harness_.AppendNow(1, "more", Durability::kAsync).ok());
+    harness_.files().LosePower(random_() % 2 == 0
+                                   ? MemoryFileSystem::Unsynced::kDropped
+                                   : MemoryFileSystem::Unsynced::kKeptInPart,
+                               &random_);
+    harness_.Crash();
+    EXPECT_TRUE(harness_.Open().ok());
+    std::vector<Committed> commits;
+    const ReadResult read = ReadAll(harness_.journal());
+    EXPECT_TRUE(read.status.ok()) << read.status;
+    for (const auto& [position, record] : read.partitions.at(0)) {
+      Committed& commit = commits.emplace_back();
+      const absl::Status status = ReadChangeRecord(
+          record,
+          [&](int shard, const Change& change) {
+            commit.changes.emplace_back(shard, change);
+            return absl::OkStatus();
+          },
+          [&](const Tick& tick) {
+            commit.tick = tick;
+            return absl::OkStatus();
+          });
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    return commits;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  JournalHarness harness_{/*partitions=*/2, /*segment_bytes=*/64 << 10};
+};
+
+class MapOnDiskTest : public ::testing::TestWithParam<CrashWorldOptions> {};
+
+TEST_P(MapOnDiskTest, NothingCommittedIsLostToAPowerLoss) {
+  constexpr int kSteps = 5'000;
+  const uint64_t seed = Seed();
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
+  DiskCommitLog log(seed);
+  CrashWorld world(GetParam(), &log, Dice(seed));
+  for (int i = 0; i < kSteps && !HasFailure(); ++i) {
+    SCOPED_TRACE(absl::StrCat("step ", i));
+    world.Step();
+  }
+  world.CheckAtRest();
+  EXPECT_GT(world.told(), 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, MapOnDiskTest,
+                         ::testing::ValuesIn(CrashWorlds()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace timecache::server
