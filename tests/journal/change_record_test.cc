@@ -199,10 +199,17 @@ class DiskCommitLog final : public CommitLog {
     EXPECT_TRUE(position.ok()) << position.status();
   }
 
+  // Syncs do nothing from now on, and a power loss takes all that they would
+  // have kept.
+  void IgnoreSyncs() {
+    harness_.files().IgnoreSyncs();
+    drop_all_ = true;
+  }
+
   std::vector<Committed> Recover() override {
     // Written, and not synced: may be there or not.
     EXPECT_TRUE(harness_.AppendNow(1, "more", Durability::kAsync).ok());
-    harness_.files().LosePower(random_() % 2 == 0
+    harness_.files().LosePower(drop_all_ || random_() % 2 == 0
                                    ? MemoryFileSystem::Unsynced::kDropped
                                    : MemoryFileSystem::Unsynced::kKeptInPart,
                                &random_);
@@ -230,8 +237,22 @@ class DiskCommitLog final : public CommitLog {
 
  private:
   std::mt19937_64 random_;
+  bool drop_all_ = false;
   JournalHarness harness_{/*partitions=*/2, /*segment_bytes=*/64 << 10};
 };
+
+// The disk does lose what is not synced, or the test below shows nothing.
+TEST(MapOnDiskControlTest, WithoutSyncsWhatWasCommittedIsLost) {
+  for (const bool syncs : {true, false}) {
+    DiskCommitLog log(Seed());
+    JournaledMap map(CrashOptions(10 * kSecond, 11), &log);
+    if (!syncs) log.IgnoreSyncs();
+    map.map().Apply(Operation::Put("a", "1"), kStartUs);
+    map.Commit();
+    map.Crash(kStartUs);
+    EXPECT_EQ(map.map().Apply(Operation::Get("a"), kStartUs).found, syncs);
+  }
+}
 
 class MapOnDiskTest : public ::testing::TestWithParam<CrashWorldOptions> {};
 

@@ -93,7 +93,8 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
     // It died after this step began, whose time its events would carry. (What
     // waited for a permit died before.)
     if (!journaled_ && bucket->death_us > now_us + kKillTickUs) return true;
-    if (place_.part == 0 && place_.segment == kNoSegment) {
+    if (place_.part == 0 && place_.segment == kNoSegment &&
+        place_.ordered.empty()) {
       place_.wanted = !bucket->silent && log_->Wanted();
     }
     while (place_.part < bucket->parts.size()) {

@@ -137,6 +137,30 @@ TEST_F(MapReplayTest, WhatWasToldIsToldAgainInTheSamePlaces) {
   EXPECT_EQ(journaled_.told().size(), 1'000u);
 }
 
+TEST_F(MapReplayTest, AWatcherThatLeavesWithinABucketChangesNoNumbers) {
+  MapOptions options = CrashOptions(10 * kSecond, 11);
+  options.retention_us = 0;
+  MemoryCommitLog log;
+  JournaledMap journaled(options, &log);
+  for (int i = 0; i < 400; ++i) {
+    journaled.map().Apply(Operation::Put(absl::StrCat("k", i), "v"), now_us_);
+  }
+  now_us_ += 20 * kSecond;
+  journaled.map().Advance(now_us_);
+  journaled.Commit();
+  journaled.Permit();
+  // Far into the first part: all of it was walked, some of it was told.
+  EXPECT_TRUE(journaled.map().Sweep(now_us_, 64));
+  EXPECT_TRUE(journaled.map().Sweep(now_us_, 64));
+  journaled.Leave();
+  while (journaled.map().Sweep(now_us_, 64)) {
+  }
+  const auto cursor =
+      journaled.map().Subscribe(ExpiryLog::Start::kEarliest, now_us_, [] {});
+  EXPECT_EQ(cursor->Read(1 << 20).point.next_event,
+            JournaledMap::kFirstEvent + 400);
+}
+
 TEST_F(MapReplayTest, WhatDiedWhileNobodyRanIsToldOnce) {
   Put("a", "1");
   journaled_.Commit();

@@ -101,6 +101,8 @@ class JournaledMap {
   // Commits, tells and reads all that is due.
   void Settle(int64_t now_us);
   void Read(int64_t max_bytes = 1 << 20);
+  // Nobody watches any more.
+  void Leave() { cursor_.reset(); }
   // In order, since the beginning, over all crashes.
   const std::vector<Told>& told() const { return told_; }
 
