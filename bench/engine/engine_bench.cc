@@ -332,4 +332,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace timecache::server::bench
 
-int main(int argc, char** argv) { return timecache::server::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return timecache::server::bench::Main(argc, argv);
+}

@@ -216,7 +216,7 @@ class WireEventFormat final : public EventFormat {
   }
 
   server::ExpiredEvent Read(absl::string_view /*frame*/,
-                               const char* from) const override {
+                            const char* from) const override {
     uint64_t size;
     const char* at = GetVarint(from + 1, &size);
     const char* const end = at + size;
