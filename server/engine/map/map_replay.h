@@ -48,7 +48,7 @@ class MapReplay {
 
  private:
   // The first of killed_.
-  DeadBucket FirstKilled();
+  DeadBucket FirstKilled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
   std::vector<DeadBucket> TakeDue(int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
 
