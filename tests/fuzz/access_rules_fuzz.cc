@@ -157,6 +157,7 @@ void CheckRefusal(const absl::Status& status, const std::string& yaml,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   const std::vector<std::string> parts =
       absl::StrSplit(fuzz::Bytes(data, size), absl::MaxSplits("\n%\n", 1));
   config::v1::AccessRules text;

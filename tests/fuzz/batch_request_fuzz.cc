@@ -9,6 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   const std::string bytes = fuzz::Bytes(data, size);
   const DecodedBatch decoded = DecodeBatch(Message(bytes));
   const DecodedBatch expected = ExpectedBatch(bytes);

@@ -13,6 +13,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   static const std::vector<DeliveryWorldOptions>& worlds =
       *new std::vector<DeliveryWorldOptions>(DeliveryWorlds());
   fuzz::FailuresAreFindings();

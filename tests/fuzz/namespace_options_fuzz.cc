@@ -60,6 +60,7 @@ void CheckGroup(const v1::GroupOptions& from) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   v1::NamespaceOptions map;
   if (map.ParseFromArray(data, static_cast<int>(size))) CheckMap(map);
   v1::GroupOptions group;

@@ -34,6 +34,7 @@ void Check(const std::string& token) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   Check(fuzz::Bytes(data, size));
 
   FuzzedDataProvider input(data, size);

@@ -61,7 +61,7 @@ class World {
   absl::Status Settle(const v1::SettleExpiredRequest& request,
                       v1::SettleExpiredResponse* response) {
     absl::Status settled = absl::UnknownError("not completed");
-    timecache::Settle(request, &store_, response,
+    timecache::server::Settle(request, &store_, response,
                       [&settled](absl::Status status, const RefusalCount&) {
                         settled = std::move(status);
                       });
@@ -105,6 +105,7 @@ void CheckResult(const v1::Settlement& settlement,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   static World& world = *new World;
   v1::SettleExpiredRequest request;
   if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;

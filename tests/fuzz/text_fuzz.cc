@@ -86,9 +86,9 @@ void CheckEnum(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text = timecache::fuzz::Bytes(data, size);
-  timecache::CheckDuration(text);
-  timecache::CheckSize(text);
-  timecache::CheckUtf8(text);
-  timecache::CheckEnum(text);
+  timecache::server::CheckDuration(text);
+  timecache::server::CheckSize(text);
+  timecache::server::CheckUtf8(text);
+  timecache::server::CheckEnum(text);
   return 0;
 }

@@ -69,6 +69,7 @@ void CheckRequest(const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   CheckRequest<v1::WatchExpiredRequest>(data, size);
   CheckRequest<v1::ConsumeExpiredRequest>(data, size);
   CheckRequest<v1::WatchExpiringRequest>(data, size);

@@ -13,6 +13,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;
+  using namespace timecache::server;
   using fuzz::Require;
   const absl::StatusOr<config::v1::ServerConfig> config =
       ParseConfig(fuzz::Bytes(data, size), "file");
