@@ -61,10 +61,11 @@ class World {
   absl::Status Settle(const v1::SettleExpiredRequest& request,
                       v1::SettleExpiredResponse* response) {
     absl::Status settled = absl::UnknownError("not completed");
-    timecache::server::Settle(request, &store_, response,
-                      [&settled](absl::Status status, const RefusalCount&) {
-                        settled = std::move(status);
-                      });
+    timecache::server::Settle(
+        request, &store_, response,
+        [&settled](absl::Status status, const RefusalCount&) {
+          settled = std::move(status);
+        });
     return settled;
   }
   GroupStatistics statistics() const { return group_->GetStatistics(); }
