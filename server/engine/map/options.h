@@ -31,6 +31,9 @@ inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
 
 enum class LimitPolicy { kReject, kEvictOldest };
 
+// What a map's entries and events survive; see Durability in namespaces.proto.
+enum class MapDurability { kMemory, kAsync, kSync };
+
 // The options of a namespace. Ranges and meanings are those of NamespaceOptions
 // in proto/timecache/v1/namespaces.proto; a limit of 0 is no limit.
 struct MapOptions {
@@ -53,6 +56,8 @@ struct MapOptions {
   int64_t max_backlog_bytes = 0;
   // unused_ttl of groups that are made by their first member; 0: they stay.
   int64_t unused_group_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
+  // Fixed between kMemory and the others when the map is made.
+  MapDurability durability = MapDurability::kMemory;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
