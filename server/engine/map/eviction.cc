@@ -49,14 +49,7 @@ bool Shard::EvictOldestLocked(const Kill& kill, Generation* dead) {
   old.slot = slots_.FindExact(tag, MakeRef(old.segment, old.offset));
   TIMECACHED_CHECK(old.slot != nullptr);
   place.offset += static_cast<uint32_t>(old.size);
-  if (sink_ != nullptr) {
-    Tell({.kind = Change::Kind::kEvict,
-          .record = {.key = old.record.key},
-          .death_us = kill.death_us,
-          .at_us = kill.at_us,
-          .kill = kill.number,
-          .cause = kill.cause});
-  }
+  TellKill(Change::Kind::kEvict, kill, old.record.key);
   Evict(old, dead);
   return true;
 }
@@ -64,8 +57,7 @@ bool Shard::EvictOldestLocked(const Kill& kill, Generation* dead) {
 // Moves a live entry to `dead`.
 void Shard::Evict(const Found& old, Generation* dead) {
   Generation* const generation = segments_[old.segment].generation;
-  const int64_t bytes =
-      static_cast<int64_t>(old.record.key.size() + old.record.value.size());
+  const int64_t bytes = old.record.payload_bytes();
   ++dead->entries;
   dead->bytes += bytes;
   usage_->Subtract(1, bytes);

@@ -87,7 +87,7 @@ bool Shard::ReadSome(const Generation& generation, LivePlace* place,
                         record.put_us >= place->read_us;
     if (is_new && !IsRecordDead(segment.data.get() + at->offset)) {
       if (!visit(record)) return false;
-      bytes += static_cast<int64_t>(record.key.size() + record.value.size());
+      bytes += record.payload_bytes();
     }
     at->offset += static_cast<uint32_t>(size);
   }

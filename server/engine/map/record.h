@@ -24,6 +24,10 @@ struct Record {
   bool own_ttl = false;
 
   int64_t deadline_us() const { return put_us + ttl_us; }
+  // What limits and statistics count of it.
+  int64_t payload_bytes() const {
+    return static_cast<int64_t>(key.size() + value.size());
+  }
 };
 
 // What a segment's records are written against: a record whose version and put

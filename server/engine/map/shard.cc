@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
@@ -24,10 +23,6 @@ uint32_t SegmentBytesFor(int64_t chain_bytes) {
   const double most = kMaxSegmentBytes;
   return std::max(kMinSegmentBytes,
                   std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
-}
-
-int64_t PayloadBytes(const Record& record) {
-  return static_cast<int64_t>(record.key.size() + record.value.size());
 }
 
 absl::Status Unmet(Reason reason, absl::string_view message) {
@@ -177,7 +172,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
               .record = {.key = op.key},
               .at_us = now_us_});
       }
-      Charge(-1, -PayloadBytes(old.record));
+      Charge(-1, -old.record.payload_bytes());
       Forget(old);
       slots_.Erase(old.slot);
       ++operations_.removals;
@@ -240,7 +235,7 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
     return;
   }
   const int64_t more_bytes =
-      PayloadBytes(record) - (found ? PayloadBytes(old.record) : 0);
+      record.payload_bytes() - (found ? old.record.payload_bytes() : 0);
   if (memory_ != MemoryBudget::Level::kRoom &&
       (!found || more_bytes > 0 ||
        memory_ == MemoryBudget::Level::kExhausted)) {
@@ -256,14 +251,7 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   }
   record.version = NewVersion();
   result->version = record.version;
-  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
-  if (sink_ != nullptr) {
-    Tell({.kind = Change::Kind::kStore,
-          .record = record,
-          .death_us = death_us,
-          .at_us = now_us_});
-  }
-  Store(record, death_us, tag, old, outcome);
+  StoreAs(Change::Kind::kStore, record, tag, old, outcome);
   ++operations_.puts;
 }
 
@@ -290,13 +278,18 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
   }
+  StoreAs(Change::Kind::kRenew, record, tag, old, outcome);
+}
+
+// Stores the record until its deadline's death and tells of that: of a renewal
+// without the value.
+void Shard::StoreAs(Change::Kind kind, const Record& record, uint32_t tag,
+                    const Found& old, Outcome* outcome) {
   const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
   if (sink_ != nullptr) {
-    Change change = {.kind = Change::Kind::kRenew,
-                     .record = record,
-                     .death_us = death_us,
-                     .at_us = now_us_};
-    change.record.value = {};
+    Change change = {
+        .kind = kind, .record = record, .death_us = death_us, .at_us = now_us_};
+    if (kind == Change::Kind::kRenew) change.record.value = {};
     Tell(change);
   }
   Store(record, death_us, tag, old, outcome);
@@ -311,7 +304,7 @@ void Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
     if (segment.generation->death_us == death_us &&
         EncodedSize(record, segment.base) == old.size) {
       segment.generation->bytes +=
-          PayloadBytes(record) - PayloadBytes(old.record);
+          record.payload_bytes() - old.record.payload_bytes();
       EncodeRecord(record, segment.base, segment.data.get() + old.offset);
       return;
     }
@@ -320,7 +313,7 @@ void Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
   NoteChange(generation);
   const RecordRef ref = Append(record, generation);
   ++generation->entries;
-  generation->bytes += PayloadBytes(record);
+  generation->bytes += record.payload_bytes();
   if (old.slot != nullptr) {
     *old.slot = CompactIndex::MakeSlot(tag, ref);
     Forget(old);
@@ -418,7 +411,7 @@ void Shard::SettleCharges() {
 void Shard::Forget(const Found& old) {
   Generation* generation = segments_[old.segment].generation;
   --generation->entries;
-  generation->bytes -= PayloadBytes(old.record);
+  generation->bytes -= old.record.payload_bytes();
   MarkDead(old.segment, old.offset, old.size);
   ReleaseIfEmpty(generation);
 }
@@ -453,29 +446,6 @@ void Shard::ReleaseIfEmpty(Generation* generation) {
   if (generation->entries > 0 || generation == current_) return;
   while (generation->first != kNoSegment) segments_.Free(generation->first);
   generations_.erase(generation->death_us);
-}
-
-void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
-                 int64_t* bytes_left, uint32_t* tag,
-                 const EntryVisitor& visit) {
-  absl::MutexLock lock(&mu_);
-  now_us = Observe(now_us);
-  const SegmentTable* const segments = &segments_;
-  for (int lines = kScanLines; lines > 0; --lines) {
-    if (*tag >= CompactIndex::kTags) return;
-    if (*entries_left <= 0 || *bytes_left <= 0) return;
-    *tag = slots_.VisitLine(*tag, [&](uint32_t, RecordRef ref) {
-      const Segment& segment = (*segments)[SegmentOf(ref)];
-      if (segment.generation->death_us <= now_us) return;
-      size_t size;
-      const Record record = segment.Read(OffsetOf(ref), &size);
-      if (!absl::StartsWith(record.key, prefix)) return;
-      visit(record.key, record.value, record.version, record.put_us,
-            record.deadline_us());
-      --*entries_left;
-      *bytes_left -= PayloadBytes(record);
-    });
-  }
 }
 
 OperationCounts Shard::operations() const {

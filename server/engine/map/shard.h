@@ -265,6 +265,9 @@ class Shard {
   void Renew(const Operation& op, uint32_t tag, const Found& old,
              Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void StoreAs(Change::Kind kind, const Record& record, uint32_t tag,
+               const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Store(const Record& record, int64_t death_us, uint32_t tag,
              const Found& old, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -273,6 +276,12 @@ class Shard {
   void Tell(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     sink_->Add(sink_shard_, change);
   }
+  void TellKill(Change::Kind kind, const Kill& kill, absl::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  template <typename Visit>
+  void Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
+            uint32_t* tag, const Visit& visit)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Answer(const Record& record, AnswerRoom* room, Result* result) const;
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
