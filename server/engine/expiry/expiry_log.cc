@@ -1,6 +1,7 @@
 #include "server/engine/expiry/expiry_log.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -191,12 +192,17 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     lost_ += chunk.lost;
     cursor->next_seq_ = oldest;
   }
-  // The first retained batch that the cursor has not read to its end.
+  // The first retained batch that the cursor has not read to its end: the last
+  // one that begins at or before the cursor, or the one behind it. Looks into
+  // that one batch only, as each is a cache miss under the lock.
   auto it = std::partition_point(
-      retained_.begin(), retained_.end(), [&](const Retained& r) {
-        return r.first_seq + static_cast<uint64_t>(r.batch->size()) <=
-               cursor->next_seq_;
-      });
+      retained_.begin(), retained_.end(),
+      [&](const Retained& r) { return r.first_seq <= cursor->next_seq_; });
+  if (it != retained_.begin()) {
+    const Retained& last = *std::prev(it);
+    const auto events = static_cast<uint64_t>(last.batch->size());
+    if (cursor->next_seq_ < last.first_seq + events) --it;
+  }
   int64_t bytes = 0;
   int events = 0;
   for (; it != retained_.end(); ++it) {
