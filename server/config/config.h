@@ -31,9 +31,9 @@ config::v1::ServerConfig DefaultConfig();
 absl::StatusOr<config::v1::ServerConfig> ParseConfig(
     absl::string_view yaml, absl::string_view source_name);
 
-// Reads a file. One that cannot be read: NOT_FOUND, PERMISSION_DENIED or another
-// code that fits the system's reason; RESOURCE_EXHAUSTED for one of more than
-// kMaxYamlBytes.
+// Reads a file. One that cannot be read: NOT_FOUND, PERMISSION_DENIED or
+// another code that fits the system's reason; RESOURCE_EXHAUSTED for one of
+// more than kMaxYamlBytes.
 absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path);
 
 // Checks a configuration that was changed after it was read.

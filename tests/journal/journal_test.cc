@@ -1,6 +1,7 @@
 // What a journal promises while its disk does: order, positions, groups, trims.
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -254,36 +255,47 @@ TEST_F(JournalTest, ANewerFormatIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer"));
 }
 
-TEST(JournalThreadTest, AppendsOfManyThreadsAreAllThere) {
-  MemoryFileSystem files;
-  LocalJournalOptions options;
-  options.partitions = 4;
-  options.segment_bytes = 1 << 16;
-  options.files = &files;
-  auto journal = LocalJournal::Open(kTestDirectory, options);
-  ASSERT_TRUE(journal.ok());
+class JournalThreadTest : public ::testing::Test {
+ protected:
+  void Open(uint32_t partitions, uint64_t segment_bytes) {
+    journal_ = nullptr;
+    LocalJournalOptions options;
+    options.partitions = partitions;
+    options.segment_bytes = segment_bytes;
+    options.files = &files_;
+    auto journal = LocalJournal::Open(kTestDirectory, options);
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    journal_ = *std::move(journal);
+  }
+
+  MemoryFileSystem files_;
+  std::unique_ptr<LocalJournal> journal_;
+};
+
+TEST_F(JournalThreadTest, AppendsOfManyThreadsAreAllThere) {
+  constexpr uint64_t kSegmentBytes = 1 << 16;
+  ASSERT_NO_FATAL_FAILURE(Open(4, kSegmentBytes));
   constexpr int kAppends = 2000;
   std::vector<std::thread> threads;
   std::atomic<int> done = 0;
   for (uint32_t p = 0; p < 4; ++p) {
     threads.emplace_back([&, p] {
       for (int i = 0; i < kAppends; ++i) {
-        (*journal)->Append(p, {std::to_string(i)},
-                           i % 3 == 0 ? Durability::kSync : Durability::kAsync,
-                           [&, i](absl::StatusOr<uint64_t> position) {
-                             EXPECT_TRUE(position.ok());
-                             EXPECT_EQ(*position, i);
-                             ++done;
-                           });
+        journal_->Append(p, {std::to_string(i)},
+                         i % 3 == 0 ? Durability::kSync : Durability::kAsync,
+                         [&, i](absl::StatusOr<uint64_t> position) {
+                           EXPECT_TRUE(position.ok());
+                           EXPECT_EQ(*position, i);
+                           ++done;
+                         });
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  *journal = nullptr;
+  journal_ = nullptr;
   EXPECT_EQ(done, 4 * kAppends);
-  journal = LocalJournal::Open(kTestDirectory, options);
-  ASSERT_TRUE(journal.ok()) << journal.status();
-  const ReadResult result = ReadAll(**journal);
+  ASSERT_NO_FATAL_FAILURE(Open(4, kSegmentBytes));
+  const ReadResult result = ReadAll(*journal_);
   ASSERT_TRUE(result.status.ok()) << result.status;
   for (const RecordsByPosition& records : result.partitions) {
     ASSERT_EQ(records.size(), kAppends);
@@ -293,29 +305,23 @@ TEST(JournalThreadTest, AppendsOfManyThreadsAreAllThere) {
   }
 }
 
-TEST(JournalThreadTest, ReadsTrimsAndBackupsRunBesideAppends) {
-  MemoryFileSystem files;
-  LocalJournalOptions options;
-  options.partitions = 2;
-  options.segment_bytes = 1 << 14;
-  options.files = &files;
-  auto journal = LocalJournal::Open(kTestDirectory, options);
-  ASSERT_TRUE(journal.ok());
+TEST_F(JournalThreadTest, ReadsTrimsAndBackupsRunBesideAppends) {
+  ASSERT_NO_FATAL_FAILURE(Open(2, 1 << 14));
   constexpr uint64_t kAppends = 20'000;
   std::atomic<uint64_t> done = 0;
   std::thread appender([&] {
     for (uint64_t i = 0; i < kAppends; ++i) {
-      (*journal)->Append(0, {std::to_string(i)}, Durability::kAsync,
-                         [&](absl::StatusOr<uint64_t> position) {
-                           EXPECT_TRUE(position.ok());
-                           ++done;
-                         });
+      journal_->Append(0, {std::to_string(i)}, Durability::kAsync,
+                       [&](absl::StatusOr<uint64_t> position) {
+                         EXPECT_TRUE(position.ok());
+                         ++done;
+                       });
     }
   });
   std::thread reader([&] {
     while (done < kAppends) {
-      uint64_t next = (*journal)->First(0);
-      const absl::Status status = (*journal)->Read(
+      uint64_t next = journal_->First(0);
+      const absl::Status status = journal_->Read(
           {{{0, next}}},
           [&](uint32_t, uint64_t position, absl::string_view record) {
             EXPECT_EQ(position, next++);
@@ -326,22 +332,22 @@ TEST(JournalThreadTest, ReadsTrimsAndBackupsRunBesideAppends) {
     }
   });
   for (int backup = 0; done < kAppends; ++backup) {
-    const uint64_t end = (*journal)->End(0);
+    const uint64_t end = journal_->End(0);
     if (end > 500) {
-      EXPECT_TRUE((*journal)->TrimBefore(0, end - 500).ok());
+      EXPECT_TRUE(journal_->TrimBefore(0, end - 500).ok());
     }
     if (backup < 20) {
       const std::string to = absl::StrCat("/backup", backup);
-      EXPECT_TRUE((*journal)->Backup(to).ok());
-      const auto report = CheckJournal(&files, to);
+      EXPECT_TRUE(journal_->Backup(to).ok());
+      const auto report = CheckJournal(&files_, to);
       ASSERT_TRUE(report.ok());
       EXPECT_TRUE(report->intact) << report->ToString();
     }
   }
   appender.join();
   reader.join();
-  EXPECT_EQ((*journal)->End(0), kAppends);
-  EXPECT_LT((*journal)->statistics().segments, 10);
+  EXPECT_EQ(journal_->End(0), kAppends);
+  EXPECT_LT(journal_->statistics().segments, 10);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "server/engine/map/map_replay.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <vector>
