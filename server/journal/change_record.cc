@@ -2,23 +2,41 @@
 
 #include <limits>
 
+#include "absl/types/span.h"
+
 namespace timecache::server {
 namespace {
 
-// A record is a row of items. Each begins with a byte, Change::Kind or kTick;
-// numbers are varints, signed ones zigzag.
+// A record is a row of items. Each begins with a byte: Change::Kind, kTick, or
+// kGroup + GroupChange::Kind. Numbers are varints, signed ones zigzag.
 //
 //   kStore   shard  at  version  put  ttl << 1 | own  death  key  value
 //   kRenew   shard  at  version  put  ttl << 1 | own  death  key
 //   kRemove  shard  at  key
 //   kKill    shard  at  death  number  cause
 //   kEvict   shard  at  death  number  cause  key
-//   kTick    watermark  next event
+//   kTick    watermark  next event  next event - retained event
 //
-// `at` and `version` are differences from the item before that had one, put is
-// one from `at`, death one from the deadline or, of a kill, from `at`; a key or
-// a value is its length and its bytes.
+//   kGroup +
+//   kExists        group  first  end - first  options  creator  unused
+//                  unreported  statistics
+//   kOptions       group  options
+//   kDeleted       group
+//   kExpired       group  end  unreported
+//   kUnused        group  unused
+//   kLossReported  group
+//   kKept          group  first  attempt  ready  death  published  cause
+//                  version  put  deadline  key  value
+//   the others     group  first  end - first  attempt  and, if they fail, ready
+//
+// `at`, `version`, `watermark`, `ready`, `death`, `first` and `end` are
+// differences from the item before that had one (all times from the same row),
+// put is one from `at` or, of a kept event, from the death, death one from the
+// deadline or, of a kill, from `at`, a kept event's deadline one from put; a
+// key, a value or a name is its length and its bytes. A group without a name
+// is that of the item before. `unused` is 0 for none, or 1 and a time.
 constexpr uint8_t kTick = 6;
+constexpr uint8_t kGroup = 16;
 constexpr int kMaxVarintBytes = 10;
 
 void PutVarint(std::string* to, uint64_t value) {
@@ -48,6 +66,29 @@ void PutBytes(std::string* to, absl::string_view bytes) {
   PutVarint(to, bytes.size());
   to->append(bytes.data(), bytes.size());
 }
+
+void PutOptions(std::string* to, const GroupOptions& options) {
+  PutVarint(to, static_cast<uint64_t>(options.ack_timeout_us));
+  PutVarint(to, static_cast<uint64_t>(options.max_attempts));
+  PutVarint(to, static_cast<uint64_t>(options.max_backlog_bytes));
+  PutVarint(to, static_cast<uint64_t>(options.unused_ttl_us));
+}
+
+// What a record has of a group's statistics.
+using Count = uint64_t GroupStatistics::*;
+constexpr Count kCounts[] = {
+    &GroupStatistics::delivered,
+    &GroupStatistics::redelivered,
+    &GroupStatistics::acked,
+    &GroupStatistics::nacked,
+    &GroupStatistics::put_back,
+    &GroupStatistics::timed_out,
+    &GroupStatistics::dead_lettered,
+    &GroupStatistics::dead_letter_failures,
+    &GroupStatistics::dead_letters_denied,
+    &GroupStatistics::dead_letters_dropped,
+    &GroupStatistics::lost,
+};
 
 absl::Status Malformed() {
   return absl::DataLossError("a record of the journal is no map's changes");
@@ -97,9 +138,91 @@ void ChangeRecord::Add(int shard, const Change& change) {
 
 void ChangeRecord::Add(const Tick& tick) {
   bytes_.push_back(static_cast<char>(kTick));
-  PutSigned(&bytes_, Minus(tick.watermark_us, base_.at_us));
-  base_.at_us = tick.watermark_us;
+  PutAt(tick.watermark_us);
   PutVarint(&bytes_, tick.next_event);
+  PutVarint(&bytes_, tick.next_event - tick.retained_event);
+}
+
+void ChangeRecord::PutAt(int64_t at_us) {
+  PutSigned(&bytes_, Minus(at_us, base_.at_us));
+  base_.at_us = at_us;
+}
+
+void ChangeRecord::Add(const GroupChange& change) {
+  using Kind = GroupChange::Kind;
+  bytes_.push_back(static_cast<char>(kGroup + static_cast<int>(change.kind)));
+  if (change.name == base_.group) {
+    PutBytes(&bytes_, "");
+  } else {
+    PutBytes(&bytes_, change.name);
+    base_.group = std::string(change.name);
+  }
+  switch (change.kind) {
+    case Kind::kExists:
+      PutEvents(change);
+      PutState(change);
+      break;
+    case Kind::kOptions:
+      PutOptions(&bytes_, change.options);
+      break;
+    case Kind::kDeleted:
+    case Kind::kLossReported:
+      break;
+    case Kind::kExpired:
+      PutVarint(&bytes_, change.end);
+      PutVarint(&bytes_, change.unreported);
+      break;
+    case Kind::kUnused:
+      PutUnused(change);
+      break;
+    case Kind::kKept:
+      PutKept(change);
+      break;
+    default:
+      PutEvents(change);
+      PutVarint(&bytes_, static_cast<uint64_t>(change.attempt));
+      if (change.fails()) PutAt(change.ready_us);
+  }
+}
+
+void ChangeRecord::PutEvents(const GroupChange& change) {
+  PutSigned(&bytes_, static_cast<int64_t>(change.first - base_.event));
+  PutVarint(&bytes_, change.end - change.first);
+  base_.event = change.end;
+}
+
+void ChangeRecord::PutUnused(const GroupChange& change) {
+  const bool unused = change.unused_since_us != kNeverUs;
+  PutVarint(&bytes_, unused ? 1 : 0);
+  if (unused) PutAt(change.unused_since_us);
+}
+
+void ChangeRecord::PutState(const GroupChange& change) {
+  PutOptions(&bytes_, change.options);
+  PutBytes(&bytes_, change.created_by);
+  PutUnused(change);
+  PutVarint(&bytes_, change.unreported);
+  for (const Count count : kCounts) {
+    PutVarint(&bytes_, change.statistics.*count);
+  }
+}
+
+void ChangeRecord::PutKept(const GroupChange& change) {
+  const ExpiredEvent& event = change.event;
+  const Death& death = change.death;
+  PutSigned(&bytes_, static_cast<int64_t>(change.first - base_.event));
+  base_.event = change.first + 1;
+  PutVarint(&bytes_, static_cast<uint64_t>(change.attempt));
+  PutAt(change.ready_us);
+  PutAt(death.death_us);
+  PutSigned(&bytes_, Minus(death.published_us, death.death_us));
+  PutVarint(&bytes_, static_cast<uint64_t>(death.cause));
+  PutSigned(&bytes_, static_cast<int64_t>(event.version - base_.version));
+  base_.version = event.version;
+  PutSigned(&bytes_, Minus(event.put_us, death.death_us));
+  PutSigned(&bytes_, Minus(event.deadline_us, event.put_us));
+  PutBytes(&bytes_, event.key);
+  PutBytes(&bytes_, event.value);
 }
 
 // Takes numbers and bytes from the front of a record, until one is missing.
@@ -165,7 +288,42 @@ class ChangeReader {
     Tick tick;
     tick.watermark_us = At();
     tick.next_event = Varint();
+    tick.retained_event = tick.next_event - Varint();
     return tick;
+  }
+  GroupChange NextGroup(GroupChange::Kind kind) {
+    using Kind = GroupChange::Kind;
+    GroupChange change;
+    change.kind = kind;
+    if (const absl::string_view name = Bytes(); !name.empty()) group_ = name;
+    change.name = group_;
+    switch (kind) {
+      case Kind::kExists:
+        TakeEvents(&change);
+        TakeState(&change);
+        break;
+      case Kind::kOptions:
+        change.options = Options();
+        break;
+      case Kind::kDeleted:
+      case Kind::kLossReported:
+        break;
+      case Kind::kExpired:
+        change.end = Varint();
+        change.unreported = Varint();
+        break;
+      case Kind::kUnused:
+        change.unused_since_us = Unused();
+        break;
+      case Kind::kKept:
+        TakeKept(&change);
+        break;
+      default:
+        TakeEvents(&change);
+        change.attempt = Int();
+        if (change.fails()) change.ready_us = At();
+    }
+    return change;
   }
 
  private:
@@ -191,18 +349,74 @@ class ChangeReader {
   void TakeKill(Change* change) {
     change->death_us = Plus(change->at_us, Signed());
     change->kill = Varint();
+    change->cause = TakeCause();
+  }
+  Cause TakeCause() {
     const uint64_t cause = Varint();
     if (cause > static_cast<uint64_t>(Cause::kRotated)) Fail();
-    change->cause = static_cast<Cause>(cause);
+    return static_cast<Cause>(cause);
+  }
+  int Int() {
+    const uint64_t value = Varint();
+    if (value > static_cast<uint64_t>(std::numeric_limits<int>::max())) Fail();
+    return static_cast<int>(value);
+  }
+  GroupOptions Options() {
+    GroupOptions options;
+    options.ack_timeout_us = static_cast<int64_t>(Varint());
+    options.max_attempts = Int();
+    options.max_backlog_bytes = static_cast<int64_t>(Varint());
+    options.unused_ttl_us = static_cast<int64_t>(Varint());
+    return options;
+  }
+  int64_t Unused() {
+    const uint64_t unused = Varint();
+    if (unused > 1) Fail();
+    return unused == 1 ? At() : kNeverUs;
+  }
+  uint64_t Event() {
+    base_.event += static_cast<uint64_t>(Signed());
+    return base_.event;
+  }
+  void TakeEvents(GroupChange* change) {
+    change->first = Event();
+    base_.event += Varint();
+    change->end = base_.event;
+    if (change->end < change->first) Fail();
+  }
+  void TakeState(GroupChange* change) {
+    change->options = Options();
+    change->created_by = Bytes();
+    change->unused_since_us = Unused();
+    change->unreported = Varint();
+    for (const Count count : kCounts) change->statistics.*count = Varint();
+  }
+  void TakeKept(GroupChange* change) {
+    change->first = Event();
+    base_.event = change->end = change->first + 1;
+    change->attempt = Int();
+    change->ready_us = At();
+    Death& death = change->death;
+    death.death_us = At();
+    death.published_us = Plus(death.death_us, Signed());
+    death.cause = TakeCause();
+    ExpiredEvent& event = change->event;
+    base_.version += static_cast<uint64_t>(Signed());
+    event.version = base_.version;
+    event.put_us = Plus(death.death_us, Signed());
+    event.deadline_us = Plus(event.put_us, Signed());
+    event.key = Bytes();
+    event.value = Bytes();
   }
 
   absl::string_view left_;
+  absl::string_view group_;
   bool ok_ = true;
   ChangeRecord::Base base_;
 };
 
 absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
-                              TickVisitor tick) {
+                              TickVisitor tick, GroupVisitor group) {
   ChangeReader reader(record);
   while (!reader.done()) {
     const uint8_t kind = reader.Byte();
@@ -215,6 +429,12 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       int shard;
       const Change next = reader.Next(static_cast<Change::Kind>(kind), &shard);
       if (reader.ok()) status = change(shard, next);
+    } else if (kind > kGroup &&
+               kind <= kGroup + static_cast<int>(GroupChange::kLastKind)) {
+      const GroupChange next =
+          reader.NextGroup(static_cast<GroupChange::Kind>(kind - kGroup));
+      if (reader.ok() && next.name.empty()) return Malformed();
+      if (reader.ok()) status = group(next);
     } else {
       return Malformed();
     }

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_
 #define TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -10,19 +11,23 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/groups/group_change.h"
 #include "server/engine/map/change.h"
 
 namespace timecache::server {
 
 // Gathers changes and ticks, in order, into one record. A put costs its key and
 // value and some ten bytes: times are differences from the change before, the
-// death one from the deadline. Not thread-safe.
+// death one from the deadline. What became of a row of events of a group costs
+// five bytes, and the group's name where it is another one. Not thread-safe.
 class ChangeRecord {
  public:
   void Add(int shard, const Change& change);
   void Add(const Tick& tick);
+  void Add(const GroupChange& change);
 
   bool empty() const { return bytes_.empty(); }
+  size_t size() const { return bytes_.size(); }
   // What was added since the last Take.
   std::string Take() {
     base_ = Base();
@@ -35,9 +40,16 @@ class ChangeRecord {
   struct Base {
     int64_t at_us = 0;
     uint64_t version = 0;
+    uint64_t event = 0;
+    std::string group;
   };
 
   void PutTimes(const Change& change);
+  void PutAt(int64_t at_us);
+  void PutEvents(const GroupChange& change);
+  void PutUnused(const GroupChange& change);
+  void PutState(const GroupChange& change);
+  void PutKept(const GroupChange& change);
 
   std::string bytes_;
   Base base_;
@@ -49,8 +61,9 @@ class ChangeRecord {
 using ChangeVisitor =
     absl::FunctionRef<absl::Status(int shard, const Change& change)>;
 using TickVisitor = absl::FunctionRef<absl::Status(const Tick& tick)>;
+using GroupVisitor = absl::FunctionRef<absl::Status(const GroupChange& change)>;
 absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
-                              TickVisitor tick);
+                              TickVisitor tick, GroupVisitor group);
 
 }  // namespace timecache::server
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine/crash_world.h"
 #include "tests/support/journal/journal_harness.h"
@@ -34,7 +35,29 @@ std::string TextOf(int shard, const Change& change) {
                       change.kill, " ", static_cast<int>(change.cause));
 }
 std::string TextOf(const Tick& tick) {
-  return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event);
+  return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event, " ",
+                      tick.retained_event);
+}
+std::string TextOf(const GroupChange& change) {
+  const GroupOptions& o = change.options;
+  const GroupStatistics& s = change.statistics;
+  const ExpiredEvent& e = change.event;
+  return absl::StrCat(
+      "group ", change.name, " ", static_cast<int>(change.kind), " events ",
+      change.first, " ", change.end, " attempt ", change.attempt, " ready ",
+      change.ready_us, " options ",
+      absl::StrJoin({o.ack_timeout_us, int64_t{o.max_attempts},
+                     o.max_backlog_bytes, o.unused_ttl_us},
+                    " "),
+      " by ", change.created_by, " unused ", change.unused_since_us, " lost ",
+      change.unreported, " counts ",
+      absl::StrJoin({s.delivered, s.redelivered, s.acked, s.nacked, s.put_back,
+                     s.timed_out, s.dead_lettered, s.dead_letter_failures,
+                     s.dead_letters_denied, s.dead_letters_dropped, s.lost},
+                    " "),
+      " event ", e.key, "=", e.value, " version ", e.version, " put ", e.put_us,
+      " deadline ", e.deadline_us, " death ", change.death.death_us, " ",
+      change.death.published_us, " ", static_cast<int>(change.death.cause));
 }
 
 absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
@@ -47,7 +70,55 @@ absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
       [&](const Tick& tick) {
         texts->push_back(TextOf(tick));
         return absl::OkStatus();
+      },
+      [&](const GroupChange& change) {
+        texts->push_back(TextOf(change));
+        return absl::OkStatus();
       });
+}
+
+// A change of that kind whose fields have these numbers.
+GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
+                            int64_t at_us, uint64_t number) {
+  using Kind = GroupChange::Kind;
+  GroupChange change;
+  change.kind = kind;
+  change.name = name;
+  if (kind == Kind::kExists || kind == Kind::kOptions) {
+    change.options = {at_us, 7, INT64_MAX, at_us + 1};
+  }
+  if (kind == Kind::kExists) {
+    change.created_by = number == 1 ? "" : "alice";
+    change.statistics.delivered = 1;
+    change.statistics.redelivered = 2;
+    change.statistics.acked = 3;
+    change.statistics.nacked = 4;
+    change.statistics.put_back = 5;
+    change.statistics.timed_out = 6;
+    change.statistics.dead_lettered = 7;
+    change.statistics.dead_letter_failures = 8;
+    change.statistics.dead_letters_denied = 9;
+    change.statistics.dead_letters_dropped = 10;
+    change.statistics.lost = number;
+  }
+  if (kind == Kind::kExists || kind == Kind::kExpired) {
+    change.unreported = number;
+    change.end = number;
+  }
+  if ((kind == Kind::kExists || kind == Kind::kUnused) && number != 1) {
+    change.unused_since_us = at_us;
+  }
+  if (kind == Kind::kKept || kind >= Kind::kAcked) {
+    change.first = number / 2;
+    change.end = kind == Kind::kKept ? change.first + 1 : number;
+    change.attempt = kMaxAttempts;
+  }
+  if (kind == Kind::kKept || change.fails()) change.ready_us = at_us;
+  if (kind == Kind::kKept) {
+    change.event = {name, "value", number, at_us - 30, at_us - 20};
+    change.death = {at_us - 10, at_us - 5, Cause::kRotated};
+  }
+  return change;
 }
 
 // Of every kind, with all numbers that a map may have, and some that none has.
@@ -90,9 +161,17 @@ Written WriteSome() {
         record.Add(shard, change);
         written.texts.push_back(TextOf(shard, change));
       }
-      const Tick tick = {at_us, version};
+      const Tick tick = {at_us, version, version / 2};
       record.Add(tick);
       written.texts.push_back(TextOf(tick));
+      for (int kind = 1; kind <= static_cast<int>(GroupChange::kLastKind);
+           ++kind) {
+        const GroupChange change =
+            SomeGroupChange(static_cast<GroupChange::Kind>(kind),
+                            kind % 4 < 2 ? "workers" : "g", at_us, version);
+        record.Add(change);
+        written.texts.push_back(TextOf(change));
+      }
     }
   }
   written.record = record.Take();
@@ -139,6 +218,38 @@ TEST(ChangeRecordTest, APutCostsTenBytesBesideItsKeyAndValue) {
   EXPECT_LE(record.Take().size(), kPuts * (20 + 18));
 }
 
+TEST(ChangeRecordTest, AThousandEventsSettledInOrderCostAFewBytes) {
+  ChangeRecord record;
+  GroupChange change = {.kind = GroupChange::Kind::kAcked,
+                        .name = "workers",
+                        .first = uint64_t{1} << 40,
+                        .end = (uint64_t{1} << 40) + 1'000,
+                        .attempt = 1};
+  record.Add(change);
+  const size_t first = record.size();
+  EXPECT_LE(first, 24u);
+  change.first = change.end;
+  change.end += 1'000;
+  record.Add(change);
+  EXPECT_LE(record.size() - first, 6u);
+}
+
+TEST(ChangeRecordTest, AGroupWithoutANameIsDataLoss) {
+  ChangeRecord record;
+  record.Add(GroupChange{.kind = GroupChange::Kind::kDeleted, .name = ""});
+  std::vector<std::string> texts;
+  EXPECT_TRUE(absl::IsDataLoss(Read(record.Take(), &texts)));
+}
+
+TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
+  const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
+  for (const int kind : {0, 7, 16, after_groups, 255}) {
+    const std::string record = {static_cast<char>(kind), 1, 'g', 0, 0, 0, 0};
+    std::vector<std::string> texts;
+    EXPECT_TRUE(absl::IsDataLoss(Read(record, &texts))) << kind;
+  }
+}
+
 TEST(ChangeRecordTest, WhatIsCutOffIsDataLossOrEndsEarlier) {
   const Written written = WriteSome();
   for (size_t size = 1; size < 3'000; ++size) {
@@ -175,7 +286,8 @@ TEST(ChangeRecordTest, AVisitorsErrorEndsTheWalk) {
       [&](int, const Change&) {
         return ++visited == 3 ? absl::CancelledError("") : absl::OkStatus();
       },
-      [](const Tick&) { return absl::OkStatus(); });
+      [](const Tick&) { return absl::OkStatus(); },
+      [](const GroupChange&) { return absl::OkStatus(); });
   EXPECT_TRUE(absl::IsCancelled(status));
   EXPECT_EQ(visited, 3);
 }
@@ -229,7 +341,8 @@ class DiskCommitLog final : public CommitLog {
           [&](const Tick& tick) {
             commit.tick = tick;
             return absl::OkStatus();
-          });
+          },
+          [](const GroupChange&) { return absl::OkStatus(); });
       EXPECT_TRUE(status.ok()) << status;
     }
     return commits;

@@ -59,7 +59,8 @@ uint64_t ExpiryLog::next_event() const {
 
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
-  return retention_us_ > 0 || !cursors_.empty() || !followers_.empty();
+  return retention_us_ > 0 || replaying_ || !cursors_.empty() ||
+         !followers_.empty();
 }
 
 void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
@@ -107,8 +108,7 @@ std::unique_ptr<ExpiryLog::Cursor> ExpiryLog::Subscribe(
     cursor->next_seq_ = next_seq_ + pending;
     cursor->watermark_us_ = now_us;
   } else {
-    cursor->next_seq_ =
-        retained_.empty() ? next_seq_ : retained_.front().first_seq;
+    cursor->next_seq_ = RetainedEventLocked();
     cursor->watermark_us_ = retained_.empty()
                                 ? watermark_us_
                                 : retained_.front().batch->death_us() - 1;
@@ -153,7 +153,7 @@ uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
   for (const Retained& retained : retained_) {
     follower->OnAppend(retained.first_seq, retained.batch);
   }
-  return retained_.empty() ? next_seq_ : retained_.front().first_seq;
+  return RetainedEventLocked();
 }
 
 void ExpiryLog::Unfollow(Follower* follower) {
@@ -185,8 +185,7 @@ ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
 
 ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   Chunk chunk;
-  const uint64_t oldest =
-      retained_.empty() ? next_seq_ : retained_.front().first_seq;
+  const uint64_t oldest = RetainedEventLocked();
   if (cursor->next_seq_ < oldest) {
     chunk.lost = oldest - cursor->next_seq_;
     lost_ += chunk.lost;
@@ -250,6 +249,27 @@ void ExpiryLog::Trim(int64_t now_us) {
   TrimLocked(now_us, &dropped);
 }
 
+uint64_t ExpiryLog::retained_event() const {
+  absl::MutexLock lock(&mu_);
+  return RetainedEventLocked();
+}
+
+void ExpiryLog::SetReplaying(bool replaying) {
+  absl::MutexLock lock(&mu_);
+  replaying_ = replaying;
+}
+
+void ExpiryLog::DropBefore(uint64_t event) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  while (!retained_.empty() &&
+         retained_.front().first_seq +
+                 static_cast<uint64_t>(retained_.front().batch->size()) <=
+             event) {
+    DropOldest(&dropped);
+  }
+}
+
 void ExpiryLog::DropOldest(Dropped* dropped) {
   bytes_ -= retained_.front().batch->bytes();
   MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
@@ -260,8 +280,13 @@ void ExpiryLog::DropOldest(Dropped* dropped) {
 void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   // The newest batch stays, however large it is: else nobody could ever read
   // it.
-  while (retained_.size() > 1 && bytes_ > retention_bytes_) DropOldest(dropped);
-  if (retained_.empty() ||
+  const auto beyond = [this] {
+    const int64_t spared =
+        replaying_ ? retained_.front().batch->bytes() : int64_t{0};
+    return bytes_ - spared > retention_bytes_;
+  };
+  while (retained_.size() > 1 && beyond()) DropOldest(dropped);
+  if (replaying_ || retained_.empty() ||
       retained_.front().appended_us + retention_us_ > now_us) {
     return;
   }

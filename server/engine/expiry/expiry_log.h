@@ -144,6 +144,15 @@ class ExpiryLog final : public EventHolder {
   int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
   static constexpr int64_t kTrimRetryUs = 1'000'000;
 
+  // The number of the oldest retained event; if there is none, of the next one.
+  uint64_t retained_event() const ABSL_LOCKS_EXCLUDED(mu_);
+  // While the log is made again it retains what DropBefore leaves, of any age
+  // and whether or not it is Wanted: at least what the log before it had. By
+  // bytes, one batch more than otherwise, as its batches may be larger.
+  void SetReplaying(bool replaying) ABSL_LOCKS_EXCLUDED(mu_);
+  // Drops batches that have only events before this one.
+  void DropBefore(uint64_t event) ABSL_LOCKS_EXCLUDED(mu_);
+
   // For MemoryReclaimer. A cursor that has not read what is dropped finds it in
   // its next Read's `lost`.
   Holding Held(Kind kind) const override ABSL_LOCKS_EXCLUDED(mu_);
@@ -193,6 +202,9 @@ class ExpiryLog final : public EventHolder {
   void Add(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Remove(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t EventsFrom(uint64_t seq) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t RetainedEventLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return retained_.empty() ? next_seq_ : retained_.front().first_seq;
+  }
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -224,6 +236,7 @@ class ExpiryLog final : public EventHolder {
   uint64_t owed_to_ended_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t reclaimed_ ABSL_GUARDED_BY(mu_) = 0;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool replaying_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);
   // Those that have read to the end, and have not been woken since.

@@ -41,18 +41,23 @@ struct Change {
 };
 
 // How far time is: all that had died at or before `watermark_us` is to be told,
-// as the events before number `next_event`.
+// as the events before number `next_event`. The log retains those from
+// `retained_event` on, and may retain some before; 0: all.
 struct Tick {
   int64_t watermark_us = 0;
   uint64_t next_event = 0;
+  uint64_t retained_event = 0;
 };
+
+struct GroupChange;
 
 // Takes what happens to a map. Calls come under the map's locks: they must only
 // copy, and must not call the map.
 //
 // A Tick is true once all changes are known that any shard had made before it
 // came: whoever keeps both takes what shards have told after the ticks that he
-// keeps with it.
+// keeps with it. A change of a group is true once all is known that came before
+// it: an event that is put back is an entry before it is settled.
 class ChangeSink {
  public:
   virtual ~ChangeSink() = default;
@@ -62,6 +67,8 @@ class ChangeSink {
   // In order, one after the other. What it says is told once the map is
   // Permitted to: see TimeCacheMap::Permit.
   virtual void AddTick(const Tick& tick) = 0;
+  // Of one group: in order, one after the other. See groups/group_change.h.
+  virtual void AddGroup(const GroupChange& /*change*/) {}
 };
 
 }  // namespace timecache::server

@@ -17,6 +17,10 @@ bool IsKill(const Change& change) {
 
 }  // namespace
 
+MapReplay::MapReplay(TimeCacheMap* map) : map_(*map) {
+  map_.log_.SetReplaying(true);
+}
+
 absl::Status MapReplay::Apply(int shard, const Change& change) {
   if (shard < 0 || shard >= static_cast<int>(map_.shards_.size())) {
     return absl::DataLossError(absl::StrCat("a change of shard ", shard,
@@ -90,7 +94,7 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   while (
       map_.sweeper_.Step(tick.watermark_us, std::numeric_limits<int>::max())) {
   }
-  map_.log_.Trim(tick.watermark_us);
+  map_.log_.DropBefore(tick.retained_event);
   return absl::OkStatus();
 }
 
@@ -112,6 +116,7 @@ uint64_t MapReplay::Finish() {
     if (bucket.entries > 0) buckets.push_back(std::move(bucket));
     map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
   }
+  map_.log_.SetReplaying(false);
   uint64_t version = 0;
   for (const auto& shard : map_.shards_) {
     version = std::max(version, shard->EndReplay());

@@ -29,7 +29,7 @@ namespace timecache::server {
 class MapReplay {
  public:
   // `map` must be journaled and outlive this.
-  explicit MapReplay(TimeCacheMap* map) : map_(*map) {}
+  explicit MapReplay(TimeCacheMap* map);
   MapReplay(const MapReplay&) = delete;
   MapReplay& operator=(const MapReplay&) = delete;
 

@@ -542,5 +542,46 @@ TEST(ExpiryLogTest, EveryEventThatAWatchIsOwedIsAccountedFor) {
   ExpectAccount(log, 6, 4, 2, 0);
 }
 
+// --- Made again.
+
+TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsWhatItIsNotToldToDrop) {
+  ExpiryLog log(kSecond, kMiB);
+  log.SetReplaying(true);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  Append(&log, BatchOf(200, {"c"}), 200);
+  log.Trim(3600 * kSecond);
+  EXPECT_EQ(log.retained_event(), 1u);
+  // "a" is retained, and so is its batch.
+  log.DropBefore(2);
+  EXPECT_EQ(log.retained_event(), 1u);
+  log.DropBefore(3);
+  EXPECT_EQ(log.retained_event(), 3u);
+  log.SetReplaying(false);
+  log.Trim(3600 * kSecond);
+  EXPECT_EQ(log.retained_event(), log.next_event());
+}
+
+TEST(ExpiryLogTest, WithoutRetentionOrReadersItKeepsEventsWhileItIsMadeAgain) {
+  ExpiryLog log(0, kMiB);
+  EXPECT_FALSE(log.Wanted());
+  log.SetReplaying(true);
+  EXPECT_TRUE(log.Wanted());
+  Append(&log, BatchOf(100, {"a"}), 100);
+  EXPECT_EQ(log.retained_event(), 1u);
+}
+
+TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsOneBatchMoreThanItMay) {
+  ExpiryLog log(kSecond, kMiB);
+  log.SetReplaying(true);
+  const size_t third = kMiB / 3;
+  for (int64_t i = 1; i <= 5; ++i) {
+    Append(&log, BatchOf(i * 100, {"k"}, third), i * 100);
+  }
+  EXPECT_EQ(log.retained_event(), 3u);
+  log.SetReplaying(false);
+  log.Trim(500);
+  EXPECT_EQ(log.retained_event(), 4u);
+}
+
 }  // namespace
 }  // namespace timecache::server

@@ -161,6 +161,28 @@ TEST_F(MapReplayTest, AWatcherThatLeavesWithinABucketChangesNoNumbers) {
             JournaledMap::kFirstEvent + 400);
 }
 
+TEST_F(MapReplayTest, TheLogRetainsWhatTheOneBeforeDid) {
+  MapOptions options = CrashOptions(10 * kSecond, 11);
+  options.retention_us = kSecond;
+  MemoryCommitLog log;
+  // Its watcher has not read what follows.
+  JournaledMap journaled(options, &log);
+  journaled.map().Apply(Operation::Put("a", "1"), now_us_);
+  now_us_ += 20 * kSecond;
+  journaled.map().Advance(now_us_);
+  journaled.Commit();
+  journaled.Permit();
+  while (journaled.map().Sweep(now_us_, 100)) {
+  }
+  now_us_ += 3600 * kSecond;
+  journaled.map().Advance(now_us_);
+  journaled.map().Sweep(now_us_, 100);
+  journaled.Commit();
+  journaled.Crash(now_us_);
+  journaled.Read();
+  EXPECT_EQ(journaled.told().size(), 1u);
+}
+
 TEST_F(MapReplayTest, WhatDiedWhileNobodyRanIsToldOnce) {
   Put("a", "1");
   journaled_.Commit();

@@ -1,0 +1,98 @@
+// What becomes of a map's consumer groups: enough to make the same groups again
+// beside the map's events, in another process, without a clock.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGE_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGE_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/event_batch.h"
+#include "server/engine/groups/group_types.h"
+
+namespace timecache::server {
+
+// A change of one group. Says what is now, not what was asked for. A group that
+// is there follows the log of its map: an event that the log has is the group's
+// until a change says what became of it.
+//
+// Deliveries are not told. An attempt counts once it has ended: what a member
+// held when the process ended is ready again, with the attempts before.
+struct GroupChange {
+  enum class Kind : uint8_t {
+    // The group is there, with `options`, `created_by`, `unused_since_us`,
+    // `statistics` and `unreported`: it began with event `first`, and takes
+    // those from `end` on from the log. Of a group that is known to be there it
+    // says nothing new.
+    kExists = 1,
+    // It has `options`.
+    kOptions = 2,
+    // It is gone.
+    kDeleted = 3,
+    // It is gone, and its name is remembered: a new group of that name begins
+    // with the event `end`, and with `unreported` lost events.
+    kExpired = 4,
+    // It has had no member since `unused_since_us`.
+    kUnused = 5,
+    // Members have been told of all events that it lost.
+    kLossReported = 6,
+    // It keeps the event `first`, which is `event` and died as `death` says,
+    // has been delivered `attempt` times and is ready at `ready_us`.
+    kKept = 7,
+
+    // What became of the events from `first` to before `end`.
+
+    // Settled, and with it ended attempt `attempt`; 0: none was going on.
+    kAcked = 8,
+    kPutBack = 9,
+    kDeadLettered = 10,
+    // Attempt `attempt` ended in vain: ready for another one at `ready_us`.
+    kNacked = 11,
+    kTimedOut = 12,
+    kReturned = 13,
+    // Dropped for the limits' sake, or because their dead letters never fit.
+    kDropped = 14,
+    kLetterDropped = 15,
+  };
+  static constexpr Kind kLastKind = Kind::kLetterDropped;
+
+  // Whether it says what became of events.
+  bool settles() const {
+    return kind >= Kind::kAcked && kind <= Kind::kDeadLettered;
+  }
+  bool fails() const {
+    return kind >= Kind::kNacked && kind <= Kind::kReturned;
+  }
+  bool drops() const {
+    return kind == Kind::kDropped || kind == Kind::kLetterDropped;
+  }
+
+  Kind kind = Kind::kExists;
+  // The group's.
+  absl::string_view name = {};
+  // Numbers of events.
+  uint64_t first = 0;
+  uint64_t end = 0;
+  int attempt = 0;
+  int64_t ready_us = 0;
+
+  // Of kExists and kOptions.
+  GroupOptions options = {};
+  // Of kExists.
+  absl::string_view created_by = {};
+  // Its counts; deliveries in flight are not in them.
+  GroupStatistics statistics = {};
+  // Of kExists and kUnused; kNeverUs: it has a member.
+  int64_t unused_since_us = kNeverUs;
+  // Of kExists and kExpired: events that are lost, of which no member has been
+  // told.
+  uint64_t unreported = 0;
+  // Of kKept.
+  ExpiredEvent event = {};
+  Death death = {};
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGE_H_
