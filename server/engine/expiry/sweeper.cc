@@ -93,8 +93,7 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
     // It died after this step began, whose time its events would carry. (What
     // waited for a permit died before.)
     if (!journaled_ && bucket->death_us > now_us + kKillTickUs) return true;
-    if (place_.part == 0 && place_.segment == kNoSegment &&
-        place_.ordered.empty()) {
+    if (place_.part == 0 && place_.phase == Phase::kBegin) {
       place_.wanted = !bucket->silent && log_->Wanted();
     }
     while (place_.part < bucket->parts.size()) {
@@ -103,18 +102,36 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
         if (place_.batch != nullptr) AppendBatch(bucket->death_us - 1);
         return true;
       }
-      const DeadBucket::Part& part = bucket->parts[place_.part];
-      if (place_.segment == kNoSegment && place_.ordered.empty()) {
-        place_.segment = part.generation->first;
-      }
-      max_records -= place_.segment != kNoSegment
-                         ? WalkSegment(*bucket, now_us, max_records)
-                         : TellOrdered(*bucket, now_us, max_records);
+      max_records -= StepPart(*bucket, now_us, max_records);
     }
     Finish(*bucket, now_us);
   }
   PublishWatermark();
   return false;
+}
+
+// Goes on with the part at place_. Returns how many records were walked or told
+// or segments freed: at least 1, at most `max_records`.
+int Sweeper::StepPart(const DeadBucket& bucket, int64_t now_us,
+                      int max_records) {
+  const DeadBucket::Part& part = bucket.parts[place_.part];
+  switch (place_.phase) {
+    case Phase::kBegin:
+      place_.phase = Phase::kWalk;
+      place_.segment = part.generation->first;
+      if (journaled_ && place_.wanted) {
+        // A vector that grows copies all that it has in one step.
+        place_.ordered.reserve(static_cast<size_t>(part.generation->entries));
+      }
+      [[fallthrough]];
+    case Phase::kWalk:
+      return WalkSegment(bucket, now_us, max_records);
+    case Phase::kTell:
+      return TellOrdered(bucket, now_us, max_records);
+    case Phase::kFree:
+      break;
+  }
+  return FreeSegments(part, max_records);
 }
 
 // Walks the segment at place_ until its end or for `max_records`, and goes on
@@ -124,6 +141,7 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
                          int max_records) {
   const DeadBucket::Part& part = bucket.parts[place_.part];
   const Segment& segment = *part.shard->DeadSegment(place_.segment);
+  const size_t found = place_.ordered.size();
   int walked = 0;
   while (place_.offset < segment.used && walked < max_records) {
     std::array<Shard::DeadRecord, Shard::kSweepLockRecords> erase;
@@ -154,6 +172,7 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
     }
     walked += static_cast<int>(count);
   }
+  AddRun(found);
   if (place_.offset < segment.used) return walked;
   const SegmentId next = segment.next;
   // Those that are told later stay until then.
@@ -164,36 +183,65 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
     if (place_.ordered.empty()) {
       EndPart(part);
     } else {
-      std::sort(
-          place_.ordered.begin(), place_.ordered.end(),
-          [](const Live& a, const Live& b) { return a.version < b.version; });
+      std::make_heap(place_.runs.begin(), place_.runs.end());
+      place_.phase = Phase::kTell;
     }
   }
   return std::max(walked, 1);
 }
 
-// Tells some of what the walk of a part has found.
+// Sorts what a step has found, from number `begin` on. It goes on with the last
+// run if it may, as it does where nothing was renewed.
+void Sweeper::AddRun(size_t begin) {
+  std::vector<Live>& ordered = place_.ordered;
+  if (begin == ordered.size()) return;
+  std::sort(ordered.begin() + static_cast<ptrdiff_t>(begin), ordered.end(),
+            [](const Live& a, const Live& b) { return a.version < b.version; });
+  if (begin == 0 || ordered[begin].version < ordered[begin - 1].version) {
+    place_.runs.push_back({ordered[begin].version, begin, ordered.size()});
+  } else {
+    place_.runs.back().end = ordered.size();
+  }
+}
+
+// Tells some of what the walk of a part has found: merges the runs.
 int Sweeper::TellOrdered(const DeadBucket& bucket, int64_t now_us,
                          int max_records) {
-  const DeadBucket::Part& part = bucket.parts[place_.part];
+  std::vector<Run>& runs = place_.runs;
   int told = 0;
-  while (place_.told < place_.ordered.size() && told < max_records) {
-    const Live& live = place_.ordered[place_.told++];
+  while (!runs.empty() && told < max_records) {
+    std::pop_heap(runs.begin(), runs.end());
+    Run& run = runs.back();
+    const Live& live = place_.ordered[run.next++];
+    if (run.next == run.end) {
+      runs.pop_back();
+    } else {
+      run.version = place_.ordered[run.next].version;
+      std::push_heap(runs.begin(), runs.end());
+    }
     size_t size;
     Tell(bucket, live.segment->Read(live.offset, &size), now_us);
     ++told;
   }
-  if (place_.told == place_.ordered.size()) {
+  if (runs.empty()) {
     place_.ordered.clear();
-    place_.told = 0;
-    SegmentId next;
-    for (SegmentId id = part.generation->first; id != kNoSegment; id = next) {
-      next = part.shard->DeadSegment(id)->next;
-      part.shard->FreeDead(id);
-    }
-    EndPart(part);
+    place_.segment = bucket.parts[place_.part].generation->first;
+    place_.phase = Phase::kFree;
   }
   return told;
+}
+
+// Frees some of what the walk of a part has left for TellOrdered.
+int Sweeper::FreeSegments(const DeadBucket::Part& part, int max_segments) {
+  int freed = 0;
+  while (place_.segment != kNoSegment && freed < max_segments) {
+    const SegmentId next = part.shard->DeadSegment(place_.segment)->next;
+    part.shard->FreeDead(place_.segment);
+    place_.segment = next;
+    ++freed;
+  }
+  if (place_.segment == kNoSegment) EndPart(part);
+  return freed;
 }
 
 void Sweeper::EndPart(const DeadBucket::Part& part) {
@@ -201,6 +249,7 @@ void Sweeper::EndPart(const DeadBucket::Part& part) {
   TIMECACHED_CHECK(place_.live_in_part == part.generation->entries);
   place_.live += std::exchange(place_.live_in_part, 0);
   ++place_.part;
+  place_.phase = Phase::kBegin;
 }
 
 void Sweeper::Tell(const DeadBucket& bucket, const Record& record,

@@ -59,7 +59,8 @@ struct DeadBucket {
 // Of a map that is journaled, a bucket is walked once it is Permitted, and the
 // events of each of its parts come in the order of their versions: an order
 // that the entries determine, not where they lie. This costs 24 bytes an entry
-// of the part.
+// of the part, and a merge of what each step of its walk has sorted: no step
+// takes longer because the part is large.
 //
 // Thread-safe. Records are read outside of any shard's lock, which is taken for
 // Shard::kSweepLockRecords erasures at a time.
@@ -131,9 +132,26 @@ class Sweeper {
     const Segment* segment;
     uint32_t offset;
   };
+  // Some of Place::ordered, in the order of their versions.
+  struct Run {
+    // That of the first one, which is at `next`.
+    uint64_t version;
+    size_t next;
+    size_t end;
+
+    // The top of a heap has the lowest version.
+    friend bool operator<(const Run& a, const Run& b) {
+      return a.version > b.version;
+    }
+  };
+  // What is done with a part of a bucket. Of a map that is not journaled, the
+  // walk tells and frees, too.
+  enum class Phase : uint8_t { kBegin, kWalk, kTell, kFree };
   // Where the walk of the first bucket stands.
   struct Place {
     size_t part = 0;
+    Phase phase = Phase::kBegin;
+    // That is walked or freed next.
     SegmentId segment = kNoSegment;
     uint32_t offset = 0;
     int64_t live_in_part = 0;
@@ -144,10 +162,11 @@ class Sweeper {
     int64_t appended_bytes = 0;
     bool wanted = false;
     std::shared_ptr<EventBatch> batch;
-    // Of a map that is journaled: the part's events, sorted once the walk is
-    // through, and how many have been told.
+    // Of a map that is journaled: the part's events, in sorted runs of which
+    // each step of the walk adds one at most; once the walk is through, these
+    // are a heap.
     std::vector<Live> ordered;
-    size_t told = 0;
+    std::vector<Run> runs;
   };
 
   uint64_t Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
@@ -159,9 +178,14 @@ class Sweeper {
   DeadBucket* Front() ABSL_LOCKS_EXCLUDED(queue_mu_);
   int64_t WatermarkAfter(size_t buckets) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);
+  int StepPart(const DeadBucket& bucket, int64_t now_us, int max_records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   int WalkSegment(const DeadBucket& bucket, int64_t now_us, int max_records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   int TellOrdered(const DeadBucket& bucket, int64_t now_us, int max_records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  void AddRun(size_t begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
+  int FreeSegments(const DeadBucket::Part& part, int max_segments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void EndPart(const DeadBucket::Part& part)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
