@@ -34,6 +34,8 @@ constexpr Named kReasons[] = {
     {Reason::kShardFull, "SHARD_FULL"},
     {Reason::kMaxResponseBytes, "MAX_RESPONSE_BYTES"},
     {Reason::kMaxCallDuration, "MAX_CALL_DURATION"},
+    {Reason::kDiskFull, "DISK_FULL"},
+    {Reason::kJournalBacklog, "JOURNAL_BACKLOG"},
     {Reason::kResumePointTrimmed, "RESUME_POINT_TRIMMED"},
     {Reason::kResumePointAhead, "RESUME_POINT_AHEAD"},
     {Reason::kLogChanged, "LOG_CHANGED"},

@@ -40,6 +40,8 @@ enum class Reason : uint8_t {
   kShardFull = 28,
   kMaxResponseBytes = 29,
   kMaxCallDuration = 30,
+  kDiskFull = 31,
+  kJournalBacklog = 32,
 
   kResumePointTrimmed = 40,
   kResumePointAhead = 41,

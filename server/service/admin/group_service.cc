@@ -37,7 +37,7 @@ absl::Status ToChanges(const v1::UpdateGroupRequest& request,
   v1::GroupOptions defaults;
   SetOptions(GroupOptions(), &defaults);
   return ApplyUpdateMask(request.update_mask(), request.group().options(),
-                         defaults, /*fixed=*/"", changes);
+                         defaults, /*fixed=*/{}, changes);
 }
 
 void SetPage(const Page<GroupInfo>& page, v1::ListGroupsResponse* response) {

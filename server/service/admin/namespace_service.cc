@@ -53,7 +53,7 @@ absl::Status ToChanges(const v1::UpdateNamespaceRequest& request,
   v1::NamespaceOptions defaults;
   SetOptions(MapOptions(), &defaults);
   return ApplyUpdateMask(request.update_mask(), request.namespace_().options(),
-                         defaults, "num_shards", changes);
+                         defaults, {"num_shards", "durability"}, changes);
 }
 
 }  // namespace

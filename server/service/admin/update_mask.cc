@@ -1,7 +1,9 @@
 #include "server/service/admin/update_mask.h"
 
 #include <cstddef>
+#include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -30,7 +32,8 @@ constexpr int kMaxPaths = 64;
 
 absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
                              const Message& options, const Message& defaults,
-                             const std::string& fixed, Message* changes) {
+                             absl::Span<const absl::string_view> fixed,
+                             Message* changes) {
   if (mask.paths().empty()) {
     changes->CopyFrom(options);
     return absl::OkStatus();
@@ -51,7 +54,10 @@ absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
     if (path == "*" || path == "options") {
       for (int i = 0; i < descriptor->field_count(); ++i) {
         const FieldDescriptor* const field = descriptor->field(i);
-        if (field->name() != fixed || IsSet(options, field)) change(field);
+        if (IsSet(options, field) ||
+            !absl::c_linear_search(fixed, field->name())) {
+          change(field);
+        }
       }
       continue;
     }

@@ -3,9 +3,9 @@
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_UPDATE_MASK_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_UPDATE_MASK_H_
 
-#include <string>
-
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "google/protobuf/field_mask.pb.h"
 #include "google/protobuf/message.h"
 
@@ -15,12 +15,12 @@ namespace timecache::server {
 // that they become: those of `options` that `mask` names, and for those that it
 // names and that are not set, what `defaults` has. Without a path, those that
 // are set. Paths are "options.<field>"; "options" and "*" are all of them, but
-// for `fixed`, the name of a field that cannot change, unless it is set.
-// INVALID_ARGUMENT about update_mask for any other path.
+// for those in `fixed`, the names of fields that are fixed at creation, unless
+// they are set. INVALID_ARGUMENT about update_mask for any other path.
 absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
                              const google::protobuf::Message& options,
                              const google::protobuf::Message& defaults,
-                             const std::string& fixed,
+                             absl::Span<const absl::string_view> fixed,
                              google::protobuf::Message* changes);
 
 }  // namespace timecache::server

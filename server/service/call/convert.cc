@@ -53,6 +53,62 @@ absl::Status SetMicrosIf(bool has, const google::protobuf::Duration& from,
   return has ? SetMicros(from, field, to) : absl::OkStatus();
 }
 
+absl::Status SetLimitPolicy(v1::LimitPolicy from, LimitPolicy* to) {
+  switch (from) {
+    case v1::LIMIT_POLICY_UNSPECIFIED:
+      return absl::OkStatus();
+    case v1::LIMIT_POLICY_REJECT:
+      *to = LimitPolicy::kReject;
+      return absl::OkStatus();
+    case v1::LIMIT_POLICY_EVICT_OLDEST:
+      *to = LimitPolicy::kEvictOldest;
+      return absl::OkStatus();
+    default:
+      return InvalidField("limit_policy", absl::StrCat("has no value ", from));
+  }
+}
+
+absl::Status SetDurability(v1::Durability from, MapDurability* to) {
+  switch (from) {
+    case v1::DURABILITY_UNSPECIFIED:
+      return absl::OkStatus();
+    case v1::DURABILITY_MEMORY:
+      *to = MapDurability::kMemory;
+      return absl::OkStatus();
+    case v1::DURABILITY_ASYNC:
+      *to = MapDurability::kAsync;
+      return absl::OkStatus();
+    case v1::DURABILITY_SYNC:
+      *to = MapDurability::kSync;
+      return absl::OkStatus();
+    default:
+      return InvalidField("durability", absl::StrCat("has no value ", from));
+  }
+}
+
+v1::Durability FromDurability(MapDurability durability) {
+  switch (durability) {
+    case MapDurability::kMemory:
+      return v1::DURABILITY_MEMORY;
+    case MapDurability::kAsync:
+      return v1::DURABILITY_ASYNC;
+    case MapDurability::kSync:
+      return v1::DURABILITY_SYNC;
+  }
+  return v1::DURABILITY_UNSPECIFIED;
+}
+
+bool IsDurable(const MapOptions& options) {
+  return options.durability != MapDurability::kMemory;
+}
+
+absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
+  return InvalidField(
+      field,
+      absl::StrCat("is fixed at creation, to ", value,
+                   ": to change it, delete the namespace and create it again"));
+}
+
 absl::Status SetTtl(const google::protobuf::Duration& ttl, Operation* op) {
   op->has_ttl = true;
   return SetMicros(ttl, "ttl", &op->ttl_us);
@@ -215,30 +271,21 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   if (from.has_dead_letter_namespace()) {
     to->dead_letter_map = from.dead_letter_namespace();
   }
-  switch (from.limit_policy()) {
-    case v1::LIMIT_POLICY_UNSPECIFIED:
-      break;
-    case v1::LIMIT_POLICY_REJECT:
-      to->limit_policy = LimitPolicy::kReject;
-      break;
-    case v1::LIMIT_POLICY_EVICT_OLDEST:
-      to->limit_policy = LimitPolicy::kEvictOldest;
-      break;
-    default:
-      return InvalidField("limit_policy",
-                          absl::StrCat("has no value ", from.limit_policy()));
-  }
-  return absl::OkStatus();
+  absl::Status status = SetLimitPolicy(from.limit_policy(), &to->limit_policy);
+  if (status.ok()) status = SetDurability(from.durability(), &to->durability);
+  return status;
 }
 
 absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   const int num_shards = to->num_shards;
+  const bool durable = IsDurable(*to);
   absl::Status status = ApplyOptions(from, to);
   if (status.ok() && to->num_shards != num_shards) {
-    status = InvalidField(
-        "num_shards", absl::StrCat("is fixed at creation, to ", num_shards,
-                                   ": to change it, delete the namespace and "
-                                   "create it again"));
+    status = FixedAtCreation("num_shards", absl::StrCat(num_shards));
+  }
+  if (status.ok() && IsDurable(*to) != durable) {
+    status =
+        FixedAtCreation("durability", durable ? "async or sync" : "memory");
   }
   return status;
 }
@@ -272,6 +319,7 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
       static_cast<uint32_t>(options.max_operations_per_second));
   to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
   SetDuration(options.unused_group_ttl_us, to->mutable_unused_group_ttl());
+  to->set_durability(FromDurability(options.durability));
 }
 
 void SetStatistics(const MapStatistics& from,

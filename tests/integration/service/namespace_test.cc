@@ -75,7 +75,8 @@ TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
                 "event_retention { seconds: 300 } event_retention_bytes: "
                 "67108864 num_shards: 16 dead_letter_namespace: '' "
                 "max_operations_per_second: 0 max_backlog_bytes: 0 "
-                "unused_group_ttl { seconds: 604800 }")
+                "unused_group_ttl { seconds: 604800 } "
+                "durability: DURABILITY_MEMORY")
                 .SerializeAsString());
   EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
   EXPECT_FALSE(made.has_statistics());
@@ -136,6 +137,7 @@ TEST_F(NamespaceTest, EveryOptionOutOfItsRangeIsRefusedByName) {
       {"num_shards: 0", "num_shards", "between 1 and 256"},
       {"num_shards: 3", "num_shards", "power of two"},
       {"num_shards: 512", "num_shards", "between 1 and 256"},
+      {"durability: 4", "durability", "has no value 4"},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.option);
@@ -245,6 +247,24 @@ TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
   EXPECT_TRUE(Update("", {"options.num_shards"}).status.ok());
   EXPECT_TRUE(
       Update("num_shards: 1", {"options.num_shards"}, "one").status.ok());
+}
+
+TEST_F(NamespaceTest, WhetherItIsMemoryIsFixedAtCreation) {
+  const auto expect_fixed = [](const grpc::Status& status) {
+    ExpectInvalid(status, "namespace.options.durability",
+                  "fixed at creation, to memory");
+  };
+  for (const char* durable :
+       {"durability: DURABILITY_ASYNC", "durability: DURABILITY_SYNC"}) {
+    SCOPED_TRACE(durable);
+    expect_fixed(Update(durable).status);
+    expect_fixed(Update(durable, {"options"}).status);
+    expect_fixed(Update(durable, {"options.durability"}).status);
+  }
+  EXPECT_EQ(Updated("durability: DURABILITY_MEMORY", {}).durability(),
+            v1::DURABILITY_MEMORY);
+  EXPECT_EQ(Updated("", {"options.durability"}).durability(),
+            v1::DURABILITY_MEMORY);
 }
 
 TEST_F(NamespaceTest, AMaskChangesWhatItNamesAndNothingElse) {

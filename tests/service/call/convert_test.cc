@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -168,6 +169,7 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   options.retention_bytes = kMaxRetentionBytes;
   options.num_shards = 256;
   options.dead_letter_map = "dead";
+  options.durability = MapDurability::kSync;
   v1::NamespaceOptions message;
   SetOptions(options, &message);
   const MapOptions back = *NewOptions(message);
@@ -178,10 +180,49 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   EXPECT_EQ(back.retention_us, 0);
   EXPECT_EQ(back.retention_bytes, kMaxRetentionBytes);
   EXPECT_EQ(back.dead_letter_map, "dead");
+  EXPECT_EQ(back.durability, MapDurability::kSync);
   v1::NamespaceOptions none;
   none.set_dead_letter_namespace("");
   ASSERT_TRUE(ApplyOptions(none, &options).ok());
   EXPECT_EQ(options.dead_letter_map, "");
+}
+
+TEST(ConvertOptions, EachDurabilityIsOneOfTheEngines) {
+  const std::pair<v1::Durability, MapDurability> kAll[] = {
+      {v1::DURABILITY_MEMORY, MapDurability::kMemory},
+      {v1::DURABILITY_ASYNC, MapDurability::kAsync},
+      {v1::DURABILITY_SYNC, MapDurability::kSync}};
+  for (const auto& [message, engine] : kAll) {
+    v1::NamespaceOptions from;
+    from.set_durability(message);
+    EXPECT_EQ(NewOptions(from)->durability, engine);
+    v1::NamespaceOptions to;
+    SetOptions(*NewOptions(from), &to);
+    EXPECT_EQ(to.durability(), message);
+  }
+  EXPECT_EQ(NewOptions({})->durability, MapDurability::kMemory);
+}
+
+TEST(ConvertOptions, AsyncAndSyncChangeIntoEachOtherAndNotIntoMemory) {
+  const auto change = [](v1::Durability to, MapOptions* options) {
+    v1::NamespaceOptions from;
+    from.set_durability(to);
+    return ChangeOptions(from, options);
+  };
+  MapOptions options;
+  options.durability = MapDurability::kAsync;
+  EXPECT_TRUE(change(v1::DURABILITY_SYNC, &options).ok());
+  EXPECT_EQ(options.durability, MapDurability::kSync);
+  EXPECT_TRUE(change(v1::DURABILITY_ASYNC, &options).ok());
+  EXPECT_EQ(options.durability, MapDurability::kAsync);
+  const absl::Status to_memory = change(v1::DURABILITY_MEMORY, &options);
+  ExpectField(to_memory, "durability");
+  EXPECT_THAT(std::string(to_memory.message()),
+              HasSubstr("fixed at creation, to async or sync"));
+  for (const v1::Durability to : {v1::DURABILITY_ASYNC, v1::DURABILITY_SYNC}) {
+    MapOptions in_memory;
+    ExpectField(change(to, &in_memory), "durability");
+  }
 }
 
 TEST(ConvertOptions, MaxTtlGrowsWithTtlWhereItIsNotSet) {
@@ -212,6 +253,9 @@ TEST(ConvertOptions, NumbersThatDoNotFitAreRefused) {
   from.Clear();
   from.set_limit_policy(static_cast<v1::LimitPolicy>(9));
   ExpectField(NewOptions(from).status(), "limit_policy");
+  from.Clear();
+  from.set_durability(static_cast<v1::Durability>(4));
+  ExpectField(NewOptions(from).status(), "durability");
 }
 
 TEST(ConvertGroup, OptionsThereAndBackAreTheSameAndUnsetOnesStay) {

@@ -67,6 +67,13 @@ enum class ErrorReason : int32_t {
   kMaxResponseBytes = 29,
   // DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
   kMaxCallDuration = 30,
+  // RESOURCE_EXHAUSTED: the disk of the server's journal has no room for a
+  // change in a namespace of durability ASYNC or SYNC. Reads, deaths and watches
+  // go on; changes succeed again once there is room.
+  kDiskFull = 31,
+  // RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
+  // google.rpc.RetryInfo says when to come again.
+  kJournalBacklog = 32,
 
   // --- What expires.
 
