@@ -154,6 +154,23 @@ void AddLimitFlags(CLI::App& app, NamespaceOptions& options) {
       "Most operations a second; 0: no limit (0)");
 }
 
+Durability ToDurability(const std::string& name) {
+  if (name == "async") return Durability::kAsync;
+  if (name == "sync") return Durability::kSync;
+  return Durability::kMemory;
+}
+
+void AddDurability(CLI::App& app, NamespaceOptions& options) {
+  app.add_option_function<std::string>(
+         "--durability",
+         [&options](const std::string& name) {
+           options.durability = ToDurability(name);
+         },
+         "What it survives: async a crash of the server, sync a loss of power, "
+         "too; both need a journal in the server (memory)")
+      ->check(CLI::IsMember({"memory", "async", "sync"}));
+}
+
 void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
   AddTimeFlags(app, options);
   AddLimitFlags(app, options);
@@ -183,6 +200,7 @@ void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
          "Where events go that a consumer group has tried in vain; '': none "
          "('')")
       ->type_name("NAMESPACE");
+  AddDurability(app, options);
 }
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
@@ -220,7 +238,8 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       "  timecachectl ns create sessions --ttl 30m --sliding\n"
       "  timecachectl ns create cache --ttl 5m --buckets 11 --max-bytes 1GiB "
       "\\\n      --limit-policy evict-oldest\n"
-      "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed");
+      "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed\n"
+      "  timecachectl ns create payments --ttl 1h --durability sync");
 
   arguments = std::make_shared<Arguments>();
   CLI::App* update = AddCommand(
@@ -230,7 +249,8 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   AddDefault(*update, arguments->to_default);
   update->footer(
       "Changes what is given; the rest stays. Entries that are in keep their\n"
-      "deadlines.\n\n"
+      "deadlines. --durability async and sync can be changed into each other;\n"
+      "whether it is memory is fixed when the namespace is made.\n\n"
       "Examples:\n"
       "  timecachectl ns update sessions --ttl 1h --max-entries 1000000\n"
       "  timecachectl ns update sessions --default ttl --default max-ttl");

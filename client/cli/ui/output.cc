@@ -37,6 +37,18 @@ std::string_view PolicyName(LimitPolicy policy) {
   return policy == LimitPolicy::kEvictOldest ? "evict-oldest" : "reject";
 }
 
+std::string_view DurabilityName(Durability durability) {
+  switch (durability) {
+    case Durability::kMemory:
+      return "memory";
+    case Durability::kAsync:
+      return "async";
+    case Durability::kSync:
+      return "sync";
+  }
+  return "unknown";
+}
+
 Json StatisticsToJson(const NamespaceStatistics& statistics) {
   return {{"entries", statistics.entries},
           {"bytes", statistics.bytes},
@@ -240,7 +252,8 @@ Json ToJson(const Namespace& ns) {
         {"dead_letter_namespace", Told(options.dead_letter_namespace)},
         {"max_operations_per_second", Told(options.max_operations_per_second)},
         {"max_backlog_bytes", Told(options.max_backlog_bytes)},
-        {"unused_group_ttl_ms", Milliseconds(Told(options.unused_group_ttl))}}},
+        {"unused_group_ttl_ms", Milliseconds(Told(options.unused_group_ttl))},
+        {"durability", DurabilityName(Told(options.durability))}}},
       {"bucket_width_ms", Milliseconds(ns.bucket_width)}};
   if (ns.statistics) {
     object["statistics"] = StatisticsToJson(*ns.statistics);
@@ -272,6 +285,7 @@ std::string Describe(const Namespace& ns) {
        absl::StrCat(DurationText(Told(o.event_retention)), ", ",
                     SizeText(Told(o.event_retention_bytes)))},
       {"shards", absl::StrCat(Told(o.num_shards))},
+      {"durability", std::string(DurabilityName(Told(o.durability)))},
       {"dead letters", Told(o.dead_letter_namespace).empty()
                            ? "none"
                            : Told(o.dead_letter_namespace)},

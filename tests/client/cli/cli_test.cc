@@ -17,6 +17,7 @@ namespace {
 
 using namespace std::string_literals;
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -240,6 +241,7 @@ TEST_F(CliTest, WrongUsageExitsWithTwo) {
       {"ns"},
       {"ns", "create"},
       {"ns", "create", "n", "--limit-policy", "panic"},
+      {"ns", "create", "n", "--durability", "forever"},
       {"scan", "--limit", "0"},
       {"load", "--in-flight", "0"}};
   for (const auto& arguments : cases) {
@@ -397,7 +399,9 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
                                     "--event-retention-bytes",
                                     "32MiB",
                                     "--shards",
-                                    "4"});
+                                    "4",
+                                    "--durability",
+                                    "sync"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("evict-oldest"));
   const NamespaceOptions options = client_.GetNamespace("n").value().options;
@@ -412,9 +416,26 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
   EXPECT_EQ(options.event_retention, absl::Minutes(10));
   EXPECT_EQ(options.event_retention_bytes, 32u << 20);
   EXPECT_EQ(options.num_shards, 4u);
+  EXPECT_EQ(options.durability, Durability::kSync);
   ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).exit_code, 0);
   EXPECT_EQ(client_.GetNamespace("n").value().options.sliding, false);
   EXPECT_EQ(client_.GetNamespace("n").value().options.num_buckets, 3u);
+}
+
+TEST_F(CliTest, ANamespaceIsShownWithItsDurability) {
+  for (const char* durability : {"memory", "async", "sync"}) {
+    const std::string name = absl::StrCat("in-", durability);
+    ASSERT_EQ(Run({"ns", "create", name, "--durability", durability}).exit_code,
+              0);
+    EXPECT_THAT(Run({"ns", "get", name}).out,
+                ContainsRegex(absl::StrCat("durability +", durability, "\n")));
+    const json shown = json::parse(Run({"ns", "get", name, "--json"}).out);
+    EXPECT_EQ(shown["options"]["durability"], durability);
+  }
+  ASSERT_EQ(Run({"ns", "update", "in-async", "--durability", "sync"}).exit_code,
+            0);
+  EXPECT_EQ(client_.GetNamespace("in-async").value().options.durability,
+            Durability::kSync);
 }
 
 TEST_F(CliTest, ScanByPrefixWithLimit) {

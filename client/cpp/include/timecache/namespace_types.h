@@ -16,6 +16,14 @@ enum class LimitPolicy {
   kEvictOldest,  // Kill the bucket that would die next, until the put fits.
 };
 
+// What a namespace survives; see the enum in namespaces.proto. All but kMemory
+// need a journal in the server.
+enum class Durability {
+  kMemory,  // Nothing: it ends with the process.
+  kAsync,   // A crash of the process; a loss of power takes at most 100 ms.
+  kSync,    // A loss of power, too.
+};
+
 // How a namespace behaves. Unset: the default where one is made, no change
 // where one is updated; in an answer of a server all are set.
 struct NamespaceOptions {
@@ -59,6 +67,9 @@ struct NamespaceOptions {
   // GroupOptions::unused_ttl of groups that their first member makes. Default 7
   // days.
   std::optional<absl::Duration> unused_group_ttl = {};
+  // What it survives. kAsync and kSync may be changed into each other; whether
+  // it is kMemory is fixed at creation. Default kMemory.
+  std::optional<Durability> durability = {};
 };
 
 // What a namespace holds and has done since it was made.

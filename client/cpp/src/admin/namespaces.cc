@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,32 @@ Request NameRequest(std::string_view name) {
 v1::LimitPolicy PolicyToProto(LimitPolicy policy) {
   return policy == LimitPolicy::kEvictOldest ? v1::LIMIT_POLICY_EVICT_OLDEST
                                              : v1::LIMIT_POLICY_REJECT;
+}
+
+v1::Durability DurabilityToProto(Durability durability) {
+  switch (durability) {
+    case Durability::kMemory:
+      return v1::DURABILITY_MEMORY;
+    case Durability::kAsync:
+      return v1::DURABILITY_ASYNC;
+    case Durability::kSync:
+      return v1::DURABILITY_SYNC;
+  }
+  return v1::DURABILITY_UNSPECIFIED;
+}
+
+// None for one that only a later server has.
+std::optional<Durability> DurabilityFromProto(v1::Durability durability) {
+  switch (durability) {
+    case v1::DURABILITY_MEMORY:
+      return Durability::kMemory;
+    case v1::DURABILITY_ASYNC:
+      return Durability::kAsync;
+    case v1::DURABILITY_SYNC:
+      return Durability::kSync;
+    default:
+      return std::nullopt;
+  }
 }
 
 v1::NamespaceOptions MakeOptions(const NamespaceOptions& options) {
@@ -56,6 +83,9 @@ v1::NamespaceOptions MakeOptions(const NamespaceOptions& options) {
   }
   if (options.unused_group_ttl) {
     *proto.mutable_unused_group_ttl() = ToProto(*options.unused_group_ttl);
+  }
+  if (options.durability) {
+    proto.set_durability(DurabilityToProto(*options.durability));
   }
   return proto;
 }
@@ -95,6 +125,7 @@ NamespaceOptions ReadOptions(const v1::NamespaceOptions& proto) {
   if (proto.has_unused_group_ttl()) {
     options.unused_group_ttl = FromProto(proto.unused_group_ttl());
   }
+  options.durability = DurabilityFromProto(proto.durability());
   return options;
 }
 
