@@ -64,6 +64,7 @@ class RefusalTest(unittest.TestCase):
             (config["limits"], "config/v1/config.proto", "ServerLimits"),
             (config["log"], "config/v1/config.proto", "LogConfig"),
             (config["debug"], "config/v1/config.proto", "DebugConfig"),
+            (config["journal"], "config/v1/config.proto", "JournalConfig"),
             (namespace["options"], "v1/namespaces.proto", "NamespaceOptions"),
         ]:
             self.assertEqual(set(known["properties"]), proto_fields(file, message))

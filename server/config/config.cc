@@ -25,6 +25,9 @@ constexpr absl::Duration kMaxSlowCall = absl::Hours(1);
 constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
 constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
+constexpr int64_t kDefaultClockLagSeconds = 60;
+// 10 years.
+constexpr absl::Duration kMaxClockLag = absl::Hours(24 * 3650);
 
 // Sets every field of config.proto that is unset.
 void FillDefaults(config::v1::ServerConfig* config) {
@@ -49,6 +52,11 @@ void FillDefaults(config::v1::ServerConfig* config) {
   }
   config->mutable_drain_delay();
   if (!config->http().has_address()) config->mutable_http()->set_address("");
+  config::v1::JournalConfig& journal = *config->mutable_journal();
+  if (!journal.has_directory()) journal.set_directory("");
+  if (!journal.has_max_clock_lag()) {
+    journal.mutable_max_clock_lag()->set_seconds(kDefaultClockLagSeconds);
+  }
 }
 
 // Checks a configuration whose defaults are filled in against config.proto's
@@ -71,6 +79,10 @@ class Validator {
     if (status.ok()) {
       status =
           ValidateUpTo("drain_delay", config.drain_delay(), kMaxDrainDelay);
+    }
+    if (status.ok()) {
+      status = ValidateUpTo("journal.max_clock_lag",
+                            config.journal().max_clock_lag(), kMaxClockLag);
     }
     return status;
   }

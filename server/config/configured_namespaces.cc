@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/config/proto_to_text.h"
+#include "server/engine/error.h"
 #include "server/observability/log.h"
 #include "server/service/call/convert.h"
 
@@ -45,6 +46,17 @@ v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
     }
   }
   return changed;
+}
+
+absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal) {
+  const absl::StatusOr<MapOptions> options = NewOptions(from.options());
+  if (!options.ok()) return options.status();
+  if (options->durability != MapDurability::kMemory && !has_journal) {
+    return InvalidField("durability",
+                        "needs a journal: set journal.directory, or start the "
+                        "server with --journal DIRECTORY");
+  }
+  return ValidateNamespace(from.name(), *options);
 }
 
 absl::Status Create(const config::v1::NamespaceConfig& from,
@@ -97,11 +109,9 @@ void LogNamespace(const AdminChange& change) {
 }
 
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
+  const bool has_journal = !config.journal().directory().empty();
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    const absl::StatusOr<MapOptions> options = NewOptions(from.options());
-    const absl::Status status = options.ok()
-                                    ? ValidateNamespace(from.name(), *options)
-                                    : options.status();
+    const absl::Status status = Check(from, has_journal);
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("namespace \"", from.name(), "\": ", status.message()));

@@ -17,7 +17,7 @@ namespace timecache::server {
 void LogNamespace(const AdminChange& change);
 
 // INVALID_ARGUMENT that names the first namespace whose name or options are
-// wrong.
+// wrong, or that needs a journal where the configuration has none.
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config);
 
 // Makes them all, or the first ones and says why not the next.

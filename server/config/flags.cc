@@ -30,6 +30,7 @@ constexpr char kExamples[] = R"(examples:
   timecached --listen 127.0.0.1:8080 --listen unix:/run/timecached.sock
   timecached --listen 0.0.0.0:7171 --tls-cert server.crt --tls-key server.key
   timecached --http 127.0.0.1:7172
+  timecached --journal /var/lib/timecached/journal
   timecached --config timecached.yaml --log-format=json
   timecached --config timecached.yaml --check-config
   timecached --listen 127.0.0.1:0 --virtual-clock
@@ -57,9 +58,11 @@ CLI::Validator Address() {
           ""};
 }
 
-CLI::Validator NotEmpty() {
-  return {[](const std::string& value) -> std::string {
-            return value.empty() ? "expected a file's name" : "";
+// `what` is the kind of file.
+CLI::Validator NameOf(const char* what) {
+  return {[what](const std::string& value) {
+            return value.empty() ? absl::StrCat("expected a ", what, "'s name")
+                                 : std::string();
           },
           ""};
 }
@@ -68,15 +71,15 @@ void AddTransportFlags(CLI::App* app, Flags* flags) {
   app->add_option("--tls-cert", flags->tls_certificate,
                   "Serve TLS on --listen with the certificate in this PEM file")
       ->type_name("FILE")
-      ->check(NotEmpty());
+      ->check(NameOf("file"));
   app->add_option("--tls-key", flags->tls_key, "The certificate's private key")
       ->type_name("FILE")
-      ->check(NotEmpty());
+      ->check(NameOf("file"));
   app->add_option("--tls-client-ca", flags->tls_client_ca,
                   "Ask for clients' certificates, signed by the roots in this "
                   "PEM file")
       ->type_name("FILE")
-      ->check(NotEmpty());
+      ->check(NameOf("file"));
   app->add_flag("--allow-plaintext", flags->allow_plaintext,
                 "Serve plain text on --listen addresses that other machines "
                 "may reach");
@@ -86,7 +89,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--config", flags->config,
                   "Read the configuration from this YAML file")
       ->type_name("FILE")
-      ->check(NotEmpty());
+      ->check(NameOf("file"));
   app->add_option("--listen", flags->listen,
                   "Serve on host:port or unix:/path; may be repeated")
       ->type_name("ADDRESS")
@@ -96,6 +99,11 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "Serve /metrics, /healthz and /readyz over HTTP on host:port")
       ->type_name("ADDRESS")
       ->check(Address());
+  app->add_option("--journal", flags->journal,
+                  "Keep namespaces of durability async and sync in this "
+                  "directory, across restarts")
+      ->type_name("DIRECTORY")
+      ->check(NameOf("directory"));
   AddTransportFlags(app, flags);
   app->add_flag("--virtual-clock", flags->virtual_clock,
                 "Time stands still until VirtualClockService.Advance");
@@ -191,6 +199,9 @@ absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   if (!config.ok()) return config;
   if (absl::Status set = SetListeners(flags, &*config); !set.ok()) return set;
   if (!flags.http.empty()) config->mutable_http()->set_address(flags.http);
+  if (!flags.journal.empty()) {
+    config->mutable_journal()->set_directory(flags.journal);
+  }
   config::v1::LogConfig& log = *config->mutable_log();
   if (!flags.log_level.empty()) {
     log.set_level(static_cast<config::v1::LogLevel>(

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/config/configured_namespaces.h"
 #include "server/config/proto_to_text.h"
 #include "server/config/yaml_to_proto.h"
 
@@ -190,6 +191,43 @@ TEST(ConfigTest, HttpHasAPortOfItsOwn) {
                 .http()
                 .address(),
             "127.0.0.1:0");
+}
+
+TEST(ConfigTest, TheJournalHasADirectoryAndABoundForTheClock) {
+  EXPECT_TRUE(DefaultConfig().journal().has_directory());
+  EXPECT_EQ(DefaultConfig().journal().directory(), "");
+  EXPECT_EQ(DefaultConfig().journal().max_clock_lag().seconds(), 60);
+  const config::v1::JournalConfig journal =
+      Parsed("journal: {directory: /var/lib/a, max_clock_lag: 3650d}")
+          .journal();
+  EXPECT_EQ(journal.directory(), "/var/lib/a");
+  EXPECT_EQ(journal.max_clock_lag().seconds(), int64_t{3650} * 86'400);
+  EXPECT_EQ(
+      Parsed("journal: {max_clock_lag: 0s}").journal().max_clock_lag().nanos(),
+      0);
+  EXPECT_EQ(Refusal("journal:\n  max_clock_lag: 3651d\n"),
+            "t.yaml:2: journal.max_clock_lag: must be from 0s to 3650d");
+}
+
+TEST(ConfigTest, ADurableNamespaceNeedsAJournal) {
+  for (const char* durability : {"async", "sync"}) {
+    SCOPED_TRACE(durability);
+    config::v1::ServerConfig config = Parsed(absl::StrCat(
+        "namespaces: [{name: a}, {name: b, options: {durability: ", durability,
+        "}}]"));
+    const absl::Status status = CheckNamespaces(config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              "namespace \"b\": durability needs a journal: set "
+              "journal.directory, or start the server with --journal "
+              "DIRECTORY");
+    config.mutable_journal()->set_directory("journal");
+    EXPECT_TRUE(CheckNamespaces(config).ok());
+  }
+  EXPECT_TRUE(
+      CheckNamespaces(
+          Parsed("namespaces: [{name: a, options: {durability: memory}}]"))
+          .ok());
 }
 
 TEST(ConfigTest, WrongNamespacesAreRefused) {

@@ -68,7 +68,8 @@ TEST(FlagsTest, EveryFlagIsRead) {
   const Flags flags =
       Parsed({"--config", "t.yaml", "--listen=a:1", "--listen", "unix:/s",
               "--virtual-clock", "--log-level=debug", "--log-format", "json",
-              "--check-config", "--http", "127.0.0.1:7172"});
+              "--check-config", "--http", "127.0.0.1:7172", "--journal",
+              "/var/lib/a"});
   EXPECT_EQ(flags.config, "t.yaml");
   EXPECT_THAT(flags.listen, ElementsAre("a:1", "unix:/s"));
   EXPECT_TRUE(flags.virtual_clock);
@@ -76,6 +77,7 @@ TEST(FlagsTest, EveryFlagIsRead) {
   EXPECT_EQ(flags.log_format, "json");
   EXPECT_TRUE(flags.check_config);
   EXPECT_EQ(flags.http, "127.0.0.1:7172");
+  EXPECT_EQ(flags.journal, "/var/lib/a");
 }
 
 TEST(FlagsTest, HelpAndVersionEndWithZero) {
@@ -111,6 +113,7 @@ TEST(FlagsTest, WrongFlagsEndWithTwoAndOneLine) {
   EXPECT_THAT(
       Refusal({"--config", ""}),
       AllOf(HasSubstr("--config"), HasSubstr("expected a file's name")));
+  EXPECT_THAT(Refusal({"--journal="}), HasSubstr("--journal"));
   EXPECT_THAT(
       Refusal({"--log-level", "loud"}),
       AllOf(HasSubstr("--log-level"),
@@ -125,18 +128,22 @@ TEST(FlagsTest, FlagsOverrideTheFile) {
   std::ofstream(path)
       << "listeners: [{address: '127.0.0.1:1'}, {address: '127.0.0.1:2'}]\n"
          "namespaces: [{name: kept}]\n"
-         "log: {level: error, format: json}\n";
+         "log: {level: error, format: json}\n"
+         "journal: {directory: a, max_clock_lag: 5s}\n";
   Flags flags;
   flags.config = path;
   flags.listen = {"localhost:3"};
   flags.log_level = "debug";
   flags.http = "localhost:4";
+  flags.journal = "b";
   const auto config = ConfigFromFlags(flags);
   ASSERT_TRUE(config.ok()) << config.status();
   ASSERT_EQ(config->listeners_size(), 1);
   EXPECT_EQ(config->listeners(0).address(), "localhost:3");
   EXPECT_EQ(config->namespaces(0).name(), "kept");
   EXPECT_EQ(config->http().address(), "localhost:4");
+  EXPECT_EQ(config->journal().directory(), "b");
+  EXPECT_EQ(config->journal().max_clock_lag().seconds(), 5);
   EXPECT_EQ(config->log().level(), config::v1::LOG_LEVEL_DEBUG);
   EXPECT_EQ(config->log().format(), config::v1::LOG_FORMAT_JSON);
 }

@@ -57,7 +57,10 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "debug:\n"
             "  reflection: true\n"
             "  channelz: false\n"
-            "drain_delay: 0s\n");
+            "drain_delay: 0s\n"
+            "journal:\n"
+            "  directory: \"\"\n"
+            "  max_clock_lag: 1m\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {

@@ -224,5 +224,16 @@ TEST_F(ReloadNamespacesTest, GoesOnBehindOneThatCannotChange) {
   EXPECT_EQ(OptionsOf("a").num_shards, 16);
 }
 
+TEST_F(ReloadNamespacesTest, OneInMemoryDoesNotBecomeDurable) {
+  const std::string log = Reload(
+      "journal: {directory: d}\nnamespaces:\n  - name: a\n    options:\n"
+      "      ttl: 10s\n      max_entries: 5\n      durability: sync\n"
+      "  - name: b\n");
+  EXPECT_THAT(std::string(status_.message()),
+              HasSubstr("durability is fixed at creation, to memory"));
+  EXPECT_THAT(log, HasSubstr("namespace_not_reloaded namespace=a"));
+  EXPECT_EQ(OptionsOf("a").durability, MapDurability::kMemory);
+}
+
 }  // namespace
 }  // namespace timecache::server

@@ -108,7 +108,7 @@ http:
 access:
   file: /etc/timecached/access/access.yaml
 {{- end }}
-{{- range $field := list "limits" "namespaces" "log" "debug" }}
+{{- range $field := list "limits" "namespaces" "log" "debug" "journal" }}
 {{- with index $.Values.config $field }}
 {{ $field }}:
   {{- toYaml . | nindent 2 }}
