@@ -27,13 +27,9 @@ std::string PathOf(const std::string& directory, absl::string_view name) {
                       absl::string_view(name.data(), name.size()));
 }
 
-absl::string_view Advice() {
-  return "`timecachectl journal check` lists what is readable, `timecachectl "
-         "journal salvage` copies it into a new directory";
-}
-
 absl::Status FileDamage(const std::string& path, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(path, ": ", what, "; ", Advice()));
+  return absl::DataLossError(
+      absl::StrCat(path, ": ", what, "; ", JournalAdvice()));
 }
 
 // "name value ... crc", in lines, the last one for all before.
@@ -73,11 +69,16 @@ std::string EncodeTrim(const JournalIdentity& identity,
 
 }  // namespace
 
+absl::string_view JournalAdvice() {
+  return "`timecachectl journal check` lists what is readable, `timecachectl "
+         "journal salvage` copies it into a new directory";
+}
+
 absl::Status JournalDamage(const std::string& path, uint64_t offset,
                            uint64_t file_bytes, absl::string_view what) {
   return absl::DataLossError(absl::StrFormat(
       "%s: damaged at byte %d of %d: %s; all before it is readable; %s", path,
-      offset, file_bytes, what, Advice()));
+      offset, file_bytes, what, JournalAdvice()));
 }
 
 std::string NewJournalId() {

@@ -126,6 +126,9 @@ class PositionFollower {
   std::string why_;
 };
 
+// What to do about damage: the end of each error that tells of some.
+absl::string_view JournalAdvice();
+
 // DATA_LOSS that names the file, what is wrong at which byte, and what to do.
 absl::Status JournalDamage(const std::string& path, uint64_t offset,
                            uint64_t file_bytes, absl::string_view what);

@@ -7,6 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "server/journal/journal_directory.h"
 
 namespace timecache::server {
@@ -263,8 +264,34 @@ std::string JournalReport::ToString() const {
         &text, "partition %d: positions %d to %d, %d readable\n", p,
         partitions[p].first, partitions[p].end, partitions[p].records);
   }
+  if (!damage.empty()) absl::StrAppend(&text, damage, "\n");
   absl::StrAppend(&text, intact ? "intact\n" : "damaged\n");
   return text;
+}
+
+bool JournalReport::HasTornTail() const {
+  return intact && !files.empty() && !files.back().damage.empty();
+}
+
+uint64_t JournalReport::Records() const {
+  uint64_t records = 0;
+  for (const Partition& partition : partitions) records += partition.records;
+  return records;
+}
+
+uint64_t JournalReport::Lost() const {
+  uint64_t lost = 0;
+  for (const Partition& partition : partitions) lost += Lost(partition);
+  return lost;
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> LockClosedJournal(
+    FileSystem* files, const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", kLockFile);
+  if (!files->OpenToRead(path).ok()) return nullptr;
+  auto lock = files->Lock(path);
+  if (lock.ok() || absl::IsFailedPrecondition(lock.status())) return lock;
+  return nullptr;
 }
 
 absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
@@ -284,9 +311,8 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
     if (!report.files[i].damage.empty()) report.intact = false;
   }
   if (!found.ok()) {
-    JournalReport::File& whole = report.files.emplace_back();
-    whole.path = directory;
-    whole.damage = std::string(found.status().message());
+    report.damage = std::string(absl::StripSuffix(
+        found.status().message(), absl::StrCat("; ", JournalAdvice())));
   }
   return std::move(report);
 }

@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_JOURNAL_JOURNAL_TOOLS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct JournalReport {
     std::string damage;
   };
   struct Partition {
-    // The range that should be there, and how much of it is.
+    // The range that should be there, as far as is known, and how much of it
+    // is.
     uint64_t first = 0;
     uint64_t end = 0;
     uint64_t records = 0;
@@ -33,13 +35,33 @@ struct JournalReport {
   JournalIdentity identity;
   std::vector<File> files;
   std::vector<Partition> partitions;
+  // Why the journal cannot be opened; empty if it can.
+  std::string damage;
   // Opening the journal and reading all of it succeeds. A torn tail, which
   // opening cuts, is damage to a file all the same.
   bool intact = false;
 
+  // Whether there is such a tail.
+  bool HasTornTail() const;
+  // Records that can be read.
+  uint64_t Records() const;
+  // Records that are known to be missing; of those behind the last one that can
+  // be read nothing is known. 0 for an intact journal: those of a torn tail
+  // were never done.
+  uint64_t Lost() const;
+  uint64_t Lost(const Partition& partition) const {
+    return intact ? 0 : partition.end - partition.first - partition.records;
+  }
+
   // One line for each file and each partition, and one for the whole.
   std::string ToString() const;
 };
+
+// Keeps every server from opening the journal until destroyed.
+// FAILED_PRECONDITION: one has it open. Null if there is no LOCK, as in a
+// backup, or if it cannot be locked, as on a disk that is read alone.
+absl::StatusOr<std::unique_ptr<FileLock>> LockClosedJournal(
+    FileSystem* files, const std::string& directory);
 
 // Reads everything and changes nothing. NOT_FOUND: no journal. DATA_LOSS: not
 // even its number of partitions can be read.

@@ -13,6 +13,7 @@
 #include "server/journal/journal_tools.h"
 #include "server/journal/local_journal.h"
 #include "tests/support/journal/journal_harness.h"
+#include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::server {
 namespace {
@@ -275,6 +276,8 @@ TEST_F(JournalDamageTest, CheckSaysWhatIsReadable) {
     EXPECT_EQ(report->partitions[p].first, trimmed_[p]);
     EXPECT_EQ(report->partitions[p].records, end_[p] - trimmed_[p]);
   }
+  EXPECT_EQ(report->Lost(), 0);
+  const uint64_t records = report->Records();
   const std::vector<uint64_t> segments =
       *ListSegments(closed_.get(), kTestDirectory);
   const std::string path = SegmentPath(kTestDirectory, segments[1]);
@@ -288,6 +291,58 @@ TEST_F(JournalDamageTest, CheckSaysWhatIsReadable) {
   EXPECT_LT(report->files[1].readable_bytes, report->files[1].bytes);
   EXPECT_GT(report->files[1].readable_bytes, report->files[1].bytes / 2);
   EXPECT_THAT(report->ToString(), HasSubstr("damaged\n"));
+  EXPECT_GT(report->Lost(), 0);
+  EXPECT_EQ(report->Lost() + report->Records(), records);
+}
+
+TEST_F(JournalDamageTest, CheckSaysWhyAJournalCannotBeOpened) {
+  const std::string path = SegmentPath(
+      kTestDirectory, ListSegments(closed_.get(), kTestDirectory)->front());
+  ASSERT_TRUE(closed_->Remove(path).ok());
+  const auto report = CheckJournal(closed_.get(), kTestDirectory);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->intact);
+  EXPECT_THAT(report->damage, HasSubstr(path + ": is missing"));
+  EXPECT_THAT(report->ToString(), HasSubstr(report->damage));
+}
+
+TEST_F(JournalDamageTest, CheckTellsATornTailFromDamage) {
+  const std::string path = SegmentPath(
+      kTestDirectory, ListSegments(crashed_.get(), kTestDirectory)->back());
+  EXPECT_FALSE(CheckJournal(crashed_.get(), kTestDirectory)->HasTornTail());
+  const std::string contents = crashed_->Contents(path);
+  crashed_->SetContents(path, contents.substr(0, contents.size() - 1));
+  const auto report = CheckJournal(crashed_.get(), kTestDirectory);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->intact) << report->ToString();
+  EXPECT_TRUE(report->HasTornTail());
+  EXPECT_EQ(report->Lost(), 0);
+}
+
+// On real files: those in memory have no LOCK.
+TEST(JournalLockTest, WhoChecksKeepsServersOut) {
+  const TemporaryDirectory directory;
+  const std::string& path = directory.path();
+  LocalJournalOptions options;
+  options.partitions = 1;
+  options.own_thread = false;
+  auto journal = LocalJournal::Open(path, options);
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  EXPECT_EQ(LockClosedJournal(options.files, path).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  const std::string backup = path + "/backup";
+  ASSERT_TRUE((*journal)->Backup(backup).ok());
+  const auto of_backup = LockClosedJournal(options.files, backup);
+  ASSERT_TRUE(of_backup.ok());
+  EXPECT_EQ(*of_backup, nullptr);
+  *journal = nullptr;
+  auto lock = LockClosedJournal(options.files, path);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_NE(*lock, nullptr);
+  EXPECT_EQ(LocalJournal::Open(path, options).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  *lock = nullptr;
+  EXPECT_TRUE(LocalJournal::Open(path, options).ok());
 }
 
 TEST_F(JournalDamageTest, CheckOfNoJournalIsNotFound) {
