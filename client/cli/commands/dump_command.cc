@@ -1,17 +1,29 @@
 // dump: a namespace as lines that `load` makes the same entries of.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/dump_format.h"
 #include "client/cli/flags.h"
 #include "client/cli/server_clock.h"
 #include "client/cli/ui/output.h"
+#include "client/cli/ui/progress.h"
 
 namespace timecache::cli {
 namespace {
+
+// Into a pipe, its reader's progress is the dump's; a second line would be drawn
+// over that.
+bool IsOutputAFile() {
+  struct stat status;
+  return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+}
 
 int RunDump(const Context& context, const std::string& argument) {
   auto prefix = context.Key(argument);
@@ -23,13 +35,21 @@ int RunDump(const Context& context, const std::string& argument) {
   if (!now.ok()) return context.Fail(now.status());
   bool written = WriteJson(DumpBegin({.ns = context.ns(), .time = *now}));
   uint64_t entries = 0;
+  ProgressBar bar;
+  const bool draws = bar.shown() && IsOutputAFile();
+  const absl::Time started_at = absl::Now();
   const absl::Status status =
       !written ? absl::OkStatus()
                : client.Scan(options, [&](const Entry& entry) {
                    written = WriteJson(DumpEntry(entry, context.encodings));
                    ++entries;
+                   if (draws) {
+                     bar.Update({.done = entries,
+                                 .elapsed = absl::Now() - started_at});
+                   }
                    return written;
                  });
+  bar.Wipe();
   // Without its last line a dump is not whole, and `load` says so.
   if (status.ok()) written = written && WriteJson(DumpEnd(entries));
   if (!written || !Flush()) {

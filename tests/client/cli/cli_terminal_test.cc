@@ -1,8 +1,14 @@
 // What timecachectl does at a terminal: it asks before what cannot be undone,
 // and draws what fits.
+#include <unistd.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/cli_fixture.h"
@@ -62,6 +68,21 @@ TEST_F(CliTerminalTest, RemovingByPrefixIsAskedForAndByKeyIsNot) {
   EXPECT_EQ(client_.Size()->entries, 2u);
   EXPECT_EQ(TerminalProcess(Argv({"rm", "a1", "a2"})).Wait(), 0);
   EXPECT_EQ(client_.Size()->entries, 0u);
+}
+
+TEST_F(CliTerminalTest, ADumpIntoAFileShowsHowFarItIs) {
+  ASSERT_TRUE(client_.Put("a", "1").ok());
+  const std::string file =
+      absl::StrCat(::testing::TempDir(), "/timecachectl_dump.", getpid());
+  for (const auto& [to, shows] : std::vector<std::pair<std::string, bool>>{
+           {" > " + file, true}, {" | cat > " + file, false}}) {
+    TerminalProcess process(
+        {"/bin/sh", "-c", absl::StrJoin(Argv({"dump"}), " ") + to});
+    EXPECT_EQ(process.Wait(), 0);
+    EXPECT_EQ(absl::StrContains(process.screen(), "1 entries"), shows)
+        << process.screen();
+  }
+  EXPECT_EQ(unlink(file.c_str()), 0);
 }
 
 TEST_F(CliTerminalTest, TopShowsRatesAtEightyColumns) {
