@@ -1,4 +1,5 @@
-"""server/service reaches the engine through Store, and sees nothing behind it."""
+"""server/service reaches the engine through Store, and sees nothing behind it; the clients see
+of the server only what they share with it, and the journal's tools."""
 
 import pathlib
 import re
@@ -16,10 +17,16 @@ ALLOWED = {
 HIDDEN = re.compile(
     r"\b(TimeCacheMap|Shard|Registry|Reaper|ExpiryLog|ConsumerGroups?|GroupMember"
     r"|ExpiringCursor|ExpiringFeed|LocalStore)\b")
+# What of the server timecachectl uses besides server/common.
+TOOLS = {"server/journal/file_system.h", "server/journal/journal_tools.h"}
+
+
+def server_includes_of(path):
+    return set(re.findall(r'^#include "(server/[^"]+)"', path.read_text(), re.MULTILINE))
 
 
 def includes_of(path):
-    return set(re.findall(r'^#include "(server/engine/[^"]+)"', path.read_text(), re.MULTILINE))
+    return {header for header in server_includes_of(path) if header.startswith("server/engine/")}
 
 
 def hidden_in(path):
@@ -35,6 +42,26 @@ class LayersTest(unittest.TestCase):
         wrong = {f"{path.relative_to(ROOT)}: {header}"
                  for path in sources for header in includes_of(path) - ALLOWED}
         self.assertEqual(wrong, set())
+
+    def test_the_clients_include_only_what_they_share_with_the_server(self):
+        folder = ROOT / "client"
+        sources = [*folder.rglob("*.h"), *folder.rglob("*.cc")]
+        self.assertGreater(len(sources), 100)
+        wrong = {f"{path.relative_to(ROOT)}: {header}"
+                 for path in sources for header in server_includes_of(path)
+                 if not header.startswith("server/common/")
+                 and not (header in TOOLS and folder / "cli" in path.parents)}
+        self.assertEqual(wrong, set())
+
+    def test_the_journal_and_its_tools_include_nothing_of_the_engine(self):
+        seen = set()
+        left = set(TOOLS)
+        while left:
+            header = left.pop()
+            seen.add(header)
+            left |= server_includes_of(ROOT / header) - seen
+        self.assertEqual({header for header in seen if "/journal/" not in header
+                          and "/common/" not in header}, set())
 
     def test_the_face_and_what_it_includes_name_nothing_behind_it(self):
         seen = set()

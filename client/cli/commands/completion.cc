@@ -158,7 +158,7 @@ void OfferValues(const CLI::Option& option, const Place& place,
     for (const std::string& name : list_names(place.flags)) {
       Offer(name, "namespace", prefix, completion);
     }
-  } else if (absl::StrContains(type, "FILE")) {
+  } else if (absl::StrContains(type, "FILE") || type == "DIR") {
     completion->files = true;
   }
 }
