@@ -262,10 +262,7 @@ void ExpiryLog::SetReplaying(bool replaying) {
 void ExpiryLog::DropBefore(uint64_t event) {
   Dropped dropped;
   absl::MutexLock lock(&mu_);
-  while (!retained_.empty() &&
-         retained_.front().first_seq +
-                 static_cast<uint64_t>(retained_.front().batch->size()) <=
-             event) {
+  while (!retained_.empty() && retained_.front().end_seq() <= event) {
     DropOldest(&dropped);
   }
 }
@@ -294,7 +291,7 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   const uint64_t needed = NeededByCursors();
   while (!retained_.empty() &&
          retained_.front().appended_us + retention_us_ <= now_us &&
-         retained_.front().first_seq < needed) {
+         retained_.front().end_seq() <= needed) {
     DropOldest(dropped);
   }
 }
@@ -312,7 +309,7 @@ bool ExpiryLog::CanDrop(Kind kind) const {
   if (retained_.empty()) return false;
   if (kind == Kind::kNewest) {
     return retained_.size() == 1 && retained_.front().batch.use_count() == 1 &&
-           retained_.front().first_seq < NeededByCursors();
+           retained_.front().end_seq() <= NeededByCursors();
   }
   const size_t most = std::min(retained_.size() - 1, kMaxShared);
   return std::any_of(
@@ -412,7 +409,7 @@ ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
   statistics.max_pending = EventsFrom(least);
   const auto unread = std::partition_point(
       retained_.begin(), retained_.end(),
-      [least](const Retained& r) { return r.first_seq < least; });
+      [least](const Retained& r) { return r.end_seq() <= least; });
   if (unread != retained_.end()) {
     statistics.oldest_unread_us = unread->batch->death_us();
   }

@@ -194,6 +194,10 @@ class ExpiryLog final : public EventHolder {
     uint64_t first_seq;
     int64_t appended_us;
     std::shared_ptr<const EventBatch> batch;
+
+    uint64_t end_seq() const {
+      return first_seq + static_cast<uint64_t>(batch->size());
+    }
   };
 
   // Batches to be given back to the allocator, outside of the lock.

@@ -544,6 +544,20 @@ TEST(ExpiryLogTest, EveryEventThatAWatchIsOwedIsAccountedFor) {
 
 // --- Made again.
 
+TEST(ExpiryLogTest, ABatchThatACursorStandsWithinIsRetained) {
+  ExpiryLog log(0, kMiB, /*first_event=*/1, /*id=*/7);
+  log.SetReplaying(true);
+  Append(&log, BatchOf(100, {"a", "b", "c"}), 100);
+  log.SetReplaying(false);
+  // Before, the log had "a" in a batch of its own.
+  const auto cursor = log.Resume({7, 2, 0}, 0, [] {});
+  ASSERT_TRUE(cursor.ok()) << cursor.status();
+  log.Trim(3600 * kSecond);
+  EXPECT_THAT(Keys(ReadAll(cursor->get())), ElementsAre("b", "c"));
+  log.Trim(3600 * kSecond);
+  EXPECT_EQ(log.retained_event(), log.next_event());
+}
+
 TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsWhatItIsNotToldToDrop) {
   ExpiryLog log(kSecond, kMiB);
   log.SetReplaying(true);
