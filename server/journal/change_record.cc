@@ -15,7 +15,7 @@ namespace {
 //   kRemove  shard  at  key
 //   kKill    shard  at  death  number  cause
 //   kEvict   shard  at  death  number  cause  key
-//   kTick    watermark  next event  next event - retained event
+//   kTick    watermark  next event  next event - retained event  kills
 //
 //   kGroup +
 //   kExists        group  first  end - first  options  creator  unused
@@ -141,6 +141,7 @@ void ChangeRecord::Add(const Tick& tick) {
   PutAt(tick.watermark_us);
   PutVarint(&bytes_, tick.next_event);
   PutVarint(&bytes_, tick.next_event - tick.retained_event);
+  PutVarint(&bytes_, tick.kills);
 }
 
 void ChangeRecord::PutAt(int64_t at_us) {
@@ -289,6 +290,7 @@ class ChangeReader {
     tick.watermark_us = At();
     tick.next_event = Varint();
     tick.retained_event = tick.next_event - Varint();
+    tick.kills = Varint();
     return tick;
   }
   GroupChange NextGroup(GroupChange::Kind kind) {

@@ -36,7 +36,7 @@ std::string TextOf(int shard, const Change& change) {
 }
 std::string TextOf(const Tick& tick) {
   return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event, " ",
-                      tick.retained_event);
+                      tick.retained_event, " ", tick.kills);
 }
 std::string TextOf(const GroupChange& change) {
   const GroupOptions& o = change.options;
@@ -161,7 +161,7 @@ Written WriteSome() {
         record.Add(shard, change);
         written.texts.push_back(TextOf(shard, change));
       }
-      const Tick tick = {at_us, version, version / 2};
+      const Tick tick = {at_us, version, version / 2, version / 3};
       record.Add(tick);
       written.texts.push_back(TextOf(tick));
       for (int kind = 1; kind <= static_cast<int>(GroupChange::kLastKind);

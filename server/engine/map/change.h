@@ -40,13 +40,15 @@ struct Change {
   Cause cause = Cause::kExpired;
 };
 
-// How far time is: all that had died at or before `watermark_us` is to be told,
-// as the events before number `next_event`. The log retains those from
-// `retained_event` on, and may retain some before; 0: all.
+// How far time is: all that had died at or before `watermark_us`, and by kills
+// up to number `kills`, is to be told, as the events before number
+// `next_event`. The log retains those from `retained_event` on, and may retain
+// some before; 0: all.
 struct Tick {
   int64_t watermark_us = 0;
   uint64_t next_event = 0;
   uint64_t retained_event = 0;
+  uint64_t kills = 0;
 };
 
 struct GroupChange;

@@ -70,7 +70,8 @@ void TimeCacheMap::AdvanceLocked(int64_t now_us) {
 // All that the shards had made before they were told this time is known to the
 // sink.
 void TimeCacheMap::AddTick() {
-  const Tick tick = {claimed_us_, sweeper_.end_event(), log_.retained_event()};
+  const Tick tick = {claimed_us_, sweeper_.end_event(), log_.retained_event(),
+                     kills_};
   if (tick.watermark_us <= tick_.watermark_us &&
       tick.next_event == tick_.next_event) {
     return;

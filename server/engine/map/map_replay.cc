@@ -64,10 +64,7 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   for (const DeadBucket& bucket : buckets) {
     if (told) end += static_cast<uint64_t>(bucket.entries);
   }
-  // Of what was killed about then, what the tick counts.
-  while (!killed_.empty() &&
-         (killed_.begin()->first.first <= tick.watermark_us ||
-          (told && end < tick.next_event))) {
+  while (!killed_.empty() && killed_.begin()->first.second <= tick.kills) {
     DeadBucket bucket = FirstKilled();
     if (bucket.entries == 0) continue;
     if (told) end += static_cast<uint64_t>(bucket.entries);
@@ -88,6 +85,7 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   }
   for (DeadBucket& bucket : buckets) bucket.silent = !told;
   map_.claimed_us_ = std::max(map_.claimed_us_, tick.watermark_us);
+  map_.kills_ = std::max(map_.kills_, tick.kills);
   map_.tick_ = tick;
   map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
   map_.sweeper_.Permit(tick);

@@ -268,6 +268,19 @@ INSTANTIATE_TEST_SUITE_P(Worlds, MapReplayModelTest,
 
 // --- A journal without its beginning.
 
+TEST_F(MapReplayTest, AKillThatWasToldBeforeTheFirstEventIsNotToldAgain) {
+  Put("a", "1");
+  EXPECT_EQ(journaled_.map().Rotate(now_us_), 1);
+  // It died a tick after the watermark that is promised with it.
+  journaled_.Settle(now_us_);
+  ASSERT_THAT(ToldTexts(), ElementsAre("a=1"));
+  journaled_.Crash(now_us_, JournaledMap::kFirstEvent + 1);
+  Put("b", "2");
+  now_us_ += 20 * kSecond;
+  journaled_.Settle(now_us_);
+  EXPECT_THAT(ToldTexts(), ElementsAre("a=1", "b=2"));
+}
+
 TEST_F(MapReplayTest, WhatIsLiveIsToldAgainAndTheRestIsNotNeeded) {
   for (int i = 0; i < 2'000; ++i) Put(absl::StrCat("long", i), "first");
   journaled_.map().Apply(Operation::Put("forever", "v").WithTtl(3600 * kSecond),
