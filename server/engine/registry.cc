@@ -66,8 +66,9 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
       TimeCacheMap::Origin{.first_event = RandomFirstEvent(),
                            .versions = &versions_});
   map->groups().SetDeadLetterSink(
-      [this](const ConsumerGroups::DeadLetter& letter) {
-        return PutDeadLetter(letter);
+      [this](const ConsumerGroups::DeadLetter& letter,
+             ConsumerGroups::DeadLetterDone done) {
+        done(PutDeadLetter(letter));
       });
   absl::MutexLock lock(&mu_);
   if (maps_.contains(name)) {

@@ -113,12 +113,8 @@ class SampleTest(unittest.TestCase):
 
     def here(self, text):
         """A configuration with the files where the test has them."""
-        for place, copy in [
-                ("/etc/timecached", f"{self.directory}/etc"),
-                ("/var/lib/timecached", str(self.directory)),
-                ("unix:/run/", f"unix:{self.directory}/")]:
-            text = text.replace(place, copy)
-        return text
+        return text.replace("/etc/timecached", str(self.directory / "etc")).replace(
+            "unix:/run/", f"unix:{self.directory}/")
 
     def access_file(self, token_hash="0" * 64):
         (block,) = filter(is_access_file, all_blocks())

@@ -305,10 +305,20 @@ class DiskCommitLog final : public CommitLog {
     for (const KeptChange& kept : commit.changes) {
       record.Add(kept.shard(), kept.change());
     }
+    for (const KeptGroupChange& kept : commit.groups) record.Add(kept.change());
     if (commit.tick.has_value()) record.Add(*commit.tick);
     if (record.empty()) return;
     const auto position = harness_.AppendNow(0, record.Take());
     EXPECT_TRUE(position.ok()) << position.status();
+  }
+
+  size_t size() const override {
+    const Journal& journal = harness_.journal();
+    return static_cast<size_t>(journal.End(0) - journal.First(0));
+  }
+  void DropFirst(size_t commits) override {
+    Journal& journal = harness_.journal();
+    EXPECT_TRUE(journal.TrimBefore(0, journal.First(0) + commits).ok());
   }
 
   // Syncs do nothing from now on, and a power loss takes all that they would
@@ -342,7 +352,10 @@ class DiskCommitLog final : public CommitLog {
             commit.tick = tick;
             return absl::OkStatus();
           },
-          [](const GroupChange&) { return absl::OkStatus(); });
+          [&](const GroupChange& change) {
+            commit.groups.emplace_back(change);
+            return absl::OkStatus();
+          });
       EXPECT_TRUE(status.ok()) << status;
     }
     return commits;
@@ -351,7 +364,7 @@ class DiskCommitLog final : public CommitLog {
  private:
   std::mt19937_64 random_;
   bool drop_all_ = false;
-  JournalHarness harness_{/*partitions=*/2, /*segment_bytes=*/64 << 10};
+  mutable JournalHarness harness_{/*partitions=*/2, /*segment_bytes=*/64 << 10};
 };
 
 // The disk does lose what is not synced, or the test below shows nothing.

@@ -76,6 +76,8 @@ class Sweeper {
         journaled_(journaled),
         end_event_(log->next_event()) {}
 
+  const EventFormat* format() const { return format_; }
+
   // Adds buckets that died no earlier than those before, and states that
   // besides these nothing died at or before `complete_us`.
   void Add(std::vector<DeadBucket> buckets, int64_t complete_us)

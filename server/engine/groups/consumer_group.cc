@@ -13,7 +13,8 @@ ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
       log_(owner.log),
       account_(owner.account),
       schedule_(std::move(schedule)),
-      ledger_(options, &turns_, owner.account) {}
+      changes_(name_),
+      ledger_(options, &turns_, owner.account, &changes_) {}
 
 ConsumerGroup::~ConsumerGroup() = default;
 
@@ -34,8 +35,9 @@ GroupStatistics ConsumerGroup::GetStatistics() const {
 void ConsumerGroup::SetOptions(const GroupOptions& options) {
   int64_t due_us;
   {
-    absl::MutexLock lock(&mu_);
+    Lock lock(this);
     ledger_.SetOptions(options);
+    changes_.Tell({.kind = GroupChange::Kind::kOptions, .options = options});
     ledger_.Trim();
     due_us = WakeOthers();
   }
@@ -43,12 +45,12 @@ void ConsumerGroup::SetOptions(const GroupOptions& options) {
 }
 
 void ConsumerGroup::SetDeadLetters(bool possible) {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   ledger_.SetDeadLetters(possible);
 }
 
 void ConsumerGroup::Close() {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   CloseLocked();
 }
 
@@ -59,9 +61,9 @@ void ConsumerGroup::CloseLocked() {
 }
 
 bool ConsumerGroup::Use(int64_t now_us) {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   if (unused_since_us_ != kNeverUs) {
-    unused_since_us_ = std::max(unused_since_us_, now_us);
+    SetUnusedSince(std::max(unused_since_us_, now_us));
   }
   return !closed_;
 }
@@ -79,7 +81,7 @@ bool ConsumerGroup::UnusedForTooLongLocked(int64_t now_us) const {
 
 std::optional<ConsumerGroup::Expired> ConsumerGroup::CloseIfUnused(
     int64_t now_us) {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   if (!UnusedForTooLongLocked(now_us)) return std::nullopt;
   const Expired expired = {ledger_.Unsettled(), ledger_.next_event()};
   CloseLocked();
@@ -92,9 +94,9 @@ std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
     int max_in_flight, std::function<void()> wake) {
   auto member =
       std::unique_ptr<Member>(new Member(this, max_in_flight, std::move(wake)));
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   turns_.Join(member.get());
-  unused_since_us_ = kNeverUs;
+  SetUnusedSince(kNeverUs);
   return member;
 }
 
@@ -107,13 +109,13 @@ GroupChunk GroupMember::Take(int64_t now_us, int max_events,
 
 void ConsumerGroup::Leave(Member* member) {
   {
-    absl::MutexLock lock(&mu_);
+    Lock lock(this);
     turns_.Leave(member);
   }
   for (bool more = true; more;) {
     int64_t due_us;
     {
-      absl::MutexLock lock(&mu_);
+      Lock lock(this);
       // Once closed, nobody holds anything.
       more = !closed_ && ledger_.GiveBack(member, kMaxUnderLock);
       due_us = WakeOthers();
@@ -130,7 +132,7 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
   const int64_t log_us = log_->watermark_us();
   int64_t due_us;
   {
-    absl::MutexLock lock(&mu_);
+    Lock lock(this);
     chunk.closed = closed_;
     if (closed_) return chunk;
     ledger_.PassTime(now_us);
@@ -191,7 +193,7 @@ void ConsumerGroup::Schedule(int64_t due_us) const {
 
 void ConsumerGroup::OnAppend(uint64_t first_event,
                              const std::shared_ptr<const EventBatch>& batch) {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   if (closed_) return;
   ledger_.Append(first_event, batch);
   WakeOthers();
@@ -206,7 +208,7 @@ EventHolder::Holding ConsumerGroup::Backlog(EventHolder::Kind kind) const {
 // Called from the reclaimer, which must not call the map's driver: who was
 // woken and stays silent is passed over when something else is due.
 bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   if (closed_ || !ledger_.Drop(kind, bytes)) return false;
   WakeOthers();
   return true;
@@ -214,24 +216,61 @@ bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
 
 void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
                           int64_t now_us) {
-  int64_t due_us;
-  {
-    absl::MutexLock lock(&mu_);
-    ledger_.Tell(now_us);
-    ledger_.Start(first_event, inherited);
-    unused_since_us_ = now_us;
-    ledger_.Trim();
-    due_us = WakeOthers();
-  }
-  Schedule(due_us);
+  Lock lock(this);
+  ledger_.Tell(now_us);
+  ledger_.Start(first_event, inherited);
+  unused_since_us_ = now_us;
+  TellExists();
+  ledger_.TakeEarly();
+  ledger_.Trim();
 }
+
+// --- Changes.
+
+void ConsumerGroup::Restore(const GroupState& state, int64_t now_us) {
+  Lock lock(this);
+  ledger_.Restore(state, now_us);
+  unused_since_us_ = state.unused_since_us;
+}
+
+void ConsumerGroup::SetSink(ChangeSink* sink) {
+  Lock lock(this);
+  changes_.SetSink(sink);
+}
+
+void ConsumerGroup::SetUnusedSince(int64_t us) {
+  if (std::exchange(unused_since_us_, us) == us || closed_) return;
+  changes_.Tell({.kind = GroupChange::Kind::kUnused, .unused_since_us = us});
+}
+
+void ConsumerGroup::TellExists() {
+  GroupChange change = {.kind = GroupChange::Kind::kExists,
+                        .created_by = created_by_,
+                        .unused_since_us = unused_since_us_};
+  ledger_.Describe(&change);
+  changes_.Tell(change);
+}
+
+bool ConsumerGroup::TellAgain(uint64_t* event, int* events, int64_t* bytes) {
+  Lock lock(this);
+  if (closed_) return false;
+  if (*event == 0) TellExists();
+  int most = std::min(*events, kMaxUnderLock);
+  *events -= most;
+  const std::optional<uint64_t> next = ledger_.TellKept(*event, &most, bytes);
+  *events += most;
+  *event = next.value_or(0);
+  return next.has_value();
+}
+
+// --- Settling.
 
 size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
                              int64_t now_us, absl::Span<SettleResult> results) {
   size_t settled = 0;
   int64_t due_us;
   {
-    absl::MutexLock lock(&mu_);
+    Lock lock(this);
     ledger_.PassTime(now_us);
     const size_t most = std::min(settlements.size(), size_t{kMaxUnderLock});
     for (; settled < most; ++settled) {
@@ -253,7 +292,7 @@ absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
   absl::StatusOr<Delivery> delivery;
   int64_t due_us;
   {
-    absl::MutexLock lock(&mu_);
+    Lock lock(this);
     ledger_.PassTime(now_us);
     const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
     delivery = event.ok() ? absl::StatusOr<Delivery>((*event)->ToDelivery())
@@ -268,7 +307,7 @@ absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
 void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
   int64_t due_us;
   {
-    absl::MutexLock lock(&mu_);
+    Lock lock(this);
     ledger_.Tell(now_us);
     ledger_.EndPutBack(event_id, done);
     due_us = WakeOthers();
@@ -285,10 +324,10 @@ int64_t ConsumerGroup::NextDueUs() const {
 
 bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
                             std::vector<Delivery>* doomed) {
-  absl::MutexLock lock(&mu_);
+  Lock lock(this);
   if (closed_) return false;
   if (turns_.members() == 0 && unused_since_us_ == kNeverUs) {
-    unused_since_us_ = now_us;
+    SetUnusedSince(now_us);
   }
   bool more = ledger_.PassTime(now_us);
   ledger_.Trim();
@@ -307,10 +346,14 @@ bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
 
 void ConsumerGroup::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
                                   int64_t now_us) {
-  absl::MutexLock lock(&mu_);
-  ledger_.Tell(now_us);
-  ledger_.EndDeadLetter(event_id, outcome);
-  WakeOthers();
+  int64_t due_us;
+  {
+    Lock lock(this);
+    ledger_.Tell(now_us);
+    ledger_.EndDeadLetter(event_id, outcome);
+    due_us = WakeOthers();
+  }
+  Schedule(due_us);
 }
 
 }  // namespace timecache::server

@@ -19,8 +19,10 @@
 #include "absl/types/span.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/group_changes.h"
 #include "server/engine/groups/group_ledger.h"
 #include "server/engine/groups/group_member.h"
+#include "server/engine/groups/group_state.h"
 #include "server/engine/groups/group_turns.h"
 #include "server/engine/groups/group_types.h"
 
@@ -94,7 +96,19 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   bool DropBacklog(EventHolder::Kind kind, int64_t bytes) override
       ABSL_LOCKS_EXCLUDED(mu_);
   // After Follow: lower numbers are not heeded. `inherited` as in GroupLedger.
+  // Does not call `schedule`.
   void Start(uint64_t first_event, uint64_t inherited, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // In place of Start: it is the group that was there before.
+  void Restore(const GroupState& state, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // From now on tells `sink`, under its lock, what becomes of it. Not owned.
+  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
+  // Tells the sink again that it is there, if `*event` is 0, and of what it
+  // keeps from event `*event` on: about that many events and bytes, which
+  // become less, and as many as one lock allows. Returns whether there is more,
+  // from the new `*event` on.
+  bool TellAgain(uint64_t* event, int* events, int64_t* bytes)
       ABSL_LOCKS_EXCLUDED(mu_);
   // It is about to be joined: it counts as used at `now_us`. False if it has
   // been closed.
@@ -146,6 +160,25 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // keys are not given out.
   static constexpr int kMaxOpened = 2 * kMaxUnderLock;
 
+  // Holds the lock, and tells the sink what has changed before it lets it go.
+  class ABSL_SCOPED_LOCKABLE Lock {
+   public:
+    explicit Lock(ConsumerGroup* group)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(group->mu_) ABSL_NO_THREAD_SAFETY_ANALYSIS
+        : group_(group) {
+      group_->mu_.Lock();
+    }
+    ~Lock() ABSL_UNLOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      group_->changes_.Flush();
+      group_->mu_.Unlock();
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    ConsumerGroup* const group_;
+  };
+
   Chunk Take(Member* member, int64_t now_us, int max_events, int64_t max_bytes)
       ABSL_LOCKS_EXCLUDED(mu_);
   void TakeEvents(Member* member, int max_events, int64_t max_bytes,
@@ -157,6 +190,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetUnusedSince(int64_t us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellExists() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const std::string created_by_;
@@ -164,9 +199,10 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   const BacklogAccount* const account_;
   const std::function<void(int64_t)> schedule_;
 
-  // Taken after the log's, and before what `wake` takes.
+  // Taken after the log's, and before what `wake` and the sink take.
   mutable absl::Mutex mu_;
   GroupTurns turns_ ABSL_GUARDED_BY(mu_);
+  GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   // Since when there is no member. kNeverUs: there is one, or the last one has

@@ -88,25 +88,42 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
   }
   if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
     return status;
+  const auto group = NewGroup(name, options, created_by);
+  map_->Follow(group.get(), start, now_us, [&](uint64_t first_event) {
+    uint64_t inherited = 0;
+    if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
+      // What it had seen is not given out again.
+      first_event = std::max(first_event, before->next_event);
+      inherited = before->unsettled + (first_event - before->next_event);
+    }
+    group->Start(first_event, inherited, now_us);
+  });
+  // Only now: a member must not be told how far it is complete before that is
+  // known.
+  Enter(group);
+  map_->Announce(group->NextDueUs());
+  return group;
+}
+
+std::shared_ptr<ConsumerGroup> ConsumerGroups::NewGroup(
+    absl::string_view name, const GroupOptions& options,
+    absl::string_view created_by) {
   auto group = std::make_shared<ConsumerGroup>(
       std::string(name), options,
       ConsumerGroup::Owner{&map_->log_, &account_, std::string(created_by)},
       [map = map_](int64_t due_us) { map->Announce(due_us); });
-  uint64_t first_event = map_->Follow(group.get(), start, now_us);
-  uint64_t inherited = 0;
-  if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
-    // What it had seen is not given out again.
-    first_event = std::max(first_event, before->next_event);
-    inherited = before->unsettled + (first_event - before->next_event);
-  }
-  group->Start(first_event, inherited, now_us);
-  // Only now: a member must not be told how far it is complete before that is
-  // known.
   absl::MutexLock lock(&mu_);
+  group->SetSink(changes_);
   group->SetDeadLetters(!dead_letter_map_.empty());
-  groups_.emplace(name, group);
-  account_.AddGroups(1);
   return group;
+}
+
+void ConsumerGroups::Enter(const std::shared_ptr<ConsumerGroup>& group) {
+  absl::MutexLock lock(&mu_);
+  // It may have changed.
+  group->SetDeadLetters(!dead_letter_map_.empty());
+  groups_.emplace(group->name(), group);
+  account_.AddGroups(1);
 }
 
 std::optional<ConsumerGroups::ExpiredGroup> ConsumerGroups::TakeExpired(
@@ -165,6 +182,10 @@ absl::Status ConsumerGroups::Delete(absl::string_view name) {
   }
   map_->log_.Unfollow(group->get());
   (*group)->Close();
+  absl::MutexLock groups_lock(&mu_);
+  if (changes_ != nullptr) {
+    changes_->AddGroup({.kind = GroupChange::Kind::kDeleted, .name = name});
+  }
   return absl::OkStatus();
 }
 
@@ -247,7 +268,7 @@ bool ConsumerGroups::Advance(int64_t now_us) {
     if (doomed.empty()) continue;
     absl::MutexLock lock(&sink_mu_);
     for (const Delivery& delivery : doomed) {
-      PutDeadLetter(group.get(), delivery, to_map, now_us);
+      PutDeadLetter(group, delivery, to_map, now_us);
     }
   }
   TrimToBudget(groups);
@@ -291,9 +312,18 @@ void ConsumerGroups::DeleteUnused(const Groups& groups, int64_t now_us) {
       expired_groups_.push_back(
           {group->name(), expired->unsettled, expired->next_event});
       ++expired_;
+      TellExpired(expired_groups_.back());
     }
     map_->log_.Unfollow(group.get());
   }
+}
+
+void ConsumerGroups::TellExpired(const ExpiredGroup& group) {
+  if (changes_ == nullptr) return;
+  changes_->AddGroup({.kind = GroupChange::Kind::kExpired,
+                      .name = group.name,
+                      .end = group.next_event,
+                      .unreported = group.unsettled});
 }
 
 uint64_t ConsumerGroups::expired() const {
@@ -309,18 +339,20 @@ std::vector<ConsumerGroups::ExpiredGroup> ConsumerGroups::LastExpired(
           expired_groups_.end()};
 }
 
-void ConsumerGroups::PutDeadLetter(ConsumerGroup* group,
+void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
                                    const Delivery& delivery,
                                    const std::string& to_map, int64_t now_us) {
-  absl::Status status = absl::UnavailableError("no place for dead letters");
-  if (sink_ && !to_map.empty()) {
-    status = sink_(
-        {to_map, group->created_by(),
+  auto done = [group, id = delivery.event_id, now_us](const absl::Status& put) {
+    group->EndDeadLetter(id, OutcomeOf(put), now_us);
+  };
+  if (!sink_ || to_map.empty()) {
+    return done(absl::UnavailableError("no place for dead letters"));
+  }
+  sink_({to_map, group->created_by(),
          absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
          delivery.batch->EncodeDelivery(delivery.index, delivery.event_id,
-                                        delivery.attempt)});
-  }
-  group->EndDeadLetter(delivery.event_id, OutcomeOf(status), now_us);
+                                        delivery.attempt)},
+        std::move(done));
 }
 
 void ConsumerGroups::SetOptions(const MapOptions& options) {
@@ -336,6 +368,53 @@ void ConsumerGroups::SetOptions(const MapOptions& options) {
 void ConsumerGroups::SetDeadLetterSink(DeadLetterSink sink) {
   absl::MutexLock lock(&sink_mu_);
   sink_ = std::move(sink);
+}
+
+// --- Changes.
+
+void ConsumerGroups::SetSink(ChangeSink* sink) {
+  absl::MutexLock lock(&mu_);
+  changes_ = sink;
+  for (const auto& [name, group] : groups_) group->SetSink(sink);
+}
+
+bool ConsumerGroups::TellAgain(uint64_t first_event, int max_events,
+                               int64_t max_bytes, Place* place) {
+  if (!place->begun) {
+    if (map_->log_.retained_event() < first_event) return true;
+    place->begun = true;
+    absl::MutexLock lock(&mu_);
+    for (const ExpiredGroup& group : expired_groups_) TellExpired(group);
+  }
+  while (max_events > 0 && max_bytes > 0) {
+    std::shared_ptr<ConsumerGroup> group;
+    {
+      absl::MutexLock lock(&mu_);
+      const auto next = place->event > 0 ? groups_.lower_bound(place->group)
+                                         : groups_.upper_bound(place->group);
+      if (next == groups_.end()) return false;
+      if (next->first != place->group) place->event = 0;
+      place->group = next->first;
+      group = next->second;
+    }
+    if (!group->TellAgain(&place->event, &max_events, &max_bytes)) {
+      place->event = 0;
+    }
+  }
+  return true;
+}
+
+void ConsumerGroups::Restore(const GroupState& state, int64_t now_us) {
+  absl::MutexLock lock(&change_mu_);
+  const auto group = NewGroup(state.name, state.options, state.created_by);
+  group->Restore(state, now_us);
+  map_->log_.Follow(group.get(), ExpiryLog::Start::kNow, 0);
+  Enter(group);
+}
+
+void ConsumerGroups::RestoreExpired(std::deque<ExpiredGroup> expired) {
+  absl::MutexLock lock(&mu_);
+  expired_groups_ = std::move(expired);
 }
 
 }  // namespace timecache::server

@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -46,10 +47,18 @@ class ConsumerGroups {
     std::string value;
   };
   // Puts a dead letter; the engine's Registry does it, as it knows the other
-  // maps. INVALID_ARGUMENT and OUT_OF_RANGE say that no later try can do it,
-  // either: the letter is dropped. After any other error it is tried again;
+  // maps. Calls `done` once, before it returns or later, on any thread that
+  // holds no lock of a map: when the letter lasts, if its map does. Only then
+  // the event is settled. So a crash in between loses no letter: it is put
+  // again, under the same key. Until `done` is gone, the map of the groups must
+  // be there.
+  //
+  // INVALID_ARGUMENT and OUT_OF_RANGE say that no later try can do it, either:
+  // the letter is dropped. After any other error it is tried again;
   // PERMISSION_DENIED says that who made the group may not put it.
-  using DeadLetterSink = std::function<absl::Status(const DeadLetter&)>;
+  using DeadLetterDone = absl::AnyInvocable<void(const absl::Status&)>;
+  using DeadLetterSink =
+      std::function<void(const DeadLetter& letter, DeadLetterDone done)>;
 
   // A group that was deleted because it had no member for its unused_ttl.
   struct ExpiredGroup {
@@ -126,6 +135,35 @@ class ConsumerGroups {
   // Set before use. Without it they cannot be put.
   void SetDeadLetterSink(DeadLetterSink sink) ABSL_LOCKS_EXCLUDED(sink_mu_);
 
+  // --- Changes, of a map that is journaled.
+
+  // Not owned, must outlive the map. Of groups that are there it tells what
+  // becomes of them from now on.
+  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
+  // Where a walk of TellAgain stands.
+  struct Place {
+    bool begun = false;
+    std::string group;
+    uint64_t event = 0;
+  };
+  // One step of a walk over all groups: the sink is told each as it is, and
+  // what it keeps. Up to `max_events`, or about `max_bytes` of them; sets
+  // `*place` for the next call and returns whether there is more.
+  //
+  // Changes from before a whole walk are then not needed to make the groups
+  // again, with a log whose first event is `first_event`. So it does not begin
+  // while the log retains an event before that, with which a new group may
+  // begin: returns true, and nothing has happened.
+  bool TellAgain(uint64_t first_event, int max_events, int64_t max_bytes,
+                 Place* place) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // For GroupsReplay, before use: makes a group that was there before, and
+  // remembers names that expired.
+  void Restore(const GroupState& state, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  void RestoreExpired(std::deque<ExpiredGroup> expired)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   using Groups = std::vector<std::shared_ptr<ConsumerGroup>>;
 
@@ -133,16 +171,24 @@ class ConsumerGroups {
       absl::string_view name, const GroupOptions& options,
       ExpiryLog::Start start, int64_t now_us, absl::string_view created_by)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_mu_) ABSL_LOCKS_EXCLUDED(mu_);
+  std::shared_ptr<ConsumerGroup> NewGroup(absl::string_view name,
+                                          const GroupOptions& options,
+                                          absl::string_view created_by)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Enter(const std::shared_ptr<ConsumerGroup>& group)
+      ABSL_LOCKS_EXCLUDED(mu_);
   std::optional<ExpiredGroup> TakeExpired(absl::string_view name)
       ABSL_LOCKS_EXCLUDED(mu_);
+  void TellExpired(const ExpiredGroup& group)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TrimToBudget(const Groups& groups);
   void DeleteUnused(const Groups& groups, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
   void PutBack(ConsumerGroup* group, const Settlement& settlement,
                int64_t now_us, SettleResult* result);
-  void PutDeadLetter(ConsumerGroup* group, const Delivery& delivery,
-                     const std::string& to_map, int64_t now_us)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
+  void PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
+                     const Delivery& delivery, const std::string& to_map,
+                     int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
 
   TimeCacheMap* const map_;
   BacklogAccount account_;
@@ -164,6 +210,7 @@ class ConsumerGroups {
   // The last kMaxGroups of them that have not been made again.
   std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
   uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;
+  ChangeSink* changes_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 }  // namespace timecache::server

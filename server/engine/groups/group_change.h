@@ -51,7 +51,8 @@ struct GroupChange {
     kNacked = 11,
     kTimedOut = 12,
     kReturned = 13,
-    // Dropped for the limits' sake, or because their dead letters never fit.
+    // Lost, and with it ended attempt `attempt`; 0: none was going on. Dropped
+    // for the limits' sake, or because their dead letters never fit.
     kDropped = 14,
     kLetterDropped = 15,
   };

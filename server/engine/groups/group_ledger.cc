@@ -9,6 +9,8 @@
 
 namespace timecache::server {
 
+using Kind = GroupChange::Kind;
+
 GroupStatistics GroupLedger::GetStatistics() const {
   GroupStatistics statistics = counts_;
   if (next_event_.has_value()) statistics.events = *next_event_ - start_event_;
@@ -26,7 +28,10 @@ void GroupLedger::Append(uint64_t first_event,
   }
   const uint64_t end = first_event + static_cast<uint64_t>(batch->size());
   if (end <= *next_event_) return;
-  if (first_event > *next_event_) Lose(first_event - *next_event_);
+  if (first_event > *next_event_) {
+    changes_->AddRange(Kind::kDropped, *next_event_, first_event);
+    Lose(first_event - *next_event_);
+  }
   const uint64_t heeded = std::max(first_event, *next_event_);
   next_event_ = end;
   // Never ahead of the clock, as what is killed by hand may be.
@@ -39,6 +44,9 @@ void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
   next_event_ = first_event;
   start_event_ = first_event - inherited;
   if (inherited > 0) Lose(inherited);
+}
+
+void GroupLedger::TakeEarly() {
   for (auto& [first, batch] : std::exchange(early_, {})) {
     Append(first, std::move(batch));
   }
@@ -49,6 +57,7 @@ void GroupLedger::Clear() {
   events_.Clear();
   packs_.Clear();
   counts_.in_flight = 0;
+  redelivered_in_flight_ = 0;
   account_->AddInFlight(-std::exchange(counts_.in_flight_bytes, 0));
 }
 
@@ -59,6 +68,7 @@ bool GroupLedger::PassTime(int64_t now_us) {
     if (event == nullptr || event->due_us > now_us_) return false;
     if (event->state == State::kInFlight) {
       ++counts_.timed_out;
+      EndAttempt(Kind::kTimedOut, *event, now_us_);
       turns_->OnTimeOut(event->holder);
       Fail(event);
     }
@@ -140,7 +150,10 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
       GroupEvents::kEventBytes;
   AddInFlight(event->held_bytes);
   ++counts_.delivered;
-  if (event->attempt > 1) ++counts_.redelivered;
+  if (event->attempt > 1) {
+    ++counts_.redelivered;
+    ++redelivered_in_flight_;
+  }
   return event->ToDelivery();
 }
 
@@ -157,6 +170,7 @@ void GroupLedger::LetGo(Event* event) {
   if (member == nullptr) return;
   member->held_.Remove(event);
   --counts_.in_flight;
+  if (event->attempt > 1) --redelivered_in_flight_;
   AddInFlight(-event->held_bytes);
   turns_->OnRoom(member);
 }
@@ -187,6 +201,7 @@ bool GroupLedger::GiveBack(GroupMember* member, int most) {
   for (; most > 0; --most) {
     Event* const event = member->held_.front();
     if (event == nullptr) return false;
+    EndAttempt(Kind::kReturned, *event, now_us_);
     LetGo(event);
     if (event->state == State::kInFlight) MakeReady(event);
   }
@@ -199,6 +214,18 @@ int64_t GroupLedger::OldestUs() const {
   }
   const GroupPack* const pack = packs_.FirstFresh();
   return pack == nullptr ? kNeverUs : pack->batch->death_us();
+}
+
+// The attempt that is going on, if there is one, ends in vain.
+void GroupLedger::EndAttempt(Kind kind, const Event& event, int64_t ready_us) {
+  if (event.holder == nullptr) return;
+  changes_->Add(kind, event.id, event.attempt, ready_us);
+}
+
+// The event leaves, and with it the attempt that is going on.
+void GroupLedger::Settle(Kind kind, Event* event) {
+  changes_->Add(kind, event->id, event->holder == nullptr ? 0 : event->attempt);
+  Remove(event);
 }
 
 void GroupLedger::Remove(Event* event) {
@@ -229,6 +256,13 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
                      "dead letter or lost"));
   }
   const int attempts = event == nullptr ? 0 : event->attempt;
+  if (settlement.attempt == attempts + 1 && id < restored_end_) {
+    return ErrorWithReason(
+        absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
+        absl::StrCat("attempt ", settlement.attempt, " of event ", id,
+                     " ended with a restart of the server: the event is "
+                     "delivered again"));
+  }
   if (settlement.attempt > attempts) {
     return InvalidField(
         "attempt",
@@ -263,7 +297,7 @@ absl::Status GroupLedger::Ack(const Settlement& settlement) {
   const absl::StatusOr<Event*> event = FindGiven(settlement);
   if (!event.ok()) return event.status();
   CreditSettlement(**event, settlement.attempt);
-  Remove(*event);
+  Settle(Kind::kAcked, *event);
   ++counts_.acked;
   return absl::OkStatus();
 }
@@ -278,6 +312,7 @@ absl::Status GroupLedger::Nack(const Settlement& settlement) {
   if (!event.ok()) return event.status();
   ++counts_.nacked;
   CreditSettlement(**event, settlement.attempt);
+  EndAttempt(Kind::kNacked, **event, now_us_ + settlement.delay_us);
   Fail(*event);
   if (settlement.delay_us == 0) {
     MakeReady(*event);
@@ -301,7 +336,7 @@ void GroupLedger::EndPutBack(uint64_t event_id, bool done) {
   // An ACK may have come in between.
   if (event == nullptr) return;
   if (done) {
-    Remove(event);
+    Settle(Kind::kPutBack, event);
     ++counts_.put_back;
   } else if (event->holder != nullptr) {
     events_.SetDue(event, State::kInFlight, event->due_us);
@@ -336,7 +371,7 @@ void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
   if (event == nullptr) return;
   switch (outcome) {
     case DeadLetterOutcome::kPut:
-      Remove(event);
+      Settle(Kind::kDeadLettered, event);
       ++counts_.dead_lettered;
       return;
     case DeadLetterOutcome::kTryAgain:
@@ -344,7 +379,7 @@ void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
       events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
       return;
     case DeadLetterOutcome::kNeverFits:
-      Remove(event);
+      Settle(Kind::kLetterDropped, event);
       ++counts_.dead_letters_dropped;
       Lose(1);
       return;
@@ -352,6 +387,11 @@ void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
 }
 
 // --- The limit.
+
+uint64_t GroupLedger::TakeLost() {
+  if (untold_lost_ > 0) changes_->Tell({.kind = Kind::kLossReported});
+  return std::exchange(untold_lost_, 0);
+}
 
 void GroupLedger::Lose(uint64_t events) {
   counts_.lost += events;
@@ -418,6 +458,7 @@ void GroupLedger::Shrink(GroupPack* pack) {
 void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
   const uint64_t first = pack->first;
   const auto unsettled = static_cast<size_t>(pack->unsettled);
+  const uint64_t fresh_end = first + static_cast<uint64_t>(pack->batch->size());
   const uint64_t lost = packs_.DropFresh(pack);
   std::vector<Event*> dropped;
   for (Event* event = events_.FirstFrom(first);
@@ -430,7 +471,8 @@ void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
     }
   }
   Lose(lost + dropped.size());
-  for (Event* event : dropped) Remove(event);
+  for (Event* event : dropped) Settle(Kind::kDropped, event);
+  changes_->AddRange(Kind::kDropped, fresh_end - lost, fresh_end);
   if (dropped.size() < unsettled) Shrink(pack);
 }
 

@@ -15,8 +15,11 @@
 #include "absl/status/statusor.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/groups/backlog_account.h"
+#include "server/engine/groups/group_change.h"
+#include "server/engine/groups/group_changes.h"
 #include "server/engine/groups/group_events.h"
 #include "server/engine/groups/group_packs.h"
+#include "server/engine/groups/group_state.h"
 #include "server/engine/groups/group_turns.h"
 #include "server/engine/groups/group_types.h"
 
@@ -37,12 +40,13 @@ class GroupLedger {
   static constexpr int kMaxTimers = 1'024;
 
   // `turns` says who may be given what failed, and is told what members do.
-  // `account` counts what is kept. Neither is owned.
+  // `account` counts what is kept; `changes` are told. None is owned.
   GroupLedger(const GroupOptions& options, GroupTurns* turns,
-              BacklogAccount* account)
+              BacklogAccount* account, GroupChanges* changes)
       : options_(options),
         turns_(turns),
         account_(account),
+        changes_(changes),
         packs_(account),
         events_(account) {}
   ~GroupLedger() { Clear(); }
@@ -57,9 +61,22 @@ class GroupLedger {
   // below Start's are not heeded. What comes before Start is looked at there.
   void Append(uint64_t first_event, std::shared_ptr<const EventBatch> batch);
   // `inherited` events before the first one are lost: those that a group of the
-  // same name had not settled when it expired, and what came since.
+  // same name had not settled when it expired, and what came since. TakeEarly
+  // follows.
   void Start(uint64_t first_event, uint64_t inherited = 0);
+  void TakeEarly();
   void Clear();
+
+  // --- Made again.
+
+  // In place of Start, at `now_us`. Nothing is told.
+  void Restore(const GroupState& state, int64_t now_us);
+  // Sets what GroupChange::kExists says of the ledger.
+  void Describe(GroupChange* change) const;
+  // Tells of unsettled events from number `from` on: `*events` of them, and
+  // about `*bytes`, which become less. Returns the number to go on with; none
+  // if there are no more.
+  std::optional<uint64_t> TellKept(uint64_t from, int* events, int64_t* bytes);
 
   // --- Time.
 
@@ -105,7 +122,7 @@ class GroupLedger {
   // When the oldest unsettled event died; kNeverUs if there is none.
   int64_t OldestUs() const;
   // Events that were lost since the last call.
-  uint64_t TakeLost() { return std::exchange(untold_lost_, 0); }
+  uint64_t TakeLost();
   bool HasLost() const { return untold_lost_ > 0; }
 
   // --- Settling.
@@ -134,6 +151,13 @@ class GroupLedger {
   uint64_t Unopened() const;
   Event* FirstReadyFor(const GroupMember* member) const;
   void Fail(Event* event);
+  void EndAttempt(GroupChange::Kind kind, const Event& event, int64_t ready_us);
+  void Settle(GroupChange::Kind kind, Event* event);
+  void Restore(const KeptBatch& kept, const GroupState& state, uint64_t opened);
+  void Reopen(const GroupPacks::Place& place, uint64_t number,
+              const GroupState& state);
+  int64_t TellKept(uint64_t number, const EventBatch& batch, int index,
+                   const Event* event);
   void CreditSettlement(const Event& event, int attempt);
   void LetGo(Event* event);
   void AddInFlight(int64_t bytes);
@@ -147,6 +171,7 @@ class GroupLedger {
   GroupOptions options_;
   GroupTurns* const turns_;
   BacklogAccount* const account_;
+  GroupChanges* const changes_;
   bool dead_letters_ = false;
   int64_t now_us_ = INT64_MIN;
   // The event that is to come next; before Start, not known.
@@ -158,6 +183,11 @@ class GroupLedger {
   GroupPacks packs_;
   GroupEvents events_;
   uint64_t untold_lost_ = 0;
+  // Events before this one may have been in flight when the process ended that
+  // the group is made again from: in an attempt that nothing is known of.
+  uint64_t restored_end_ = 0;
+  // Deliveries in flight that are no first attempts.
+  uint64_t redelivered_in_flight_ = 0;
   // The counts that nothing else tells.
   GroupStatistics counts_;
 };

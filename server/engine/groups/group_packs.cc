@@ -1,5 +1,6 @@
 #include "server/engine/groups/group_packs.h"
 
+#include <iterator>
 #include <utility>
 
 #include "server/engine/check.h"
@@ -36,6 +37,16 @@ void GroupPacks::Release(const EventBatch& batch) {
 
 const GroupPack* GroupPacks::FirstFresh() const {
   return fresh_ == 0 ? nullptr : &first_fresh_->second;
+}
+
+const GroupPack* GroupPacks::FreshFrom(uint64_t number) const {
+  if (fresh_ == 0) return nullptr;
+  if (number <= first_fresh_->first) return &first_fresh_->second;
+  auto it = std::prev(packs_.upper_bound(number));
+  const GroupPack& pack = it->second;
+  const uint64_t end = pack.first + static_cast<uint64_t>(pack.batch->size());
+  if (number >= end) ++it;
+  return it == packs_.end() ? nullptr : &it->second;
 }
 
 GroupPacks::Place GroupPacks::OpenNext() {

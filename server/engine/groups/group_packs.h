@@ -48,7 +48,9 @@ class GroupPacks {
   uint64_t fresh() const { return fresh_; }
   // The pack that the next of them lies in; null if there is none.
   const GroupPack* FirstFresh() const;
-  // That event, which is unsettled from now on. There must be one.
+  // The first with fresh events from this number on.
+  const GroupPack* FreshFrom(uint64_t number) const;
+  // The next of them, which is unsettled from now on. There must be one.
   struct Place {
     GroupPack* pack;
     int index;

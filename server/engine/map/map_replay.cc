@@ -17,7 +17,9 @@ bool IsKill(const Change& change) {
 
 }  // namespace
 
-MapReplay::MapReplay(TimeCacheMap* map) : map_(*map) {
+MapReplay::MapReplay(TimeCacheMap* map)
+    : map_(*map),
+      groups_(&map->groups_, &map->log_, map->name_, map->sweeper_.format()) {
   map_.log_.SetReplaying(true);
 }
 
@@ -105,6 +107,7 @@ std::vector<DeadBucket> MapReplay::TakeDue(int64_t now_us) {
 }
 
 uint64_t MapReplay::Finish() {
+  groups_.Finish(last_us_);
   absl::MutexLock lock(&map_.advance_mu_);
   while (!killed_.empty()) {
     // What was due then died first.

@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "server/engine/groups/groups_replay.h"
 #include "server/engine/map/change.h"
 #include "server/engine/map/time_cache_map.h"
 
@@ -21,8 +22,12 @@ namespace timecache::server {
 // the same order, with the same numbers.
 //
 // Changes may be missing before some point, if TimeCacheMap::TellAgain has told
-// behind it what was live. The origin's first event is then one that was told
-// after that: those before it may be incomplete, and are not told.
+// behind it what was live, and then ConsumerGroups::TellAgain what groups keep.
+// The origin's first event is then one that was told between the two: those
+// before it may be incomplete, and are not told.
+//
+// Of what is kept together, changes of groups come in their order or all of
+// them first, but none after a tick that was told after it.
 //
 // Used by one thread, before anybody else uses the map. Costs about what the
 // operations did.
@@ -37,6 +42,11 @@ class MapReplay {
   absl::Status Apply(int shard, const Change& change);
   // DATA_LOSS if the changes before it do not come to its number of events.
   absl::Status Apply(const Tick& tick);
+
+  // DATA_LOSS: no map tells this.
+  absl::Status Apply(const GroupChange& change) {
+    return groups_.Apply(change);
+  }
 
   // Nothing comes any more: deaths that no tick has told wait for the next one.
   // All versions that the map's source gives from now on must be at least what
@@ -53,6 +63,7 @@ class MapReplay {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
 
   TimeCacheMap& map_;
+  GroupsReplay groups_;
   int64_t last_us_ = INT64_MIN;
   // Killed, and not told yet: by when and which, and of which shards.
   struct Killed {

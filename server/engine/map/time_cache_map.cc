@@ -333,6 +333,7 @@ void TimeCacheMap::SetSink(ChangeSink* sink) {
   for (size_t i = 0; i < shards_.size(); ++i) {
     shards_[i]->SetSink(sink, static_cast<int>(i));
   }
+  groups_.SetSink(sink);
 }
 
 MapSize TimeCacheMap::GetSize(int64_t now_us) {
@@ -416,12 +417,14 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> TimeCacheMap::Resume(
   return sweeper_.Resume(point, std::move(wake));
 }
 
-uint64_t TimeCacheMap::Follow(ExpiryLog::Follower* follower,
-                              ExpiryLog::Start start, int64_t now_us) {
+void TimeCacheMap::Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
+                          int64_t now_us,
+                          absl::FunctionRef<void(uint64_t first_event)> begin) {
+  // Held all the while: no tick comes between what it has told and `begin`.
   absl::MutexLock lock(&advance_mu_);
   AdvanceLocked(now_us);
   sweeper_.PublishWatermark();
-  return sweeper_.Follow(follower, start);
+  begin(sweeper_.Follow(follower, start));
 }
 
 }  // namespace timecache::server

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -263,9 +264,12 @@ class TimeCacheMap {
     refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
   }
   void Announce(int64_t due_us);
-  // As ExpiryLog::Follow, of what dies after `now_us`.
-  uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
-                  int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // As ExpiryLog::Follow, of what dies after `now_us`. Calls `begin` with the
+  // first event before it can be told of any that comes later.
+  void Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
+              int64_t now_us,
+              absl::FunctionRef<void(uint64_t first_event)> begin)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
   int64_t LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void UnlockAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);

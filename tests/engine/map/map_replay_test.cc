@@ -260,6 +260,18 @@ TEST_P(MapReplayModelTest, NothingCommittedIsLostAndNothingIsToldTwice) {
   }
   world.CheckAtRest();
   EXPECT_GT(world.told(), 1'000u);
+  if (GetParam().trims) {
+    EXPECT_GT(world.trims(), 10u);
+  }
+  if (world.groups() == nullptr) return;
+  // All of it happened.
+  const CrashGroups::Story& story = world.groups()->story();
+  for (const uint64_t times :
+       {story.acked, story.nacked, story.put_back, story.timed_out,
+        story.returned, story.dead_lettered, story.expired, story.undone}) {
+    EXPECT_GT(times, 0u);
+  }
+  EXPECT_EQ(story.lost > 0, GetParam().map.max_backlog_bytes > 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, MapReplayModelTest,

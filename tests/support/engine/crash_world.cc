@@ -9,8 +9,6 @@
 namespace timecache::server {
 namespace {
 
-constexpr int kShards = 4;
-
 MapOptions Evicting(MapOptions options) {
   options.max_entries = 25;
   options.limit_policy = LimitPolicy::kEvictOldest;
@@ -22,85 +20,23 @@ MapOptions Sliding(MapOptions options) {
   return options;
 }
 
-}  // namespace
-
-MapOptions CrashOptions(int64_t ttl_us, int num_buckets) {
-  MapOptions options = WithBuckets(ttl_us, num_buckets);
-  options.num_shards = kShards;
-  options.retention_us = kNeverUs / 4;
-  options.retention_bytes = int64_t{1} << 30;
+MapOptions WithGroups(MapOptions options) {
+  options.dead_letter_map = "dead";
   return options;
 }
 
-JournaledMap::JournaledMap(const MapOptions& options, CommitLog* log)
-    : options_(options), log_(log) {
-  Make({.first_event = kFirstEvent}, kStartUs);
-  map_->SetSink(&sink_);
-  cursor_ = map_->Subscribe(ExpiryLog::Start::kNow, kStartUs, [] {});
-  Read();
+MapOptions WithBacklog(MapOptions options, int64_t bytes) {
+  options = WithGroups(std::move(options));
+  options.max_backlog_bytes = bytes;
+  return options;
 }
 
-void JournaledMap::Make(TimeCacheMap::Origin origin, int64_t now_us) {
-  map_ = nullptr;
-  versions_ = std::make_unique<VersionSource>(now_us);
-  origin.versions = versions_.get();
-  origin.journaled = true;
-  map_ = std::make_unique<TimeCacheMap>("map", options_, nullptr, now_us,
-                                        EventFormat::Plain(), origin);
+MapOptions WithoutRetention(MapOptions options) {
+  options.retention_us = 0;
+  return options;
 }
 
-void JournaledMap::Commit() {
-  Committed commit = sink_.Take();
-  if (commit.tick.has_value()) permit_ = commit.tick;
-  log_->Commit(std::move(commit));
-}
-
-void JournaledMap::Permit() {
-  if (permit_.has_value()) map_->Permit(*permit_);
-  permit_.reset();
-}
-
-void JournaledMap::Settle(int64_t now_us) {
-  map_->Advance(now_us);
-  Commit();
-  Permit();
-  while (map_->Sweep(now_us, 7)) {
-  }
-  Read();
-}
-
-void JournaledMap::Read(int64_t max_bytes) {
-  Reading reading = ReadAll(cursor_.get(), max_bytes);
-  EXPECT_EQ(reading.lost, 0u);
-  for (Told& told : reading.events) told_.push_back(std::move(told));
-  point_ = {map_->origin().log_id, kFirstEvent + told_.size(),
-            reading.watermark_us};
-}
-
-void JournaledMap::Crash(int64_t now_us, uint64_t first_event) {
-  sink_.Take();
-  permit_.reset();
-  TimeCacheMap::Origin origin = map_->origin();
-  origin.first_event = first_event;
-  cursor_.reset();
-  Make(origin, now_us);
-  MapReplay replay(map_.get());
-  for (const Committed& commit : log_->Recover()) {
-    for (const KeptChange& kept : commit.changes) {
-      EXPECT_TRUE(replay.Apply(kept.shard(), kept.change()).ok());
-    }
-    if (commit.tick.has_value()) {
-      const absl::Status status = replay.Apply(*commit.tick);
-      EXPECT_TRUE(status.ok()) << status;
-    }
-  }
-  versions_->RaiseTo(replay.Finish());
-  map_->SetSink(&sink_);
-  last_us_ = replay.last_us();
-  auto cursor = map_->Resume(point_, now_us, [] {});
-  ASSERT_TRUE(cursor.ok()) << cursor.status();
-  cursor_ = *std::move(cursor);
-}
+}  // namespace
 
 std::vector<CrashWorldOptions> CrashWorlds() {
   return {
@@ -109,6 +45,20 @@ std::vector<CrashWorldOptions> CrashWorlds() {
       {"SlidingExpiry", Sliding(CrashOptions(5 * kSecond, 4))},
       {"EvictingBuckets", Evicting(CrashOptions(5 * kSecond, 6))},
       {"EvictingEntries", Evicting(CrashOptions(3600 * kSecond, 2))},
+      {.name = "Groups",
+       .map = WithGroups(CrashOptions(5 * kSecond, 6)),
+       .groups = true},
+      {.name = "GroupsThatLose",
+       .map = WithBacklog(CrashOptions(5 * kSecond, 6), 20'000),
+       .groups = true},
+      {.name = "GroupsOfAnEvictingMap",
+       .map = WithGroups(Evicting(CrashOptions(5 * kSecond, 6))),
+       .groups = true},
+      {.name = "Trimmed",
+       .map =
+           WithBacklog(WithoutRetention(CrashOptions(5 * kSecond, 6)), 20'000),
+       .groups = true,
+       .trims = true},
   };
 }
 
@@ -118,15 +68,36 @@ CrashWorld::CrashWorld(const CrashWorldOptions& options, CommitLog* log,
       dice_(std::move(dice)),
       journaled_(options.map, log),
       model_(options.map),
-      durable_{model_, {}, now_us_} {
+      durable_{model_, {}, now_us_},
+      log_(log) {
   model_.SetSurvives([this](const std::string& key) {
     if (key == key_) return result_.found;
     return journaled_.map().Apply(Operation::Contains(key), now_us_).found;
   });
   durable_.model = model_;
+  if (!options.groups) return;
+  groups_ = std::make_unique<CrashGroups>(
+      &journaled_, &dice_,
+      CrashGroups::World{.put_back =
+                             [this](const Operation& op, uint64_t version) {
+                               return PutBackIntoModel(op, version);
+                             },
+                         .end_event =
+                             [this] {
+                               model_.Advance(now_us_);
+                               TakeDeaths();
+                               return JournaledMap::kFirstEvent +
+                                      deaths_.size();
+                             }});
 }
 
 void CrashWorld::Step() {
+  if (groups_ != nullptr && dice_.Chance(300)) {
+    groups_->Step(now_us_);
+    TakeDeaths();
+    return;
+  }
+  if (options_.trims && dice_.Chance(100)) return StepTrim();
   const int64_t what = dice_.Draw(0, 999);
   if (what < 150) {
     StepClock();
@@ -142,6 +113,7 @@ void CrashWorld::Step() {
     journaled_.Permit();
   } else if (what < 980) {
     journaled_.map().Sweep(now_us_, static_cast<int>(dice_.Draw(1, 30)));
+    Pass();
   } else if (what < 990) {
     journaled_.Read(dice_.Draw(1, 2'000));
   } else if (what < 995) {
@@ -165,6 +137,47 @@ void CrashWorld::StepClock() {
       if (next_us != kNeverUs) {
         now_us_ = std::max(now_us_, next_us - dice_.Draw(0, 1));
       }
+  }
+  Pass();
+}
+
+void CrashWorld::Pass() {
+  if (groups_ != nullptr) groups_->Pass(now_us_);
+}
+
+Result CrashWorld::PutBackIntoModel(const Operation& op, uint64_t version) {
+  key_ = std::string(op.key);
+  result_.Clear();
+  return model_.Apply(op, now_us_, version);
+}
+
+void CrashWorld::StepTrim() {
+  switch (trim_) {
+    case Trim::kNone:
+      Commit();
+      trim_to_ = log_->size();
+      trim_entries_ = ScanPlace();
+      trim_ = Trim::kEntries;
+      return;
+    case Trim::kEntries:
+      if (journaled_.map().TellAgain(now_us_, 10, 1 << 20, &trim_entries_)) {
+        return;
+      }
+      CheckAtRest();
+      trim_event_ = JournaledMap::kFirstEvent + journaled_.told().size();
+      trim_groups_ = ConsumerGroups::Place();
+      trim_ = Trim::kGroups;
+      return;
+    case Trim::kGroups:
+      if (journaled_.groups().TellAgain(trim_event_, 10, 1 << 20,
+                                        &trim_groups_)) {
+        return;
+      }
+      Commit();
+      log_->DropFirst(trim_to_);
+      first_event_ = trim_event_;
+      trim_ = Trim::kNone;
+      ++trims_;
   }
 }
 
@@ -195,6 +208,7 @@ void CrashWorld::Commit() {
   journaled_.Commit();
   TakeDeaths();
   durable_ = {model_, deaths_, now_us_};
+  if (groups_ != nullptr) groups_->Commit();
 }
 
 void CrashWorld::TakeDeaths() {
@@ -204,18 +218,22 @@ void CrashWorld::TakeDeaths() {
 void CrashWorld::Crash() {
   // The clock may have been set back meanwhile.
   if (dice_.Chance(300)) now_us_ = durable_.now_us;
-  journaled_.Crash(now_us_);
+  if (groups_ != nullptr) groups_->BeforeCrash();
+  trim_ = Trim::kNone;
+  journaled_.Crash(now_us_, first_event_);
   EXPECT_LE(journaled_.last_us(), durable_.now_us);
   model_ = durable_.model;
   deaths_ = durable_.deaths;
   model_.Advance(now_us_);
+  if (groups_ != nullptr) groups_->AfterCrash(now_us_);
 }
 
 void CrashWorld::CheckAtRest() {
   model_.Advance(now_us_);
   TakeDeaths();
   journaled_.Settle(now_us_);
-  durable_ = {model_, deaths_, now_us_};
+  Pass();
+  Commit();
   ASSERT_EQ(journaled_.told().size(), deaths_.size());
   std::map<uint64_t, const ReferenceModel::Death*> by_version;
   for (const auto& death : deaths_) by_version[death.entry.version] = &death;
@@ -233,6 +251,7 @@ void CrashWorld::CheckAtRest() {
   const MapSize size = journaled_.map().GetSize(now_us_);
   EXPECT_EQ(size.entries, static_cast<int64_t>(model_.entries().size()));
   EXPECT_EQ(size.bytes, model_.bytes());
+  if (groups_ != nullptr) groups_->CheckContents(journaled_.told());
 }
 
 }  // namespace timecache::server

@@ -1,4 +1,4 @@
-// A map that crashes and is made again from what was committed of its changes.
+// A world in which a map, and what reads it, crash.
 
 #ifndef TIMECACHED_TESTS_SUPPORT_ENGINE_CRASH_WORLD_H_
 #define TIMECACHED_TESTS_SUPPORT_ENGINE_CRASH_WORLD_H_
@@ -6,144 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "server/engine/map/map_replay.h"
+#include "tests/support/engine/crash_groups.h"
+#include "tests/support/engine/crash_map.h"
 #include "tests/support/engine/dice.h"
-#include "tests/support/engine/map_harness.h"
 #include "tests/support/engine/reference_model.h"
 
 namespace timecache::server {
-
-// A change that owns what it says.
-class KeptChange {
- public:
-  KeptChange(int shard, const Change& change)
-      : shard_(shard),
-        change_(change),
-        key_(change.record.key),
-        value_(change.record.value) {}
-
-  int shard() const { return shard_; }
-  // Views into this.
-  Change change() const {
-    Change change = change_;
-    change.record.key = key_;
-    change.record.value = value_;
-    return change;
-  }
-
- private:
-  int shard_;
-  Change change_;
-  std::string key_;
-  std::string value_;
-};
-
-// What is made durable at once.
-struct Committed {
-  std::vector<KeptChange> changes;
-  std::optional<Tick> tick;
-};
-
-// Keeps what is committed over a crash.
-class CommitLog {
- public:
-  virtual ~CommitLog() = default;
-  virtual void Commit(Committed commit) = 0;
-  // After a crash: all that was committed, in order.
-  virtual std::vector<Committed> Recover() = 0;
-};
-
-class MemoryCommitLog final : public CommitLog {
- public:
-  void Commit(Committed commit) override {
-    commits_.push_back(std::move(commit));
-  }
-  std::vector<Committed> Recover() override { return commits_; }
-
-  size_t size() const { return commits_.size(); }
-  const Committed& last() const { return commits_.back(); }
-  void DropFirst(size_t commits) {
-    commits_.erase(commits_.begin(),
-                   commits_.begin() + static_cast<ptrdiff_t>(commits));
-  }
-
- private:
-  std::vector<Committed> commits_;
-};
-
-// Options of a map of few shards whose events are kept for ever: a crash leaves
-// no watcher for whom they would be.
-MapOptions CrashOptions(int64_t ttl_us, int num_buckets);
-
-// A map, and a watcher who resumes by his token after each crash. Not
-// thread-safe.
-class JournaledMap {
- public:
-  // The number of its first event.
-  static constexpr uint64_t kFirstEvent = 1'000;
-
-  // `log` is not owned.
-  JournaledMap(const MapOptions& options, CommitLog* log);
-
-  TimeCacheMap& map() { return *map_; }
-
-  // What was said until now is durable.
-  void Commit();
-  // And may be told.
-  void Permit();
-  // Commits, tells and reads all that is due.
-  void Settle(int64_t now_us);
-  void Read(int64_t max_bytes = 1 << 20);
-  // Nobody watches any more.
-  void Leave() { cursor_.reset(); }
-  // In order, since the beginning, over all crashes.
-  const std::vector<Told>& told() const { return told_; }
-
-  // The same map again, from what was committed. Events before `first_event`
-  // are gone.
-  void Crash(int64_t now_us, uint64_t first_event = kFirstEvent);
-  // The latest time that the last crash has left.
-  int64_t last_us() const { return last_us_; }
-
- private:
-  class Sink final : public ChangeSink {
-   public:
-    void Add(int shard, const Change& change) override {
-      open_.changes.emplace_back(shard, change);
-    }
-    void AddTick(const Tick& tick) override { open_.tick = tick; }
-    // What came since the last one.
-    Committed Take() { return std::exchange(open_, {}); }
-
-   private:
-    Committed open_;
-  };
-
-  void Make(TimeCacheMap::Origin origin, int64_t now_us);
-
-  const MapOptions options_;
-  CommitLog* const log_;
-  Sink sink_;
-  std::optional<Tick> permit_;
-  std::unique_ptr<VersionSource> versions_;
-  std::unique_ptr<TimeCacheMap> map_;
-  std::unique_ptr<ExpiryLog::Cursor> cursor_;
-  LogPoint point_;
-  std::vector<Told> told_;
-  int64_t last_us_ = INT64_MIN;
-};
 
 struct CrashWorldOptions {
   std::string name;
   MapOptions map;
   int keys = 60;
+  bool groups = false;
+  // What is live is told again now and then, and all before that is dropped.
+  bool trims = false;
 };
 
 // For GoogleTest.
@@ -151,7 +31,9 @@ inline void PrintTo(const CrashWorldOptions& options, std::ostream* out) {
   *out << options.name;
 }
 
-// Plain, with two buckets, with sliding expiry, evicting buckets and entries.
+// Plain, with two buckets, with sliding expiry, evicting buckets and entries;
+// with groups: plain, of which some is lost, evicting, and with a log that is
+// trimmed.
 std::vector<CrashWorldOptions> CrashWorlds();
 
 // Operations, time, kills, commits and crashes by chance, beside the model,
@@ -166,6 +48,9 @@ class CrashWorld {
   // All that died was told, once, in order; all that lives is there.
   void CheckAtRest();
   size_t told() const { return journaled_.told().size(); }
+  // What groups did; null without groups.
+  const CrashGroups* groups() const { return groups_.get(); }
+  uint64_t trims() const { return trims_; }
 
  private:
   // What a crash goes back to.
@@ -177,6 +62,9 @@ class CrashWorld {
 
   void StepClock();
   void StepOperation();
+  void StepTrim();
+  Result PutBackIntoModel(const Operation& op, uint64_t version);
+  void Pass();
   void Commit();
   void TakeDeaths();
   void Crash();
@@ -188,6 +76,21 @@ class CrashWorld {
   ReferenceModel model_;
   std::vector<ReferenceModel::Death> deaths_;
   Durable durable_;
+  CommitLog* const log_;
+  std::unique_ptr<CrashGroups> groups_;
+
+  // How far trimming is: entries are told again, then groups. What is committed
+  // before `trim_to_` can be dropped then; the log of a map that is made again
+  // begins with `first_event_` since the last time, with `trim_event_` from
+  // then on.
+  enum class Trim { kNone, kEntries, kGroups };
+  Trim trim_ = Trim::kNone;
+  size_t trim_to_ = 0;
+  uint64_t trim_event_ = 0;
+  ScanPlace trim_entries_;
+  ConsumerGroups::Place trim_groups_;
+  uint64_t first_event_ = JournaledMap::kFirstEvent;
+  uint64_t trims_ = 0;
   // Of the last operation.
   std::string key_;
   Result result_;

@@ -33,8 +33,9 @@ DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, Dice dice)
   map_.SetSchedule(
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
   map_.groups().SetDeadLetterSink(
-      [this](const ConsumerGroups::DeadLetter& letter) {
-        return PutDeadLetter(letter.to_map, letter.key, letter.value);
+      [this](const ConsumerGroups::DeadLetter& letter,
+             ConsumerGroups::DeadLetterDone done) {
+        done(PutDeadLetter(letter.to_map, letter.key, letter.value));
       });
   model_.SetSurvives([this](const std::string& key) {
     if (key == key_) return result_.found;

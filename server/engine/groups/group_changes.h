@@ -1,0 +1,78 @@
+// Tells a sink what becomes of one consumer group.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGES_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGES_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/groups/group_change.h"
+#include "server/engine/map/change.h"
+
+namespace timecache::server {
+
+// Events that stand in a row, and of which the same becomes, are one change: it
+// is told once another one comes, or at Flush.
+//
+// Not thread-safe: it works under the group's lock, and whoever holds that
+// calls Flush before he lets it go. Without a sink a call costs a branch.
+class GroupChanges {
+ public:
+  using Kind = GroupChange::Kind;
+
+  // `name` is the group's; it must outlive this.
+  explicit GroupChanges(absl::string_view name) { open_.name = name; }
+  GroupChanges(const GroupChanges&) = delete;
+  GroupChanges& operator=(const GroupChanges&) = delete;
+
+  // Not owned; null: nothing is told.
+  void SetSink(ChangeSink* sink) { sink_ = sink; }
+
+  // What became of one event, or of those from `first` to before `end`: as
+  // GroupChange says.
+  void Add(Kind kind, uint64_t event, int attempt, int64_t ready_us = 0) {
+    AddRange(kind, event, event + 1, attempt, ready_us);
+  }
+  void AddRange(Kind kind, uint64_t first, uint64_t end, int attempt = 0,
+                int64_t ready_us = 0) {
+    if (sink_ != nullptr && first < end) {
+      Extend(kind, first, end, attempt, ready_us);
+    }
+  }
+
+  // Any other change, of the group's name.
+  void Tell(GroupChange change) {
+    if (sink_ == nullptr) return;
+    Flush();
+    change.name = open_.name;
+    sink_->AddGroup(change);
+  }
+
+  void Flush() {
+    if (open_.first == open_.end) return;
+    sink_->AddGroup(open_);
+    open_.first = open_.end;
+  }
+
+ private:
+  void Extend(Kind kind, uint64_t first, uint64_t end, int attempt,
+              int64_t ready_us) {
+    if (open_.first == open_.end || open_.end != first || open_.kind != kind ||
+        open_.attempt != attempt || open_.ready_us != ready_us) {
+      Flush();
+      open_.kind = kind;
+      open_.first = first;
+      open_.attempt = attempt;
+      open_.ready_us = ready_us;
+    }
+    open_.end = end;
+  }
+
+  ChangeSink* sink_ = nullptr;
+  // Not told yet, if it has events.
+  GroupChange open_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGES_H_

@@ -1,0 +1,130 @@
+// The part of a group's ledger that is told to a sink again, and made again.
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "server/engine/groups/group_ledger.h"
+
+namespace timecache::server {
+namespace {
+
+// The index behind the last event of the batch that is not kept.
+int BehindSettled(const KeptBatch& kept) {
+  int i = static_cast<int>(kept.settled.size());
+  while (i > 0 && !kept.settled[static_cast<size_t>(i) - 1]) --i;
+  return i;
+}
+
+// The number behind the last event that cannot be fresh: that was delivered, or
+// stands before one that is settled.
+uint64_t EndOfOpened(const GroupState& state) {
+  uint64_t end =
+      state.failed.empty() ? 0 : std::prev(state.failed.end())->first + 1;
+  for (const KeptBatch& kept : state.kept) {
+    int i = kept.numbers.empty() ? BehindSettled(kept) : kept.batch->size();
+    while (i > 0 && !kept.keeps(i - 1)) --i;
+    if (i > 0) end = std::max(end, kept.number(i - 1) + 1);
+  }
+  return end;
+}
+
+}  // namespace
+
+// --- Made again.
+
+void GroupLedger::Restore(const GroupState& state, int64_t now_us) {
+  Tell(now_us);
+  counts_ = state.counts;
+  start_event_ = state.first_event;
+  next_event_ = restored_end_ = state.next_event;
+  untold_lost_ = state.unreported;
+  const uint64_t opened = EndOfOpened(state);
+  for (const KeptBatch& kept : state.kept) Restore(kept, state, opened);
+}
+
+void GroupLedger::Restore(const KeptBatch& kept, const GroupState& state,
+                          uint64_t opened) {
+  const int end = std::max(kept.IndexFrom(opened), BehindSettled(kept));
+  int first = 0;
+  while (first < end && !kept.keeps(first)) ++first;
+  packs_.Append(kept.number(0), kept.batch, first == end ? end : 0);
+  if (first == end) return;
+  for (int i = 0; i < end; ++i) {
+    const GroupPacks::Place place = packs_.OpenNext();
+    if (kept.keeps(i)) {
+      Reopen(place, kept.number(i), state);
+    } else {
+      packs_.Settled(place.pack);
+    }
+  }
+}
+
+void GroupLedger::Reopen(const GroupPacks::Place& place, uint64_t number,
+                         const GroupState& state) {
+  Event* const event = events_.Open(number, place.pack, place.index,
+                                    place.pack->batch->event(place.index).key);
+  const auto failed = state.failed.find(number);
+  if (failed == state.failed.end()) return;
+  event->attempt = failed->second.attempts;
+  // Behind another one only if their hashes are the same in this process.
+  if (event->state != State::kReady) return;
+  if (failed->second.ready_us > now_us_) {
+    events_.SetDue(event, State::kDelayed, failed->second.ready_us);
+  } else {
+    MakeReady(event);
+  }
+}
+
+// --- Told again.
+
+void GroupLedger::Describe(GroupChange* change) const {
+  change->options = options_;
+  change->first = start_event_;
+  change->end = next_event();
+  change->statistics = counts_;
+  change->statistics.delivered -= counts_.in_flight;
+  change->statistics.redelivered -= redelivered_in_flight_;
+  change->statistics.in_flight = 0;
+  change->statistics.in_flight_bytes = 0;
+  change->unreported = untold_lost_;
+}
+
+std::optional<uint64_t> GroupLedger::TellKept(uint64_t from, int* events,
+                                              int64_t* bytes) {
+  while (const Event* const event = events_.FirstFrom(from)) {
+    if (*events <= 0 || *bytes <= 0) return event->id;
+    --*events;
+    *bytes -= TellKept(event->id, *event->pack->batch, event->index, event);
+    from = event->id + 1;
+  }
+  while (const GroupPack* const pack = packs_.FreshFrom(from)) {
+    from = std::max(from, pack->first + static_cast<uint64_t>(pack->next));
+    if (*events <= 0 || *bytes <= 0) return from;
+    --*events;
+    *bytes -= TellKept(from, *pack->batch, static_cast<int>(from - pack->first),
+                       nullptr);
+    ++from;
+  }
+  return std::nullopt;
+}
+
+// `event` is null of a fresh one. Returns about how many bytes were told.
+int64_t GroupLedger::TellKept(uint64_t number, const EventBatch& batch,
+                              int index, const Event* event) {
+  GroupChange change;
+  change.kind = GroupChange::Kind::kKept;
+  change.first = number;
+  change.end = number + 1;
+  change.event = batch.event(index);
+  change.death = batch.death();
+  change.ready_us = batch.death_us();
+  if (event != nullptr) {
+    change.attempt = event->attempt - (event->holder == nullptr ? 0 : 1);
+    if (event->state == State::kDelayed) change.ready_us = event->due_us;
+  }
+  changes_->Tell(change);
+  return static_cast<int64_t>(batch.encoded(index).size());
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,199 @@
+#include "server/engine/groups/groups_replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace timecache::server {
+namespace {
+
+using Kind = GroupChange::Kind;
+
+absl::Status NoGroupTells(const GroupChange& change, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat("a change of consumer group ", change.name, " ", what));
+}
+
+}  // namespace
+
+// --- One group.
+
+ReplayedGroup::ReplayedGroup(const GroupChange& exists, absl::string_view map,
+                             const EventFormat* format)
+    : kept_(map, format) {
+  state_.name = std::string(exists.name);
+  state_.created_by = std::string(exists.created_by);
+  state_.options = exists.options;
+  state_.unused_since_us = exists.unused_since_us;
+  state_.first_event = exists.first;
+  state_.next_event = exists.end;
+  state_.counts = exists.statistics;
+  state_.unreported = exists.unreported;
+}
+
+void ReplayedGroup::OnAppend(uint64_t first_event,
+                             const std::shared_ptr<const EventBatch>& batch) {
+  const uint64_t end = first_event + static_cast<uint64_t>(batch->size());
+  if (end <= state_.next_event) return;
+  kept_.Append(first_event, batch, state_.next_event);
+  state_.next_event = end;
+}
+
+absl::Status ReplayedGroup::Apply(const GroupChange& change) {
+  if (change.first > change.end || change.end > state_.next_event) {
+    return NoGroupTells(
+        change, absl::StrCat("names events to ", change.end,
+                             ", where they come to ", state_.next_event));
+  }
+  switch (change.kind) {
+    case Kind::kOptions:
+      state_.options = change.options;
+      break;
+    case Kind::kUnused:
+      state_.unused_since_us = change.unused_since_us;
+      break;
+    case Kind::kLossReported:
+      state_.unreported = 0;
+      break;
+    case Kind::kKept:
+      kept_.Insert(change.first, change.event, change.death);
+      if (change.attempt > 0) {
+        state_.failed[change.first] = {change.attempt, change.ready_us};
+      }
+      break;
+    default:
+      if (change.settles()) Settle(change);
+      if (change.fails()) Fail(change);
+      if (change.drops()) Drop(change);
+  }
+  return absl::OkStatus();
+}
+
+void ReplayedGroup::CountAttempts(const GroupChange& change) {
+  const uint64_t events = change.end - change.first;
+  if (change.attempt > 0) state_.counts.delivered += events;
+  if (change.attempt > 1) state_.counts.redelivered += events;
+}
+
+void ReplayedGroup::Remove(const GroupChange& change) {
+  kept_.Remove(change.first, change.end);
+  state_.failed.erase(state_.failed.lower_bound(change.first),
+                      state_.failed.lower_bound(change.end));
+}
+
+void ReplayedGroup::Settle(const GroupChange& change) {
+  const uint64_t events = change.end - change.first;
+  Remove(change);
+  CountAttempts(change);
+  if (change.kind == Kind::kAcked) state_.counts.acked += events;
+  if (change.kind == Kind::kPutBack) state_.counts.put_back += events;
+  if (change.kind == Kind::kDeadLettered) state_.counts.dead_lettered += events;
+}
+
+void ReplayedGroup::Fail(const GroupChange& change) {
+  const uint64_t events = change.end - change.first;
+  kept_.Visit(change.first, change.end, [&](uint64_t number) {
+    state_.failed[number] = {change.attempt, change.ready_us};
+  });
+  CountAttempts(change);
+  if (change.kind == Kind::kNacked) state_.counts.nacked += events;
+  if (change.kind == Kind::kTimedOut) state_.counts.timed_out += events;
+}
+
+void ReplayedGroup::Drop(const GroupChange& change) {
+  const uint64_t events = change.end - change.first;
+  Remove(change);
+  CountAttempts(change);
+  state_.counts.lost += events;
+  state_.unreported += events;
+  if (change.kind == Kind::kLetterDropped) {
+    state_.counts.dead_letters_dropped += events;
+  }
+}
+
+GroupState ReplayedGroup::Take() {
+  const GroupStatistics& counts = state_.counts;
+  const uint64_t known = kept_.size() + counts.acked + counts.put_back +
+                         counts.dead_lettered + counts.lost;
+  const uint64_t events = state_.next_event - state_.first_event;
+  if (known < events) {
+    state_.counts.lost += events - known;
+    state_.unreported += events - known;
+  }
+  state_.kept = kept_.Take();
+  return std::move(state_);
+}
+
+// --- All groups.
+
+GroupsReplay::GroupsReplay(ConsumerGroups* groups, ExpiryLog* log,
+                           absl::string_view map, const EventFormat* format)
+    : groups_(groups), log_(log), map_(map), format_(format) {}
+
+GroupsReplay::~GroupsReplay() {
+  for (const auto& [name, group] : by_name_) log_->Unfollow(group.get());
+}
+
+absl::Status GroupsReplay::Apply(const GroupChange& change) {
+  if (change.kind == Kind::kExists || change.kind == Kind::kOptions) {
+    if (absl::Status status = Validate(change.options); !status.ok()) {
+      return NoGroupTells(change, status.message());
+    }
+  }
+  const std::string name(change.name);
+  const auto known = by_name_.find(name);
+  switch (change.kind) {
+    case Kind::kExists:
+      if (known == by_name_.end()) Begin(change);
+      return absl::OkStatus();
+    case Kind::kDeleted:
+      End(name);
+      return absl::OkStatus();
+    case Kind::kExpired:
+      End(name);
+      Remember(change);
+      return absl::OkStatus();
+    default:
+      return known == by_name_.end() ? absl::OkStatus()
+                                     : known->second->Apply(change);
+  }
+}
+
+void GroupsReplay::Begin(const GroupChange& exists) {
+  const std::string name(exists.name);
+  std::erase_if(expired_,
+                [&name](const auto& each) { return each.name == name; });
+  auto group = std::make_unique<ReplayedGroup>(exists, map_, format_);
+  // It takes what the log has from its next event on.
+  group->BeginAt(log_->Follow(group.get(), ExpiryLog::Start::kEarliest, 0));
+  by_name_.emplace(name, std::move(group));
+}
+
+void GroupsReplay::End(const std::string& name) {
+  const auto it = by_name_.find(name);
+  if (it == by_name_.end()) return;
+  log_->Unfollow(it->second.get());
+  by_name_.erase(it);
+}
+
+void GroupsReplay::Remember(const GroupChange& expired) {
+  const auto known = std::find_if(
+      expired_.begin(), expired_.end(),
+      [&expired](const auto& each) { return each.name == expired.name; });
+  if (known != expired_.end()) return;
+  if (expired_.size() == ConsumerGroups::kMaxGroups) expired_.pop_front();
+  expired_.push_back(
+      {std::string(expired.name), expired.unreported, expired.end});
+}
+
+void GroupsReplay::Finish(int64_t now_us) {
+  for (const auto& [name, group] : by_name_) {
+    log_->Unfollow(group.get());
+    groups_->Restore(group->Take(), now_us);
+  }
+  by_name_.clear();
+  groups_->RestoreExpired(std::move(expired_));
+}
+
+}  // namespace timecache::server

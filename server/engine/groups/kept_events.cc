@@ -1,0 +1,171 @@
+#include "server/engine/groups/kept_events.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "server/engine/check.h"
+
+namespace timecache::server {
+namespace {
+
+// Smaller batches are not worth a copy.
+constexpr int kMinShrunk = 16;
+
+bool SameDeath(const Death& a, const Death& b) {
+  return a.death_us == b.death_us && a.published_us == b.published_us &&
+         a.cause == b.cause;
+}
+
+// Leaves what is settled out of the batch.
+void Shrink(KeptBatch* kept) {
+  std::vector<int> indexes;
+  std::vector<uint64_t> numbers;
+  for (int i = 0; i < kept->batch->size(); ++i) {
+    if (!kept->keeps(i)) continue;
+    indexes.push_back(i);
+    numbers.push_back(kept->number(i));
+  }
+  kept->batch = kept->batch->Select(indexes);
+  kept->first = numbers.front();
+  kept->numbers = std::move(numbers);
+  kept->settled.clear();
+}
+
+}  // namespace
+
+int KeptBatch::IndexFrom(uint64_t number) const {
+  if (!numbers.empty()) {
+    return static_cast<int>(
+        std::lower_bound(numbers.begin(), numbers.end(), number) -
+        numbers.begin());
+  }
+  if (number <= first) return 0;
+  return static_cast<int>(
+      std::min(number - first, static_cast<uint64_t>(batch->size())));
+}
+
+void KeptBatch::Settle(int i) {
+  settled.resize(static_cast<size_t>(batch->size()));
+  settled[static_cast<size_t>(i)] = true;
+  --kept;
+}
+
+void KeptEvents::Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
+                        uint64_t from) {
+  Seal();
+  if (from > first) {
+    // Only the first batch of a group: its numbers before `from` may be those
+    // of events that are inserted.
+    std::vector<int> indexes;
+    for (int i = static_cast<int>(from - first); i < batch->size(); ++i) {
+      indexes.push_back(i);
+    }
+    if (indexes.empty()) return;
+    batch = batch->Select(indexes);
+    first = from;
+  }
+  KeptBatch kept = {std::move(batch), first, {}, {}, 0};
+  kept.kept = kept.batch->size();
+  size_ += static_cast<uint64_t>(kept.kept);
+  const bool added = batches_.emplace(first, std::move(kept)).second;
+  TIMECACHED_CHECK(added);
+}
+
+template <typename Map>
+auto KeptEvents::FirstFrom(Map* batches, uint64_t number) {
+  auto it = batches->upper_bound(number);
+  return it == batches->begin() ? it : std::prev(it);
+}
+
+bool KeptEvents::FitsOpen(uint64_t number, const ExpiredEvent& event,
+                          const Death& death) const {
+  if (open_ == nullptr || !SameDeath(open_->death(), death) ||
+      !open_->HasRoomFor(event)) {
+    return false;
+  }
+  const auto open = batches_.find(open_first_);
+  const auto after = std::next(open);
+  return open->second.numbers.back() < number &&
+         (after == batches_.end() || number < after->first);
+}
+
+void KeptEvents::Insert(uint64_t number, const ExpiredEvent& event,
+                        const Death& death) {
+  if (!FitsOpen(number, event, death)) {
+    Seal();
+    const auto before = FirstFrom(&batches_, number);
+    if (before != batches_.end() && before->first <= number &&
+        before->second.IndexFrom(number) < before->second.batch->size()) {
+      // Within a batch: it is there, or settled.
+      return;
+    }
+    open_ = std::make_shared<EventBatch>(map_, death, format_);
+    open_first_ = number;
+    batches_.emplace(number, KeptBatch{open_, number, {}, {}, 0});
+  }
+  open_->Add(event);
+  KeptBatch& kept = batches_.find(open_first_)->second;
+  kept.numbers.push_back(number);
+  ++kept.kept;
+  ++size_;
+}
+
+void KeptEvents::Seal() {
+  if (open_ == nullptr) return;
+  std::exchange(open_, nullptr)->ShrinkToFit();
+}
+
+void KeptEvents::Remove(uint64_t first, uint64_t end) {
+  Seal();
+  auto it = FirstFrom(&batches_, first);
+  while (it != batches_.end() && it->first < end) {
+    KeptBatch& kept = it->second;
+    const int behind = kept.IndexFrom(end);
+    for (int i = kept.IndexFrom(first); i < behind; ++i) {
+      if (!kept.keeps(i)) continue;
+      kept.Settle(i);
+      --size_;
+    }
+    if (kept.kept == 0) {
+      it = batches_.erase(it);
+      continue;
+    }
+    if (kept.batch->size() >= kMinShrunk &&
+        2 * kept.kept <= kept.batch->size()) {
+      Shrink(&kept);
+    }
+    ++it;
+  }
+}
+
+void KeptEvents::Visit(uint64_t first, uint64_t end,
+                       absl::FunctionRef<void(uint64_t number)> visit) const {
+  for (auto it = FirstFrom(&batches_, first);
+       it != batches_.end() && it->first < end; ++it) {
+    const KeptBatch& kept = it->second;
+    const int behind = kept.IndexFrom(end);
+    for (int i = kept.IndexFrom(first); i < behind; ++i) {
+      if (kept.keeps(i)) visit(kept.number(i));
+    }
+  }
+}
+
+std::vector<KeptBatch> KeptEvents::Take() {
+  Seal();
+  std::vector<KeptBatch> all;
+  all.reserve(batches_.size());
+  for (auto& [number, kept] : batches_) {
+    const auto size = static_cast<uint64_t>(kept.batch->size());
+    if (!kept.numbers.empty() &&
+        kept.numbers.back() - kept.numbers.front() + 1 == size) {
+      kept.numbers.clear();
+    }
+    all.push_back(std::move(kept));
+  }
+  batches_.clear();
+  size_ = 0;
+  return all;
+}
+
+}  // namespace timecache::server

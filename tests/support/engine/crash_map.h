@@ -1,0 +1,189 @@
+// A map that crashes and is made again from what was committed of its changes.
+
+#ifndef TIMECACHED_TESTS_SUPPORT_ENGINE_CRASH_MAP_H_
+#define TIMECACHED_TESTS_SUPPORT_ENGINE_CRASH_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/groups/group_change.h"
+#include "server/engine/map/map_replay.h"
+#include "tests/support/engine/map_harness.h"
+
+namespace timecache::server {
+
+// A change that owns what it says.
+class KeptChange {
+ public:
+  KeptChange(int shard, const Change& change)
+      : shard_(shard),
+        change_(change),
+        key_(change.record.key),
+        value_(change.record.value) {}
+
+  int shard() const { return shard_; }
+  // Views into this.
+  Change change() const {
+    Change change = change_;
+    change.record.key = key_;
+    change.record.value = value_;
+    return change;
+  }
+
+ private:
+  int shard_;
+  Change change_;
+  std::string key_;
+  std::string value_;
+};
+
+class KeptGroupChange {
+ public:
+  explicit KeptGroupChange(const GroupChange& change)
+      : change_(change),
+        name_(change.name),
+        created_by_(change.created_by),
+        key_(change.event.key),
+        value_(change.event.value) {}
+
+  // Views into this.
+  GroupChange change() const {
+    GroupChange change = change_;
+    change.name = name_;
+    change.created_by = created_by_;
+    change.event.key = key_;
+    change.event.value = value_;
+    return change;
+  }
+
+ private:
+  GroupChange change_;
+  std::string name_;
+  std::string created_by_;
+  std::string key_;
+  std::string value_;
+};
+
+// What is made durable at once.
+struct Committed {
+  std::vector<KeptChange> changes;
+  std::optional<Tick> tick;
+  std::vector<KeptGroupChange> groups;
+};
+
+// Keeps what is committed over a crash.
+class CommitLog {
+ public:
+  virtual ~CommitLog() = default;
+  virtual void Commit(Committed commit) = 0;
+  // After a crash: all that was committed, in order.
+  virtual std::vector<Committed> Recover() = 0;
+  // How many there are, and forgets so many of the oldest.
+  virtual size_t size() const = 0;
+  virtual void DropFirst(size_t commits) = 0;
+};
+
+class MemoryCommitLog final : public CommitLog {
+ public:
+  void Commit(Committed commit) override {
+    commits_.push_back(std::move(commit));
+  }
+  std::vector<Committed> Recover() override { return commits_; }
+
+  const Committed& last() const { return commits_.back(); }
+  size_t size() const override { return commits_.size(); }
+  void DropFirst(size_t commits) override {
+    commits_.erase(commits_.begin(),
+                   commits_.begin() + static_cast<ptrdiff_t>(commits));
+  }
+
+ private:
+  std::vector<Committed> commits_;
+};
+
+// Options of a map of few shards whose events are kept for ever: a crash leaves
+// no watcher for whom they would be.
+MapOptions CrashOptions(int64_t ttl_us, int num_buckets);
+
+// A map, and a watcher who resumes by his token after each crash. Not
+// thread-safe.
+class JournaledMap {
+ public:
+  // The number of its first event.
+  static constexpr uint64_t kFirstEvent = 1'000;
+
+  // `log` is not owned.
+  JournaledMap(const MapOptions& options, CommitLog* log);
+
+  TimeCacheMap& map() { return *map_; }
+  ConsumerGroups& groups() { return map_->groups(); }
+
+  // What was said until now is durable.
+  void Commit();
+  // And may be told.
+  void Permit();
+  // Commits, tells and reads all that is due.
+  void Settle(int64_t now_us);
+  void Read(int64_t max_bytes = 1 << 20);
+  // Nobody watches any more.
+  void Leave() { cursor_.reset(); }
+  // In order, since the beginning, over all crashes.
+  const std::vector<Told>& told() const { return told_; }
+
+  // What is told of groups from now on is kept if `keeps` says so.
+  using GroupFilter = std::function<bool(const GroupChange& change)>;
+  void KeepOnly(GroupFilter keeps) { sink_.KeepOnly(std::move(keeps)); }
+  // Where dead letters go, over all crashes.
+  void SetDeadLetterSink(ConsumerGroups::DeadLetterSink letters);
+  // What would be told now of all groups.
+  std::vector<KeptGroupChange> DescribeGroups();
+
+  // The same map again, from what was committed. Events before `first_event`
+  // are gone.
+  void Crash(int64_t now_us, uint64_t first_event = kFirstEvent);
+  // The latest time that the last crash has left.
+  int64_t last_us() const { return last_us_; }
+
+ private:
+  class Sink final : public ChangeSink {
+   public:
+    void Add(int shard, const Change& change) override {
+      open_.changes.emplace_back(shard, change);
+    }
+    void AddTick(const Tick& tick) override { open_.tick = tick; }
+    void AddGroup(const GroupChange& change) override {
+      if (!keeps_ || keeps_(change)) open_.groups.emplace_back(change);
+    }
+    void KeepOnly(GroupFilter keeps) { keeps_ = std::move(keeps); }
+    // What came since the last one.
+    Committed Take() { return std::exchange(open_, {}); }
+
+   private:
+    Committed open_;
+    GroupFilter keeps_;
+  };
+
+  void Make(TimeCacheMap::Origin origin, int64_t now_us);
+
+  const MapOptions options_;
+  CommitLog* const log_;
+  Sink sink_;
+  std::optional<Tick> permit_;
+  std::unique_ptr<VersionSource> versions_;
+  std::unique_ptr<TimeCacheMap> map_;
+  std::unique_ptr<ExpiryLog::Cursor> cursor_;
+  LogPoint point_;
+  std::vector<Told> told_;
+  int64_t last_us_ = INT64_MIN;
+  ConsumerGroups::DeadLetterSink letters_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_CRASH_MAP_H_
