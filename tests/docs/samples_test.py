@@ -113,8 +113,12 @@ class SampleTest(unittest.TestCase):
 
     def here(self, text):
         """A configuration with the files where the test has them."""
-        return text.replace("/etc/timecached", str(self.directory / "etc")).replace(
-            "unix:/run/", f"unix:{self.directory}/")
+        for place, copy in [
+                ("/etc/timecached", f"{self.directory}/etc"),
+                ("/var/lib/timecached", str(self.directory)),
+                ("unix:/run/", f"unix:{self.directory}/")]:
+            text = text.replace(place, copy)
+        return text
 
     def access_file(self, token_hash="0" * 64):
         (block,) = filter(is_access_file, all_blocks())
