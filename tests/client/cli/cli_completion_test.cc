@@ -81,6 +81,16 @@ TEST_F(CompleteTest, ValuesAreThoseThatTheFlagTakes) {
   EXPECT_FALSE(files_);
 }
 
+TEST_F(CompleteTest, ADirectoryIsOneOfTheFiles) {
+  app_.add_subcommand("check", "read all")
+      ->add_option("directory", address_)
+      ->type_name("DIR");
+  EXPECT_THAT(Words({"check", ""}), IsEmpty());
+  EXPECT_TRUE(files_);
+  EXPECT_THAT(Words({"check", "a", ""}), IsEmpty());
+  EXPECT_FALSE(files_);
+}
+
 TEST_F(CompleteTest, NamespacesComeFromTheServerThatTheLineNames) {
   EXPECT_THAT(Words({"--address", "host:1", "get", "--namespace", "de"}),
               ElementsAre("default", "dead"));
