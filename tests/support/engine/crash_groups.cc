@@ -50,19 +50,9 @@ void CrashGroups::Step(int64_t now_us) {
   } else if (what < 100) {
     if (members_.size() < kMaxMembers) Join(name);
   } else if (what < 150) {
-    if (!members_.empty()) {
-      Leave(std::next(members_.begin(),
-                      static_cast<ptrdiff_t>(dice_->Index(members_.size())))
-                ->first,
-            now_us);
-    }
+    if (!members_.empty()) Leave(RandomMember(), now_us);
   } else if (what < 550) {
-    if (!members_.empty()) {
-      Take(std::next(members_.begin(),
-                     static_cast<ptrdiff_t>(dice_->Index(members_.size())))
-               ->first,
-           now_us);
-    }
+    if (!members_.empty()) Take(RandomMember(), now_us);
   } else if (what < 950) {
     Settle(name, now_us);
   } else if (what < 970) {
@@ -73,6 +63,11 @@ void CrashGroups::Step(int64_t now_us) {
     Delete(name);
   }
   Pass(now_us);
+}
+
+int CrashGroups::RandomMember() {
+  const auto index = static_cast<ptrdiff_t>(dice_->Index(members_.size()));
+  return std::next(members_.begin(), index)->first;
 }
 
 void CrashGroups::Create(const std::string& name, int64_t now_us) {

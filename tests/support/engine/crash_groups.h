@@ -97,6 +97,7 @@ class CrashGroups {
     ConsumerGroups::DeadLetterDone done;
   };
 
+  int RandomMember();
   void Create(const std::string& name, int64_t now_us);
   void Delete(const std::string& name);
   void Update(const std::string& name);
