@@ -90,18 +90,19 @@ class Callers {
  private:
   void Append(int caller) {
     const Clock::time_point began = Clock::now();
-    journal_->Append(caller % kPartitions, {record_}, load_.durability,
-                     [this, caller, began](absl::StatusOr<uint64_t> result) {
-                       if (!result.ok()) std::abort();
-                       const Clock::time_point now = Clock::now();
-                       // On the committer's thread alone.
-                       latencies_.push_back(Seconds(now - began));
-                       if (now < end_) {
-                         Append(caller);
-                       } else {
-                         left_.DecrementCount();
-                       }
-                     });
+    journal_->Append(
+        caller % kPartitions, {record_}, load_.durability,
+        [this, caller, began](absl::StatusOr<uint64_t> result, auto) {
+          if (!result.ok()) std::abort();
+          const Clock::time_point now = Clock::now();
+          // On the committer's thread alone.
+          latencies_.push_back(Seconds(now - began));
+          if (now < end_) {
+            Append(caller);
+          } else {
+            left_.DecrementCount();
+          }
+        });
   }
 
   LocalJournal* const journal_;
@@ -181,7 +182,7 @@ void Fill(const std::string& directory, size_t record_bytes, uint64_t bytes) {
     absl::BlockingCounter done(1000);
     for (int i = 0; i < 1000; ++i, filled += record_bytes) {
       journal->Append(i % kPartitions, {record}, Durability::kAsync,
-                      [&](absl::StatusOr<uint64_t> result) {
+                      [&](absl::StatusOr<uint64_t> result, auto) {
                         if (!result.ok()) std::abort();
                         done.DecrementCount();
                       });

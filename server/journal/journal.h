@@ -59,8 +59,9 @@ struct JournalStatistics {
 class Journal {
  public:
   // The position of the first record, or why none of the records is in the
-  // journal.
-  using AppendDone = absl::AnyInvocable<void(absl::StatusOr<uint64_t>)>;
+  // journal: then they are given back, for who tries again.
+  using AppendDone = absl::AnyInvocable<void(absl::StatusOr<uint64_t> position,
+                                             std::vector<std::string> records)>;
   // An error ends the read, which returns it. The record's bytes are good for
   // the call alone.
   using Visitor = absl::FunctionRef<absl::Status(
@@ -81,8 +82,8 @@ class Journal {
   // committed as one group, with one sync for all if one of them is SYNC; all
   // of a group are done together.
   //
-  // RESOURCE_EXHAUSTED: too many bytes wait (at once), or the disk is full
-  // (later appends try again by themselves). INVALID_ARGUMENT: no such
+  // UNAVAILABLE: too many bytes wait. RESOURCE_EXHAUSTED: the disk is full;
+  // later appends try again by themselves. INVALID_ARGUMENT: no such
   // partition, no record, or more bytes than an append may have.
   // FAILED_PRECONDITION: the journal has stopped after an error of the disk.
   virtual void Append(uint32_t partition, std::vector<std::string> records,

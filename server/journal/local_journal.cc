@@ -130,7 +130,7 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
       status = stopped_;
     } else if (statistics_.pending_bytes + cost > options_.pending_bytes_max) {
       ++statistics_.rejected_appends;
-      status = absl::ResourceExhaustedError(absl::StrCat(
+      status = absl::UnavailableError(absl::StrCat(
           "the journal's disk is behind: ", statistics_.pending_bytes,
           " bytes wait"));
     } else {
@@ -147,7 +147,7 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
       return;
     }
   }
-  done(status);
+  done(status, std::move(records));
 }
 
 bool LocalJournal::HasPending() const {
@@ -221,9 +221,9 @@ void LocalJournal::Commit(std::vector<Pending> group) {
   Failpoint("commit.published");
   for (Pending& pending : group) {
     if (status.ok()) {
-      pending.done(pending.position);
+      pending.done(pending.position, {});
     } else {
-      pending.done(status);
+      pending.done(status, std::move(pending.records));
     }
   }
 }

@@ -18,7 +18,7 @@ struct LocalJournalOptions {
   // segments, and each costs a sync of its directory.
   uint64_t segment_bytes = uint64_t{64} << 20;
   // What all appends that wait may cost in memory: their bytes, and some 150 B
-  // each; more are RESOURCE_EXHAUSTED.
+  // each; more are UNAVAILABLE.
   uint64_t pending_bytes_max = uint64_t{64} << 20;
   // From an ASYNC append to the start of its sync. Half of the 100 ms that a
   // power loss may take: the other half is for the sync itself.

@@ -437,7 +437,7 @@ TEST_F(JournalBackupTest, WritingToAnOpenedBackupLeavesTheJournalAlone) {
     auto options = harness_.options();
     const auto backup = LocalJournal::Open("/backup", options);
     ASSERT_TRUE(backup.ok());
-    (*backup)->Append(0, {"other"}, Durability::kSync, [](auto) {});
+    (*backup)->Append(0, {"other"}, Durability::kSync, [](auto, auto) {});
     (*backup)->RunOnce();
   }
   EXPECT_EQ(ReadAll(harness_.journal()).partitions, expected_);

@@ -54,7 +54,7 @@ TEST_F(JournalFormatTest, AJournalOfVersion1IsReadAndWritten) {
     ExpectAll(**journal);
     uint64_t position = 0;
     (*journal)->Append(1, {"new"}, Durability::kSync,
-                       [&](absl::StatusOr<uint64_t> result) {
+                       [&](absl::StatusOr<uint64_t> result, auto) {
                          ASSERT_TRUE(result.ok());
                          position = *result;
                        });

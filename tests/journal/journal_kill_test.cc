@@ -76,7 +76,7 @@ void Tell(int pipe, Message message) {
         (*journal)->Append(
             p, {RecordAt(p, position)},
             random() % 2 == 0 ? Durability::kSync : Durability::kAsync,
-            [&done, p, position, pipe](absl::StatusOr<uint64_t> result) {
+            [&done, p, position, pipe](absl::StatusOr<uint64_t> result, auto) {
               if (!result.ok() || *result != position) _exit(6);
               Tell(pipe, {Message::kAcknowledged, p, position});
               done.DecrementCount();

@@ -180,7 +180,7 @@ TEST_F(JournalTest, AppendsBeyondTheBoundOfWhatWaitsAreRefused) {
   harness_.Append(0, {std::string(500, 'a')});
   harness_.Append(0, {std::string(500, 'b')});
   EXPECT_EQ(harness_.results()[1].status().code(),
-            absl::StatusCode::kResourceExhausted);
+            absl::StatusCode::kUnavailable);
   EXPECT_EQ(harness_.journal().statistics().rejected_appends, 1);
   harness_.RunOnce();
   EXPECT_TRUE(harness_.results()[0].ok());
@@ -192,7 +192,7 @@ TEST_F(JournalTest, EmptyRecordsCountAgainstTheBound) {
   ASSERT_TRUE(harness_.Open().ok());
   for (int i = 0; i < 1000; ++i) harness_.Append(0, {""});
   EXPECT_EQ(harness_.results().back().status().code(),
-            absl::StatusCode::kResourceExhausted);
+            absl::StatusCode::kUnavailable);
   EXPECT_GT(harness_.journal().statistics().pending_bytes, 90'000);
   harness_.RunOnce();
   EXPECT_EQ(harness_.journal().statistics().pending_bytes, 0);
@@ -283,7 +283,7 @@ TEST_F(JournalThreadTest, AppendsOfManyThreadsAreAllThere) {
       for (int i = 0; i < kAppends; ++i) {
         journal_->Append(p, {std::to_string(i)},
                          i % 3 == 0 ? Durability::kSync : Durability::kAsync,
-                         [&, i](absl::StatusOr<uint64_t> position) {
+                         [&, i](absl::StatusOr<uint64_t> position, auto) {
                            EXPECT_TRUE(position.ok());
                            EXPECT_EQ(*position, i);
                            ++done;
@@ -312,7 +312,7 @@ TEST_F(JournalThreadTest, ReadsTrimsAndBackupsRunBesideAppends) {
   std::thread appender([&] {
     for (uint64_t i = 0; i < kAppends; ++i) {
       journal_->Append(0, {std::to_string(i)}, Durability::kAsync,
-                       [&](absl::StatusOr<uint64_t> position) {
+                       [&](absl::StatusOr<uint64_t> position, auto) {
                          EXPECT_TRUE(position.ok());
                          ++done;
                        });

@@ -56,7 +56,7 @@ size_t JournalHarness::Append(uint32_t partition,
   const size_t index = results_.size();
   results_.push_back(absl::UnknownError("not done"));
   journal_->Append(partition, std::move(records), durability,
-                   [this, index](absl::StatusOr<uint64_t> result) {
+                   [this, index](absl::StatusOr<uint64_t> result, auto) {
                      results_[index] = std::move(result);
                    });
   return index;
