@@ -1,6 +1,7 @@
 #include "server/engine/local_store.h"
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,56 @@ void Refuse(const absl::Status& error, absl::Span<Result> results) {
   }
 }
 
+// Calls `done` with `answer` once all that `map` has told is kept.
+template <typename Done, typename T>
+void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
+  ChangeLog* const log = map->change_log();
+  if (log == nullptr) return done(std::move(answer));
+  // The log is the map's.
+  log->WhenAllKept([map = std::move(map), done = std::move(done),
+                    answer = std::move(answer)](absl::Status status) mutable {
+    if (!status.ok()) return done(std::move(status));
+    done(std::move(answer));
+  });
+}
+
+bool Writes(const Operation& op, bool sliding) {
+  switch (op.kind) {
+    case OpKind::kGet:
+      return op.touch || sliding;
+    case OpKind::kContains:
+      return false;
+    case OpKind::kPut:
+    case OpKind::kRemove:
+    case OpKind::kTouch:
+      break;
+  }
+  return true;
+}
+
+// While the log has no room, only what reads is tried.
+void ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
+                int64_t now_us, const absl::Status& error,
+                absl::Span<Result> results) {
+  const bool sliding = map->options().sliding;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (Writes(operations[i], sliding)) {
+      Refuse(error, results.subspan(i, 1));
+    } else {
+      map->Apply(operations[i], now_us, &results[i]);
+    }
+  }
+}
+
+void Apply(TimeCacheMap* map, absl::Span<const Operation> operations,
+           int64_t now_us, absl::Span<Result> results) {
+  if (operations.size() == 1) {
+    map->Apply(operations[0], now_us, &results[0]);
+  } else {
+    map->ApplyBatch(operations, now_us, results);
+  }
+}
+
 // Whether the one operation that a call counts as may be.
 absl::Status AdmitOne(TimeCacheMap* map, int64_t now_us) {
   return map->Admit(1, now_us) == 1 ? absl::OkStatus() : map->RateError(now_us);
@@ -68,12 +119,20 @@ void LocalStore::Execute(absl::string_view name,
     if (admitted < operations.size()) {
       Refuse((*map)->RateError(now_us), results.subspan(admitted));
     }
-    if (admitted == 1) {
-      (*map)->Apply(operations[0], now_us, &results[0]);
-    } else {
-      (*map)->ApplyBatch(operations.subspan(0, admitted), now_us,
-                         results.subspan(0, admitted));
+    operations = operations.subspan(0, admitted);
+    results = results.subspan(0, admitted);
+    if (ChangeLog* const log = (*map)->change_log()) {
+      const absl::Status room = log->CheckRoom();
+      if (room.ok()) {
+        Apply(map->get(), operations, now_us, results);
+      } else {
+        ApplyReads(map->get(), operations, now_us, room, results);
+      }
+      return log->WhenKept(operations,
+                           [map = *map, done = std::move(done)](
+                               absl::Status status) mutable { done(status); });
     }
+    Apply(map->get(), operations, now_us, results);
   }
   done(map.status());
 }
@@ -84,7 +143,8 @@ void LocalStore::GetSize(absl::string_view name, DoneWith<MapSize> done) {
   const int64_t now_us = clock_->NowUs();
   absl::Status admitted = AdmitOne(map->get(), now_us);
   if (!admitted.ok()) return done(std::move(admitted));
-  done((*map)->GetSize(now_us));
+  const MapSize size = (*map)->GetSize(now_us);
+  WhenKept(*map, std::move(done), size);
 }
 
 void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
@@ -99,6 +159,7 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
     if (status.ok()) {
       *more =
           (*map)->Scan(prefix, now_us, max_entries, max_bytes, place, visit);
+      return WhenKept(*map, std::move(done), absl::OkStatus());
     }
   }
   done(std::move(status));
@@ -110,7 +171,7 @@ void LocalStore::CreateNamespace(absl::string_view name, MapOptions options,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Create(name, options);
   if (!map.ok()) return done(map.status());
-  done(Describe(map->get(), *clock_));
+  WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
 }
 
 void LocalStore::GetNamespace(absl::string_view name, bool include_statistics,
@@ -147,18 +208,22 @@ void LocalStore::UpdateNamespace(absl::string_view name,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Update(name, change);
   if (!map.ok()) return done(map.status());
-  done(Describe(map->get(), *clock_));
+  WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
 }
 
 void LocalStore::DeleteNamespace(absl::string_view name, Done done) {
-  done(registry_->Delete(name));
+  std::shared_ptr<TimeCacheMap> deleted;
+  absl::Status status = registry_->Delete(name, &deleted);
+  if (!status.ok()) return done(std::move(status));
+  WhenKept(std::move(deleted), std::move(done), std::move(status));
 }
 
 void LocalStore::RotateNamespace(absl::string_view name,
                                  DoneWith<int64_t> done) {
   const MapOr map = registry_->Find(name);
   if (!map.ok()) return done(map.status());
-  done((*map)->Rotate(clock_->NowUs()));
+  const int64_t died = (*map)->Rotate(clock_->NowUs());
+  WhenKept(*map, std::move(done), died);
 }
 
 // --- Consumer groups.
@@ -170,7 +235,7 @@ void LocalStore::CreateGroup(GroupName name, NewGroup group,
   const GroupOr created = (*map)->groups().Create(
       name.name, group.options, group.start, clock_->NowUs(), group.created_by);
   if (!created.ok()) return done(created.status());
-  done(Describe(**map, **created));
+  WhenKept(*map, std::move(done), Describe(**map, **created));
 }
 
 void LocalStore::GetGroup(GroupName name, bool include_statistics,
@@ -205,44 +270,68 @@ void LocalStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
   if (!map.ok()) return done(map.status());
   const GroupOr group = (*map)->groups().Update(name.name, change);
   if (!group.ok()) return done(group.status());
-  done(Describe(**map, **group));
+  WhenKept(*map, std::move(done), Describe(**map, **group));
 }
 
 void LocalStore::DeleteGroup(GroupName name, Done done) {
   const MapOr map = registry_->Find(name.namespace_name);
-  done(map.ok() ? (*map)->groups().Delete(name.name) : map.status());
+  if (!map.ok()) return done(map.status());
+  absl::Status status = (*map)->groups().Delete(name.name);
+  WhenKept(*map, std::move(done), std::move(status));
 }
 
 void LocalStore::Settle(GroupName name,
                         absl::Span<const Settlement> settlements,
                         absl::Span<SettleResult> results, Done done) {
   const MapOr map = registry_->Find(name.namespace_name);
-  done(map.ok() ? (*map)->groups().Settle(name.name, settlements,
-                                          clock_->NowUs(), results)
-                : map.status());
+  if (!map.ok()) return done(map.status());
+  absl::Status status =
+      (*map)->groups().Settle(name.name, settlements, clock_->NowUs(), results);
+  WhenKept(*map, std::move(done), std::move(status));
 }
 
 // --- Watches.
 
 namespace {
 
-// Completes with what `open` makes of each of the namespaces: all or none.
+using Maps = std::vector<std::shared_ptr<TimeCacheMap>>;
+
+// Calls `done` with the readers once all that these maps have told is kept.
+template <typename Reader>
+void WhenKept(Maps maps, Store::Readers<Reader> readers,
+              Store::DoneWith<Store::Readers<Reader>> done) {
+  while (!maps.empty() && maps.back()->change_log() == nullptr) maps.pop_back();
+  if (maps.empty()) return done(std::move(readers));
+  const std::shared_ptr<TimeCacheMap> map = std::move(maps.back());
+  maps.pop_back();
+  map->change_log()->WhenAllKept(
+      [map, maps = std::move(maps), readers = std::move(readers),
+       done = std::move(done)](absl::Status status) mutable {
+        if (!status.ok()) return done(std::move(status));
+        WhenKept<Reader>(std::move(maps), std::move(readers), std::move(done));
+      });
+}
+
+// Completes with what `open` makes of each of the namespaces: all or none. Where
+// opening may create a group, once that is kept.
 template <typename Reader, typename Open>
 void OpenEach(const Registry& registry, absl::Span<const std::string> names,
               Store::DoneWith<Store::Readers<Reader>> done, const Open& open) {
-  std::vector<std::shared_ptr<TimeCacheMap>> maps;
+  Maps maps;
   for (const std::string& name : names) {
     MapOr map = registry.Find(name);
     if (!map.ok()) return done(map.status());
     maps.push_back(*std::move(map));
   }
   Store::Readers<Reader> readers;
-  for (auto& map : maps) {
-    absl::StatusOr<std::unique_ptr<Reader>> reader = open(std::move(map));
+  for (const auto& map : maps) {
+    absl::StatusOr<std::unique_ptr<Reader>> reader = open(map);
     if (!reader.ok()) return done(reader.status());
     readers.push_back(*std::move(reader));
   }
-  done(std::move(readers));
+  // A group may have been created.
+  if (!std::is_same_v<Reader, GroupReader>) maps.clear();
+  WhenKept<Reader>(std::move(maps), std::move(readers), std::move(done));
 }
 
 }  // namespace

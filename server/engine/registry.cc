@@ -60,50 +60,90 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     return status;
   if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
     return status;
-  Usage* const server_usage = has_account_ ? &usage_ : nullptr;
-  auto map = std::make_shared<TimeCacheMap>(
-      std::string(name), options, server_usage, clock_->NowUs(), format_,
-      TimeCacheMap::Origin{.first_event = RandomFirstEvent(),
-                           .versions = &versions_});
-  map->groups().SetDeadLetterSink(
-      [this](const ConsumerGroups::DeadLetter& letter,
-             ConsumerGroups::DeadLetterDone done) {
-        done(PutDeadLetter(letter));
-      });
-  absl::MutexLock lock(&mu_);
-  if (maps_.contains(name)) {
-    return ErrorWithReason(absl::StatusCode::kAlreadyExists,
-                           Reason::kNamespaceExists,
-                           absl::StrCat("namespace ", name, " exists"));
+  const bool journaled = options.durability != MapDurability::kMemory;
+  if (journaled && change_logs_ == nullptr) {
+    return InvalidField("durability",
+                        "must be MEMORY: the server keeps no journal (its "
+                        "configuration has no journal.directory)");
   }
-  if (limits_.max_namespaces > 0 &&
+  auto map = Make(name, options,
+                  {.first_event = RandomFirstEvent(), .journaled = journaled});
+  absl::MutexLock lock(&mu_);
+  if (limits_.max_namespaces > 0 && !maps_.contains(name) &&
       maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,
         absl::StrCat("the server is at its limits.max_namespaces of ",
                      limits_.max_namespaces));
   }
-  // Before it can be found: its first put must be able to schedule.
-  reaper_->Add(map);
-  maps_.emplace(name, map);
-  by_name_.emplace(map->name(), map);
+  if (absl::Status status = Insert(map); !status.ok()) return status;
   return map;
+}
+
+std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
+                                             const MapOptions& options,
+                                             TimeCacheMap::Origin origin) {
+  origin.versions = &versions_;
+  auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
+                                            has_account_ ? &usage_ : nullptr,
+                                            clock_->NowUs(), format_, origin);
+  map->groups().SetDeadLetterSink(
+      [this, from = std::weak_ptr<TimeCacheMap>(map)](
+          const ConsumerGroups::DeadLetter& letter,
+          ConsumerGroups::DeadLetterDone done) {
+        PutDeadLetter(from.lock(), letter, std::move(done));
+      });
+  return map;
+}
+
+absl::Status Registry::Add(const std::shared_ptr<TimeCacheMap>& map) {
+  absl::MutexLock lock(&mu_);
+  return Insert(map);
+}
+
+absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
+  if (maps_.contains(map->name())) {
+    return ErrorWithReason(absl::StatusCode::kAlreadyExists,
+                           Reason::kNamespaceExists,
+                           absl::StrCat("namespace ", map->name(), " exists"));
+  }
+  // Before it can be found: what is told of it begins with what it is, and its
+  // first put must be able to schedule.
+  if (map->journaled() && map->change_log() == nullptr) {
+    map->SetChangeLog(change_logs_->Begin(map));
+  }
+  reaper_->Add(map);
+  maps_.emplace(map->name(), map);
+  by_name_.emplace(map->name(), map);
+  return absl::OkStatus();
 }
 
 // Into the map that has that name now, if whoever made the group may put it
 // there now: the name may be another map's since, and the right withdrawn.
-absl::Status Registry::PutDeadLetter(const ConsumerGroups::DeadLetter& letter) {
+void Registry::PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
+                             const ConsumerGroups::DeadLetter& letter,
+                             ConsumerGroups::DeadLetterDone done) {
   {
     absl::ReaderMutexLock lock(&dead_letter_mu_);
     if (dead_letter_right_) {
       absl::Status status =
           dead_letter_right_(letter.created_by, letter.to_map);
-      if (!status.ok()) return status;
+      if (!status.ok()) return done(status);
     }
   }
   const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(letter.to_map);
-  if (!map.ok()) return map.status();
-  return (*map)->PutDeadLetter(letter.key, letter.value, clock_->NowUs());
+  if (!map.ok()) return done(map.status());
+  ChangeLog* const log = (*map)->change_log();
+  absl::Status status = log == nullptr ? absl::OkStatus() : log->CheckRoom();
+  if (status.ok()) {
+    status = (*map)->PutDeadLetter(letter.key, letter.value, clock_->NowUs());
+  }
+  if (!status.ok() || log == nullptr) return done(status);
+  // The group's map must be there until `done` is gone.
+  log->WhenAllKept([from = std::move(from), map = *map,
+                    done = std::move(done)](const absl::Status& kept) mutable {
+    std::exchange(done, nullptr)(kept);
+  });
 }
 
 void Registry::SetDeadLetterRight(DeadLetterRight right) {
@@ -153,10 +193,12 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   if (absl::Status status = ValidateNamespace(name, options); !status.ok())
     return status;
   (*map)->Update(options, clock_->NowUs());
+  if (ChangeLog* const log = (*map)->change_log()) log->TellOptions(options);
   return map;
 }
 
-absl::Status Registry::Delete(absl::string_view name) {
+absl::Status Registry::Delete(absl::string_view name,
+                              std::shared_ptr<TimeCacheMap>* deleted) {
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(name);
   if (!map.ok()) return map.status();
   {
@@ -169,9 +211,12 @@ absl::Status Registry::Delete(absl::string_view name) {
     }
     by_name_.erase(name);
     maps_.erase(it);
+    // Before there can be another one of that name.
+    if (ChangeLog* const log = (*map)->change_log()) log->TellDeleted();
   }
   reaper_->Remove(map->get());
   (*map)->Close();
+  if (deleted != nullptr) *deleted = *std::move(map);
   return absl::OkStatus();
 }
 

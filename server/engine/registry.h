@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "server/engine/change_log.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/map/time_cache_map.h"
@@ -48,10 +49,25 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
+  // Where maps that are to last tell their changes. Without it there is none
+  // that does. Not owned, must outlive the maps. Set before use.
+  void SetChangeLogs(ChangeLogs* logs) { change_logs_ = logs; }
+
   // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES).
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
       absl::string_view name, const MapOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // A map of this registry that nobody finds, for who makes one again, and
+  // then adds it. `origin` is taken but for its versions.
+  std::shared_ptr<TimeCacheMap> Make(absl::string_view name,
+                                     const MapOptions& options,
+                                     TimeCacheMap::Origin origin);
+  // ALREADY_EXISTS. Beyond max_namespaces, too: what was is still there.
+  absl::Status Add(const std::shared_ptr<TimeCacheMap>& map)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // All versions that are given from now on are at least this one.
+  void RaiseVersions(uint64_t version) { versions_.RaiseTo(version); }
 
   // NOT_FOUND, or INVALID_ARGUMENT for a name that no namespace can have.
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Find(
@@ -72,7 +88,10 @@ class Registry {
       const std::function<absl::Status(MapOptions*)>& change)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  absl::Status Delete(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+  // `*deleted` gets the map that had the name, if it is not null.
+  absl::Status Delete(absl::string_view name,
+                      std::shared_ptr<TimeCacheMap>* deleted = nullptr)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Limits below what is in refuse what comes. FAILED_PRECONDITION, and nothing
   // changes, for the first limit of entries or bytes of a registry that was
@@ -90,12 +109,18 @@ class Registry {
       ABSL_LOCKS_EXCLUDED(dead_letter_mu_);
 
  private:
-  absl::Status PutDeadLetter(const ConsumerGroups::DeadLetter& letter)
+  absl::Status Insert(const std::shared_ptr<TimeCacheMap>& map)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `from` is the map of the letter's group.
+  void PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
+                     const ConsumerGroups::DeadLetter& letter,
+                     ConsumerGroups::DeadLetterDone done)
       ABSL_LOCKS_EXCLUDED(dead_letter_mu_, mu_);
 
   const Clock* const clock_;
   Reaper* const reaper_;
   const EventFormat* const format_;
+  ChangeLogs* change_logs_ = nullptr;
   // Maps keep an account of all entries and bytes together.
   const bool has_account_;
   Usage usage_;

@@ -57,6 +57,17 @@ uint64_t ExpiryLog::next_event() const {
   return next_seq_;
 }
 
+int64_t ExpiryLog::bytes() const {
+  absl::MutexLock lock(&mu_);
+  return bytes_;
+}
+
+void ExpiryLog::BeginAt(uint64_t first_event) {
+  absl::MutexLock lock(&mu_);
+  TIMECACHED_CHECK(retained_.empty());
+  next_seq_ = first_event;
+}
+
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
   return retention_us_ > 0 || replaying_ || !cursors_.empty() ||
@@ -277,7 +288,7 @@ void ExpiryLog::DropOldest(Dropped* dropped) {
 void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   // The newest batch stays, however large it is: else nobody could ever read
   // it.
-  const auto beyond = [this] {
+  const auto beyond = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const int64_t spared =
         replaying_ ? retained_.front().batch->bytes() : int64_t{0};
     return bytes_ - spared > retention_bytes_;

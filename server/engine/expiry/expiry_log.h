@@ -88,6 +88,10 @@ class ExpiryLog final : public EventHolder {
   uint64_t id() const { return id_; }
   // The number of the event that comes next.
   uint64_t next_event() const ABSL_LOCKS_EXCLUDED(mu_);
+  // What those take that are retained.
+  int64_t bytes() const ABSL_LOCKS_EXCLUDED(mu_);
+  // The next event has this number. Before there is any.
+  void BeginAt(uint64_t first_event) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether somebody may read an event that is appended now. If not, its bytes
   // need not be gathered: Skip it.

@@ -83,6 +83,8 @@ void Reaper::Run() {
       const bool in_time = Turn(map.get());
       mu_.Lock();
       if (in_time) Pause();
+    } else if (flush_done_ != flush_begun_ && AwaitsPermit()) {
+      wake_.WaitFor(&mu_, std::chrono::microseconds(kPermitPollUs));
     } else if (flush_done_ != flush_begun_) {
       flush_done_ = flush_begun_;
       flushed_.SignalAll();
@@ -99,6 +101,15 @@ void Reaper::Run() {
       clock_->WaitUntil(std::min(due_us, give_back_us_), &mu_, &wake_);
     }
   }
+}
+
+// What a flush waits for is yet to be kept. (What a permit makes due is due by
+// the time that the permit is seen.)
+bool Reaper::AwaitsPermit() const {
+  for (const auto& [map, driven] : driven_) {
+    if (map->AwaitsPermit()) return true;
+  }
+  return false;
 }
 
 // Unless somebody waits for it.

@@ -43,6 +43,8 @@ class Reaper {
   static constexpr int kMaxSweepStep = 1024;
   // Between two steps of a sweep. The kernel's timers add some 50 us.
   static constexpr int64_t kPauseUs = 60;
+  // How often a Flush looks whether what died may be told.
+  static constexpr int64_t kPermitPollUs = 200;
   // From one BlockPool::GiveBack to the next, while there is something to give,
   // and while there is not.
   static constexpr int64_t kGiveBackPeriodUs = kMicrosPerSecond / 10;
@@ -93,6 +95,7 @@ class Reaper {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CollectDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Turn(TimeCacheMap* map) ABSL_LOCKS_EXCLUDED(mu_);
+  bool AwaitsPermit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;

@@ -27,6 +27,11 @@ uint64_t Sweeper::end_event() const {
   return end_event_;
 }
 
+void Sweeper::BeginAt(uint64_t first_event) {
+  absl::MutexLock lock(&queue_mu_);
+  end_event_ = first_event;
+}
+
 bool Sweeper::Permit(const Tick& tick) {
   absl::MutexLock lock(&queue_mu_);
   permitted_ = tick;

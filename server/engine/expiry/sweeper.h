@@ -99,6 +99,8 @@ class Sweeper {
 
   // The number of the event that comes behind all that was added.
   uint64_t end_event() const ABSL_LOCKS_EXCLUDED(queue_mu_);
+  // See ExpiryLog::BeginAt.
+  void BeginAt(uint64_t first_event) ABSL_LOCKS_EXCLUDED(queue_mu_);
   // Events before the tick's may be told, and its watermark published. Returns
   // whether a bucket waits for Step now.
   bool Permit(const Tick& tick) ABSL_LOCKS_EXCLUDED(queue_mu_);

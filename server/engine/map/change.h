@@ -51,6 +51,16 @@ struct Tick {
   uint64_t kills = 0;
 };
 
+// What a map has counted, after an Advance.
+struct MapCounts {
+  // What died by then of its time, and by the kills,
+  int64_t watermark_us = INT64_MIN;
+  // is the events before this one.
+  uint64_t next_event = 0;
+  // See Change::kill.
+  uint64_t kills = 0;
+};
+
 struct GroupChange;
 
 // Takes what happens to a map. Calls come under the map's locks: they must only

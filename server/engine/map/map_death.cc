@@ -77,11 +77,19 @@ void TimeCacheMap::AddTick() {
     return;
   }
   tick_ = tick;
+  ticked_us_.store(tick.watermark_us, std::memory_order_release);
+  ticked_event_.store(tick.next_event, std::memory_order_release);
   sink_->AddTick(tick);
 }
 
 void TimeCacheMap::Permit(const Tick& tick) {
-  if (sweeper_.Permit(tick)) Announce(INT64_MIN);
+  if (sweeper_.Permit(tick)) {
+    Announce(INT64_MIN);
+  } else {
+    sweeper_.PublishWatermark();
+  }
+  permitted_us_.store(tick.watermark_us, std::memory_order_release);
+  permitted_event_.store(tick.next_event, std::memory_order_release);
 }
 
 // Locks all shards, so that what follows is at one instant for every reader,
@@ -193,11 +201,18 @@ void TimeCacheMap::Advance(int64_t now_us) {
   AdvanceLocked(now_us);
 }
 
+MapCounts TimeCacheMap::EndWalk(int64_t now_us) {
+  absl::MutexLock lock(&advance_mu_);
+  AdvanceLocked(now_us);
+  return {claimed_us_, sweeper_.end_event(), kills_};
+}
+
 bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
   const bool unswept = sweeper_.Step(now_us, max_records);
   log_.Trim(now_us);
   const bool more = groups_.Advance(now_us);
   const bool reclaiming = MemoryReclaimer::Process().Step();
+  if (change_log_ != nullptr) change_log_->Flush();
   return unswept || more || reclaiming;
 }
 

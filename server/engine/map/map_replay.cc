@@ -19,8 +19,19 @@ bool IsKill(const Change& change) {
 
 MapReplay::MapReplay(TimeCacheMap* map)
     : map_(*map),
-      groups_(&map->groups_, &map->log_, map->name_, map->sweeper_.format()) {
+      groups_(&map->groups_, &map->log_, map->name_, map->sweeper_.format()),
+      first_event_(map->origin().first_event) {
   map_.log_.SetReplaying(true);
+}
+
+void MapReplay::Begin(const MapCounts& counts) {
+  absl::MutexLock lock(&map_.advance_mu_);
+  map_.kills_ = std::max(map_.kills_, counts.kills);
+  if (first_event_ != UINT64_MAX) return;
+  first_event_ = counts.next_event;
+  silent_ = counts;
+  map_.log_.BeginAt(first_event_);
+  map_.sweeper_.BeginAt(first_event_);
 }
 
 absl::Status MapReplay::Apply(int shard, const Change& change) {
@@ -47,6 +58,7 @@ DeadBucket MapReplay::FirstKilled() {
   DeadBucket bucket;
   bucket.death_us = when.first;
   bucket.cause = killed.cause;
+  bucket.silent = when.second <= silent_.kills;
   for (auto& [shard, generation] : killed.parts) {
     if (generation == nullptr) continue;
     bucket.Add(map_.shards_[static_cast<size_t>(shard)].get(),
@@ -61,15 +73,20 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   absl::MutexLock lock(&map_.advance_mu_);
   last_us_ = std::max(last_us_, tick.watermark_us);
   std::vector<DeadBucket> buckets = TakeDue(tick.watermark_us);
-  const bool told = tick.next_event > map_.origin_.first_event;
+  const bool told = tick.next_event > first_event_;
   uint64_t end = map_.sweeper_.end_event();
-  for (const DeadBucket& bucket : buckets) {
-    if (told) end += static_cast<uint64_t>(bucket.entries);
+  const auto settle = [&](DeadBucket* bucket) {
+    bucket->silent = bucket->silent || !told;
+    if (!bucket->silent) end += static_cast<uint64_t>(bucket->entries);
+  };
+  for (DeadBucket& bucket : buckets) {
+    bucket.silent = bucket.death_us <= silent_.watermark_us;
+    settle(&bucket);
   }
   while (!killed_.empty() && killed_.begin()->first.second <= tick.kills) {
     DeadBucket bucket = FirstKilled();
     if (bucket.entries == 0) continue;
-    if (told) end += static_cast<uint64_t>(bucket.entries);
+    settle(&bucket);
     // Behind others that were killed at that time, and before those that died
     // by it.
     const auto place = std::find_if(
@@ -85,7 +102,6 @@ absl::Status MapReplay::Apply(const Tick& tick) {
         "the changes until ", tick.watermark_us, " us come to event ", end,
         ", and the tick says ", tick.next_event));
   }
-  for (DeadBucket& bucket : buckets) bucket.silent = !told;
   map_.claimed_us_ = std::max(map_.claimed_us_, tick.watermark_us);
   map_.kills_ = std::max(map_.kills_, tick.kills);
   map_.tick_ = tick;

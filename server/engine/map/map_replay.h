@@ -23,8 +23,8 @@ namespace timecache::server {
 //
 // Changes may be missing before some point, if TimeCacheMap::TellAgain has told
 // behind it what was live, and then ConsumerGroups::TellAgain what groups keep.
-// The origin's first event is then one that was told between the two: those
-// before it may be incomplete, and are not told.
+// What dies before the end of the first walk may be incomplete, and is not
+// told: see Silence.
 //
 // Of what is kept together, changes of groups come in their order or all of
 // them first, but none after a tick that was told after it.
@@ -38,6 +38,12 @@ class MapReplay {
   MapReplay(const MapReplay&) = delete;
   MapReplay& operator=(const MapReplay&) = delete;
 
+  // Before all else: nothing is told until Begin.
+  void Silence() { first_event_ = UINT64_MAX; }
+  // The walk was over, with these counts (TimeCacheMap::EndWalk): what comes
+  // behind them is told.
+  void Begin(const MapCounts& counts);
+
   // DATA_LOSS: no map tells this.
   absl::Status Apply(int shard, const Change& change);
   // DATA_LOSS if the changes before it do not come to its number of events.
@@ -45,6 +51,8 @@ class MapReplay {
 
   // DATA_LOSS: no map tells this.
   absl::Status Apply(const GroupChange& change) {
+    // Before the end of a walk: groups are told again behind it.
+    if (first_event_ == UINT64_MAX) return absl::OkStatus();
     return groups_.Apply(change);
   }
 
@@ -57,13 +65,17 @@ class MapReplay {
   int64_t last_us() const { return last_us_; }
 
  private:
-  // The first of killed_.
+  // The first of killed_; silent, if it is.
   DeadBucket FirstKilled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
   std::vector<DeadBucket> TakeDue(int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
 
   TimeCacheMap& map_;
   GroupsReplay groups_;
+  // The first event that is told. What these count is not, whenever its turn
+  // comes.
+  uint64_t first_event_;
+  MapCounts silent_;
   int64_t last_us_ = INT64_MIN;
   // Killed, and not told yet: by when and which, and of which shards.
   struct Killed {

@@ -66,6 +66,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
 
 // The server's account outlives the map: what is still live here leaves it.
 TimeCacheMap::~TimeCacheMap() {
+  if (change_log_ != nullptr) change_log_->Flush();
   usage_.Subtract(usage_.entries(), usage_.bytes());
 }
 
@@ -324,6 +325,11 @@ TimeCacheMap::Origin TimeCacheMap::origin() const {
   Origin origin = origin_;
   origin.log_id = log_.id();
   return origin;
+}
+
+void TimeCacheMap::SetChangeLog(std::shared_ptr<ChangeLog> log) {
+  SetSink(log.get());
+  change_log_ = std::move(log);
 }
 
 void TimeCacheMap::SetSink(ChangeSink* sink) {

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/engine/change_log.h"
 #include "server/engine/expiry/expiring_feed.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/expiry/sweeper.h"
@@ -88,6 +89,7 @@ class TimeCacheMap {
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
 
   const std::string& name() const { return name_; }
+  bool journaled() const { return origin_.journaled; }
 
   // How many of `operations` the map's max_operations_per_second lets through:
   // the first ones. For whoever takes operations from clients; Apply does not
@@ -162,12 +164,32 @@ class TimeCacheMap {
   // From now on tells `sink` of all changes, and when something has died of how
   // far time is. Not owned, must outlive the map. Set before use.
   void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // The same of a sink that makes them last, for those who wait for it.
+  void SetChangeLog(std::shared_ptr<ChangeLog> log)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // Null of a map that is not kept.
+  ChangeLog* change_log() const { return change_log_.get(); }
   // One step of a walk as Scan's, over all entries: the sink is told each as it
   // is. Changes from before a whole walk are not needed for what is live.
   bool TellAgain(int64_t now_us, int max_entries, int64_t max_bytes,
                  ScanPlace* place);
+  // Advances, and tells how far the map is: at the end of such a walk. Whatever
+  // died before is in none of the changes since the walk began, or is counted
+  // in this.
+  MapCounts EndWalk(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // The oldest event that somebody may still read.
+  uint64_t first_event() const { return log_.retained_event(); }
+  // What events take that are retained.
+  int64_t retained_bytes() const { return log_.bytes(); }
   // What a Tick says may be told: no restart takes it back.
   void Permit(const Tick& tick);
+  // Whether the last Tick that the sink was told is still to be permitted.
+  bool AwaitsPermit() const {
+    return permitted_us_.load(std::memory_order_acquire) <
+               ticked_us_.load(std::memory_order_acquire) ||
+           permitted_event_.load(std::memory_order_acquire) <
+               ticked_event_.load(std::memory_order_acquire);
+  }
 
   // --- Time, called by whoever drives the map.
 
@@ -304,6 +326,8 @@ class TimeCacheMap {
   // After the log, which it follows.
   ConsumerGroups groups_{this};
   ExpiringFeed expiring_;
+  // Set before use.
+  std::shared_ptr<ChangeLog> change_log_;
   // Puts that a limit refused, by LimitHit.
   std::array<std::atomic<uint64_t>, kLimitHits> refused_ = {};
   // The earliest due time that `schedule_` knows of.
@@ -326,6 +350,11 @@ class TimeCacheMap {
   absl::Mutex deliveries_mu_;
   DurationHistogram delivery_lateness_ ABSL_GUARDED_BY(deliveries_mu_);
 
+  // Of the last tick that was told, and of the last one that was permitted.
+  std::atomic<int64_t> ticked_us_{INT64_MIN};
+  std::atomic<uint64_t> ticked_event_{0};
+  std::atomic<int64_t> permitted_us_{INT64_MIN};
+  std::atomic<uint64_t> permitted_event_{0};
   // The time of the last RefreshWatermark.
   std::atomic<int64_t> refreshed_us_{INT64_MIN};
   std::atomic<uint64_t> advances_{0};
