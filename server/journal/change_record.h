@@ -22,16 +22,20 @@ namespace timecache::server {
 // five bytes, and the group's name where it is another one. Not thread-safe.
 class ChangeRecord {
  public:
+  // Each record begins with `prefix`, which ReadChangeRecord is not given.
+  explicit ChangeRecord(std::string prefix = {})
+      : prefix_(std::move(prefix)), bytes_(prefix_) {}
+
   void Add(int shard, const Change& change);
   void Add(const Tick& tick);
   void Add(const GroupChange& change);
 
-  bool empty() const { return bytes_.empty(); }
+  bool empty() const { return bytes_.size() == prefix_.size(); }
   size_t size() const { return bytes_.size(); }
   // What was added since the last Take.
   std::string Take() {
     base_ = Base();
-    return std::exchange(bytes_, {});
+    return std::exchange(bytes_, prefix_);
   }
 
  private:
@@ -51,6 +55,7 @@ class ChangeRecord {
   void PutState(const GroupChange& change);
   void PutKept(const GroupChange& change);
 
+  const std::string prefix_;
   std::string bytes_;
   Base base_;
 };

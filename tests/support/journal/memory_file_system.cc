@@ -170,9 +170,27 @@ std::vector<std::string> MemoryFileSystem::Paths() const {
 
 std::unique_ptr<MemoryFileSystem> MemoryFileSystem::Copy() const {
   auto copy = std::make_unique<MemoryFileSystem>();
-  for (const std::string& path : Paths()) {
-    copy->SetContents(path, Contents(path));
-  }
+  absl::MutexLock lock(&mu_);
+  absl::MutexLock copy_lock(&copy->mu_);
+  std::map<const Node*, std::shared_ptr<Node>> nodes;
+  const auto copied = [&nodes](const Names& names) {
+    Names to;
+    for (const auto& [path, node] : names) {
+      auto& twin = nodes[node.get()];
+      if (twin == nullptr) twin = std::make_shared<Node>(*node);
+      to[path] = twin;
+    }
+    return to;
+  };
+  copy->now_ = copied(now_);
+  copy->synced_ = copied(synced_);
+  return copy;
+}
+
+std::unique_ptr<MemoryFileSystem> MemoryFileSystem::CopyWithoutPower(
+    Unsynced unsynced, std::mt19937_64* random) const {
+  auto copy = Copy();
+  copy->LosePower(unsynced, random);
   return copy;
 }
 

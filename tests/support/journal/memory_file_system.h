@@ -52,7 +52,11 @@ class MemoryFileSystem final : public FileSystem {
       ABSL_LOCKS_EXCLUDED(mu_);
   // The paths of all files, sorted.
   std::vector<std::string> Paths() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Another disk with the same files, without faults.
+  // Another disk, as this one would be behind a power loss.
+  std::unique_ptr<MemoryFileSystem> CopyWithoutPower(
+      Unsynced unsynced, std::mt19937_64* random) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Another disk in the same state, without faults.
   std::unique_ptr<MemoryFileSystem> Copy() const ABSL_LOCKS_EXCLUDED(mu_);
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path) override;

@@ -1,0 +1,544 @@
+// Maps that last: what was answered, told and seen is so again after a crash.
+
+#include "tests/support/journal/durable_store.h"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/support/await.h"
+#include "tests/support/engine/dice.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::timecache::test::Await;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+uint64_t Seed() {
+  const char* const text = std::getenv("TIMECACHED_SEED");
+  return text != nullptr ? std::stoull(text) : 20111204;
+}
+
+class DurableStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", Seed()));
+    ASSERT_TRUE(store_.Open().ok());
+    ASSERT_TRUE(store_.Create("a").ok());
+  }
+  void LosePower() { store_.LosePower(Unsynced::kDropped, &random_); }
+  void Reopen() {
+    const absl::Status status = store_.Open();
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  Reading ReadFrom(LogPoint point, const std::string& name = "a") {
+    auto cursor =
+        store_.map(name)->Resume(point, store_.clock().NowUs(), [] {});
+    EXPECT_TRUE(cursor.ok()) << cursor.status();
+    return cursor.ok() ? ReadAll(cursor->get()) : Reading();
+  }
+  Reading ReadEarliest(const std::string& name = "a") {
+    const auto cursor = store_.map(name)->Subscribe(
+        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
+    return ReadAll(cursor.get());
+  }
+
+  DurableStore store_;
+  std::mt19937_64 random_{Seed()};
+};
+
+TEST_F(DurableStoreTest, AnAnsweredPutOutlivesAPowerLoss) {
+  const Result put = store_.Put("a", "key", "value");
+  ASSERT_TRUE(put.status.ok()) << put.status;
+  LosePower();
+  Reopen();
+  const Result get = store_.Execute("a", Operation::Get("key"));
+  EXPECT_EQ(get.entry.value, "value");
+  EXPECT_EQ(get.entry.version, put.version);
+  EXPECT_EQ(get.entry.deadline_us, kStartUs + 60 * kSecond);
+  EXPECT_EQ(store_.report().entries, 1u);
+  // Versions go on above all that were given.
+  EXPECT_GT(store_.Put("a", "key", "new").version, put.version);
+}
+
+// The disk does lose what is not synced, or the test above shows nothing.
+TEST_F(DurableStoreTest, WithoutSyncsAnAnsweredPutIsLostToAPowerLoss) {
+  store_.files().IgnoreSyncs();
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "key"), "(none)");
+}
+
+TEST_F(DurableStoreTest, AnAnsweredPutOfAnAsyncMapOutlivesTheProcess) {
+  ASSERT_TRUE(store_.Create("b", DurableOptions(MapDurability::kAsync)).ok());
+  ASSERT_TRUE(store_.Put("b", "key", "value").status.ok());
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.Get("b", "key"), "value");
+}
+
+TEST_F(DurableStoreTest, AMapThatIsNotDurableIsGone) {
+  ASSERT_TRUE(store_.Create("m", DurableOptions(MapDurability::kMemory)).ok());
+  ASSERT_TRUE(store_.Put("m", "key", "value").status.ok());
+  Reopen();
+  EXPECT_EQ(store_.map("m"), nullptr);
+  EXPECT_NE(store_.map("a"), nullptr);
+}
+
+TEST_F(DurableStoreTest, EveryKindOfChangeOutlivesACrash) {
+  for (const char* key : {"put", "removed", "renewed", "replaced"}) {
+    ASSERT_TRUE(store_.Put("a", key, "1").status.ok());
+  }
+  ASSERT_TRUE(store_.Execute("a", Operation::Remove("removed")).status.ok());
+  ASSERT_TRUE(
+      store_.Execute("a", Operation::Touch("renewed").WithTtl(3600 * kSecond))
+          .status.ok());
+  ASSERT_TRUE(store_.Put("a", "replaced", "2").status.ok());
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "put"), "1");
+  EXPECT_EQ(store_.Get("a", "removed"), "(none)");
+  EXPECT_EQ(store_.Get("a", "replaced"), "2");
+  EXPECT_EQ(store_.Execute("a", Operation::Get("renewed")).entry.deadline_us,
+            kStartUs + 3600 * kSecond);
+}
+
+TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
+  ASSERT_TRUE(store_.Create("b").ok());
+  ASSERT_TRUE(store_.Put("b", "key", "old").status.ok());
+  absl::Notification deleted;
+  store_.store().DeleteNamespace("b", [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok());
+    deleted.Notify();
+  });
+  deleted.WaitForNotification();
+  ASSERT_TRUE(store_.Create("c").ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.map("b"), nullptr);
+  ASSERT_TRUE(store_.Create("b").ok());
+  EXPECT_EQ(store_.Get("b", "key"), "(none)");
+  absl::Notification updated;
+  store_.store().UpdateNamespace(
+      "c",
+      [](MapOptions* options) {
+        options->ttl_us = 120 * kSecond;
+        options->dead_letter_map = "a";
+        return absl::OkStatus();
+      },
+      [&](const absl::StatusOr<NamespaceInfo>& info) {
+        EXPECT_TRUE(info.ok());
+        updated.Notify();
+      });
+  updated.WaitForNotification();
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.map("c")->options().ttl_us, 120 * kSecond);
+  EXPECT_EQ(store_.map("c")->options().dead_letter_map, "a");
+  EXPECT_EQ(store_.map("b")->options().ttl_us, 60 * kSecond);
+  EXPECT_EQ(store_.report().namespaces, 3u);
+}
+
+TEST_F(DurableStoreTest, WhatDiedWhileTheServerWasDownIsToldWithItsDeath) {
+  const Result put = store_.Put("a", "key", "value");
+  LosePower();
+  store_.clock().AdvanceBy(3600 * kSecond);
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "key"), "(none)");
+  store_.AdvanceBy(0);
+  const Reading reading = ReadEarliest();
+  ASSERT_EQ(reading.events.size(), 1u);
+  EXPECT_EQ(reading.events[0].version, put.version);
+  EXPECT_EQ(reading.events[0].value, "value");
+  EXPECT_EQ(reading.events[0].death_us, kStartUs + 60 * kSecond);
+}
+
+TEST_F(DurableStoreTest, AWatcherGoesOnWhereItStoodOverACrash) {
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(store_.Put("a", absl::StrCat("early", i), "").status.ok());
+  }
+  store_.AdvanceBy(30 * kSecond);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(store_.Put("a", absl::StrCat("late", i), "").status.ok());
+  }
+  const uint64_t first = store_.map("a")->first_event();
+  store_.AdvanceBy(30 * kSecond);
+  EXPECT_EQ(ReadEarliest().events.size(), 10u);
+  // Up to the fourth.
+  const LogPoint point = {store_.map("a")->origin().log_id, first + 4,
+                          INT64_MIN};
+  LosePower();
+  Reopen();
+  store_.AdvanceBy(30 * kSecond);
+  const Reading reading = ReadFrom(point);
+  EXPECT_EQ(reading.lost, 0u);
+  ASSERT_EQ(reading.events.size(), 16u);
+  EXPECT_THAT(reading.events[5].key, HasSubstr("early"));
+  EXPECT_THAT(reading.events[6].key, HasSubstr("late"));
+}
+
+TEST_F(DurableStoreTest, NothingIsToldBeforeItsTickIsKept) {
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  std::atomic<bool> stuck = true;
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    if (sync && stuck) free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  store_.clock().AdvanceBy(120 * kSecond);
+  store_.map("a")->Advance(store_.clock().NowUs());
+  store_.map("a")->Sweep(store_.clock().NowUs(), 1'000);
+  EXPECT_TRUE(ReadEarliest().events.empty());
+  stuck = false;
+  free.Notify();
+  EXPECT_TRUE(Await([&] { return ReadEarliest().events.size() == 1; }));
+  store_.files().SetFault(nullptr);
+}
+
+// Of a write that is not kept yet nobody sees anything; other keys go on.
+TEST_F(DurableStoreTest, NobodySeesWhatACrashCouldTakeBack) {
+  ASSERT_TRUE(store_.Put("a", "other", "value").status.ok());
+  std::atomic<bool> stuck = true;
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    if (sync && stuck) free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  std::atomic<int> answered = 0;
+  const Operation put = Operation::Put("key", "value");
+  const Operation get = Operation::Get("key");
+  Result put_result;
+  Result get_result;
+  const auto count = [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    ++answered;
+  };
+  store_.store().Execute("a", {&put, 1}, {&put_result, 1}, count);
+  store_.store().Execute("a", {&get, 1}, {&get_result, 1}, count);
+  store_.store().GetSize("a", [&](const absl::StatusOr<MapSize>& size) {
+    EXPECT_EQ(size->entries, 2);
+    ++answered;
+  });
+  EXPECT_EQ(store_.Get("a", "other"), "value");
+  EXPECT_EQ(store_.Get("a", "none"), "(none)");
+  EXPECT_EQ(answered, 0);
+  stuck = false;
+  free.Notify();
+  EXPECT_TRUE(Await([&] { return answered == 3; }));
+  EXPECT_EQ(get_result.entry.value, "value");
+  store_.files().SetFault(nullptr);
+}
+
+TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  store_.files().SetRoom(store_.files().used_bytes() + 100);
+  const Result first = store_.Put("a", "big", std::string(1'000, 'v'));
+  EXPECT_EQ(ReasonOf(first.status), Reason::kDiskFull) << first.status;
+  const Result refused = store_.Put("a", "key", "new");
+  EXPECT_EQ(ReasonOf(refused.status), Reason::kDiskFull);
+  EXPECT_EQ(store_.Get("a", "key"), "value");
+  store_.files().SetRoom(UINT64_MAX);
+  EXPECT_TRUE(Await([&] { return store_.Put("a", "key", "new").status.ok(); }));
+  // It was in the map, and is kept by now.
+  EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "key"), "new");
+  EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
+}
+
+TEST_F(DurableStoreTest, AJournalThatIsDamagedIsRefused) {
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(100, 'v')).status.ok());
+  }
+  store_.Close();
+  for (const std::string& path : store_.files().Paths()) {
+    std::string contents = store_.files().Contents(path);
+    if (contents.size() < 10'000) continue;
+    contents[contents.size() / 2] ^= 1;
+    store_.files().SetContents(path, contents);
+  }
+  const absl::Status status = store_.Open();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+}
+
+// --- Checkpoints.
+
+class CheckpointTest : public DurableStoreTest {
+ protected:
+  void SetUp() override {
+    store_.checkpointer_options().min_journal_bytes = 128 << 10;
+    store_.checkpointer_options().step_entries = 7;
+    DurableStoreTest::SetUp();
+  }
+  // One round, to its end.
+  void Round() {
+    const uint64_t rounds = store_.checkpointer().GetStatistics().rounds;
+    EXPECT_TRUE(Await([&] {
+      store_.checkpointer().Look();
+      return store_.checkpointer().GetStatistics().rounds > rounds;
+    }));
+  }
+  uint64_t disk_bytes() { return store_.journal().statistics().disk_bytes; }
+};
+
+TEST_F(CheckpointTest, AJournalOfOverwritesShrinksAndLosesNothing) {
+  ASSERT_TRUE(
+      store_
+          .Execute("a",
+                   Operation::Put("old", "value").WithTtl(86'400 * kSecond))
+          .status.ok());
+  for (int i = 0; i < 2'000; ++i) {
+    ASSERT_TRUE(store_
+                    .Put("a", absl::StrCat("key", i % 10),
+                         std::string(500, static_cast<char>('a' + i % 26)))
+                    .status.ok());
+  }
+  const uint64_t before = disk_bytes();
+  EXPECT_GT(before, 1'000'000u);
+  Round();
+  EXPECT_TRUE(Await([&] { return disk_bytes() < before / 4; })) << disk_bytes();
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "old"), "value");
+  EXPECT_EQ(store_.Get("a", "key9"), std::string(500, 'a' + 1'999 % 26));
+  EXPECT_EQ(store_.map("a")->GetSize(store_.clock().NowUs()).entries, 11);
+}
+
+TEST_F(CheckpointTest, EventsThatAreRetainedKeepTheirRecords) {
+  ASSERT_TRUE(store_.Put("a", "dead", "value").status.ok());
+  store_.AdvanceBy(120 * kSecond);
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+  }
+  store_.checkpointer().Look();
+  EXPECT_TRUE(
+      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+  store_.checkpointer().Look();
+  EXPECT_TRUE(store_.checkpointer().GetStatistics().trimming);
+  LosePower();
+  Reopen();
+  EXPECT_EQ(ReadEarliest().events.size(), 1u);
+}
+
+// What dies after a trim has the numbers that it would have had without it.
+TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
+  MapOptions options = DurableOptions();
+  options.retention_us = 0;
+  ASSERT_TRUE(store_.Create("n", options).ok());
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_TRUE(store_.Put("n", absl::StrCat("k", i), std::string(300, 'v'))
+                    .status.ok());
+    store_.AdvanceBy(kSecond / 2);
+  }
+  const uint64_t next = store_.map("n")->first_event();
+  Round();
+  ASSERT_TRUE(store_.Put("n", "last", "").status.ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.map("n")->first_event(), next);
+  store_.AdvanceBy(120 * kSecond);
+  EXPECT_GT(store_.map("n")->first_event(), next + 100);
+}
+
+TEST_F(CheckpointTest, AMapThatIsDeletedDuringARoundStaysDeleted) {
+  ASSERT_TRUE(store_.Create("b").ok());
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(
+        store_.Put("b", absl::StrCat("key", i % 300), std::string(500, 'v'))
+            .status.ok());
+  }
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+  }
+  store_.checkpointer().Look();
+  EXPECT_TRUE(store_.checkpointer().GetStatistics().walking);
+  ASSERT_TRUE(store_.registry().Delete("b").ok());
+  EXPECT_TRUE(
+      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+  ASSERT_TRUE(store_.Put("a", "key", "").status.ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.map("b"), nullptr);
+  EXPECT_EQ(store_.Get("a", "key"), "");
+}
+
+// --- Everything at once, by chance.
+
+// What one writer knows of its keys, which nobody else writes.
+struct Expected {
+  // The last answer: the version, or 0 after a removal.
+  uint64_t version = 0;
+  std::string value;
+  // Whether the last operation was not answered before the crash: then the
+  // entry may be as before it or after it.
+  bool unanswered = false;
+  std::string unanswered_value;
+};
+
+class CrashTest : public DurableStoreTest,
+                  public ::testing::WithParamInterface<MapDurability> {
+ protected:
+  static constexpr int kWriters = 4;
+  static constexpr int kKeys = 50;
+
+  struct Writer {
+    std::map<std::string, Expected> keys;
+    // That were answered, ever: no version dies twice or is forgotten.
+    std::set<uint64_t> put;
+    std::set<uint64_t> ended;  // removed or replaced, maybe
+  };
+
+  void Write(int writer, uint64_t seed, const std::atomic<bool>* stop) {
+    Dice dice(seed);
+    Writer& mine = writers_[writer];
+    while (!*stop) {
+      const std::string key = absl::StrCat(writer, "-", dice.Draw(1, kKeys));
+      const std::string value(dice.Index(400), 'v');
+      const bool remove = dice.Chance(200);
+      Expected& expected = mine.keys[key];
+      if (expected.version != 0) mine.ended.insert(expected.version);
+      expected.unanswered = true;
+      expected.unanswered_value = remove ? "(none)" : value;
+      const Result result = store_.Execute(
+          "a", remove ? Operation::Remove(key) : Operation::Put(key, value));
+      // The crash may come between the two.
+      if (*stop) return;
+      ASSERT_TRUE(result.status.ok()) << result.status;
+      expected = {result.version, value, false, ""};
+      if (!remove) mine.put.insert(result.version);
+    }
+  }
+
+  // All is as it was answered.
+  void Check() {
+    for (int w = 0; w < kWriters; ++w) {
+      for (auto& [key, expected] : writers_[w].keys) {
+        const Result got = store_.Execute("a", Operation::Get(key));
+        const std::string value = got.found ? got.entry.value : "(none)";
+        const bool as_answered =
+            expected.version == 0
+                ? !got.found
+                : got.found && got.entry.version == expected.version;
+        const bool died = expected.version != 0 && !got.found &&
+                          told_.count(expected.version) > 0;
+        // Or what was put without an answer was killed at once.
+        const bool as_unanswered =
+            expected.unanswered &&
+            (value == expected.unanswered_value ||
+             (!got.found && last_told_[key] > expected.version));
+        EXPECT_TRUE(as_answered || died || as_unanswered)
+            << key << ": version " << expected.version << " is " << value;
+        // From now on that is what is.
+        expected = {got.found ? got.entry.version : 0, value, false, ""};
+      }
+    }
+  }
+
+  void Read() {
+    const Reading reading = ReadFrom(point_);
+    EXPECT_EQ(reading.lost, 0u);
+    for (const Told& told : reading.events) {
+      EXPECT_TRUE(told_.insert(told.version).second)
+          << told.key << " died twice";
+      last_told_[told.key] = told.version;
+    }
+    point_.next_event += reading.events.size();
+    point_.watermark_us = reading.watermark_us;
+  }
+
+  std::array<Writer, kWriters> writers_;
+  std::set<uint64_t> told_;
+  std::map<std::string, uint64_t> last_told_;  // versions by key
+  LogPoint point_;
+};
+
+TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachCrash) {
+  constexpr int kCrashes = 30;
+  MapOptions options = DurableOptions(GetParam());
+  options.ttl_us = 4 * kSecond;
+  options.num_buckets = 5;
+  // Longer than from one Read to the next.
+  options.retention_us = 3 * kSecond;
+  store_.checkpointer_options().min_journal_bytes = 32 << 10;
+  store_.checkpointer_options().factor = 1;
+  store_.checkpointer_options().step_entries = 5;
+  Reopen();
+  ASSERT_TRUE(store_.registry().Delete("a").ok());
+  ASSERT_TRUE(store_.Create("a", options).ok());
+  point_ = {store_.map("a")->origin().log_id, store_.map("a")->first_event(),
+            INT64_MIN};
+  Dice dice(Seed());
+  uint64_t rounds = 0;
+  for (int crash = 0; crash < kCrashes && !HasFailure(); ++crash) {
+    SCOPED_TRACE(absl::StrCat("crash ", crash));
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> writers;
+    for (int w = 0; w < kWriters; ++w) {
+      writers.emplace_back([this, w, seed = Seed() + crash * 100 + w, &stop] {
+        Write(w, seed, &stop);
+      });
+    }
+    for (int step = 0; step < 20; ++step) {
+      const uint64_t done = store_.journal().statistics().appends;
+      EXPECT_TRUE(Await(
+          [&] { return store_.journal().statistics().appends > done + 20; }));
+      store_.checkpointer().Look();
+      if (dice.Chance(500)) store_.AdvanceBy(dice.Draw(0, kSecond));
+      if (dice.Chance(50)) store_.map("a")->Rotate(store_.clock().NowUs());
+      Read();
+    }
+    rounds += store_.checkpointer().GetStatistics().rounds;
+    // The disk as it is now; what is answered from here on does not count.
+    stop = true;
+    if (GetParam() == MapDurability::kSync) {
+      store_.Freeze(
+          dice.Chance(500) ? Unsynced::kDropped : Unsynced::kKeptInPart,
+          &random_);
+    } else {
+      store_.Freeze();
+    }
+    for (std::thread& writer : writers) writer.join();
+    store_.Thaw();
+    Reopen();
+    if (HasFatalFailure()) return;
+    store_.AdvanceBy(0);
+    Read();
+    Check();
+  }
+  // All that was put ended in one of three ways.
+  store_.AdvanceBy(60 * kSecond);
+  Read();
+  for (const Writer& writer : writers_) {
+    for (const uint64_t version : writer.put) {
+      EXPECT_TRUE(told_.count(version) + writer.ended.count(version) > 0)
+          << version << " is forgotten";
+    }
+  }
+  EXPECT_GT(told_.size(), 100u);
+  EXPECT_GT(rounds, 5u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Durabilities, CrashTest,
+                         ::testing::Values(MapDurability::kAsync,
+                                           MapDurability::kSync),
+                         [](const auto& info) {
+                           return info.param == MapDurability::kSync ? "Sync"
+                                                                     : "Async";
+                         });
+
+}  // namespace
+}  // namespace timecache::server

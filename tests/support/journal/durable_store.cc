@@ -1,0 +1,116 @@
+#include "tests/support/journal/durable_store.h"
+
+#include "gtest/gtest.h"
+#include "tests/support/journal/journal_harness.h"
+
+namespace timecache::server {
+
+MapOptions DurableOptions(MapDurability durability) {
+  MapOptions options;
+  options.ttl_us = 60 * kSecond;
+  options.num_buckets = 61;
+  options.num_shards = 4;
+  options.retention_us = 3600 * kSecond;
+  options.durability = durability;
+  return options;
+}
+
+DurableStore::Engine::Engine(const Clock* clock,
+                             std::unique_ptr<Journal> journal)
+    : logs(std::make_unique<MapChangeLogs>(std::move(journal))),
+      reaper(clock),
+      registry(clock, &reaper, RegistryLimits(), EventFormat::Plain()),
+      store(&registry, clock) {
+  registry.SetChangeLogs(logs.get());
+}
+
+DurableStore::Engine::~Engine() = default;
+
+DurableStore::DurableStore() {
+  options_.partitions = 4;
+  options_.segment_bytes = 64 << 10;
+  options_.files = files_.get();
+  options_.on_failure = [](const std::string& line) { ADD_FAILURE() << line; };
+}
+
+DurableStore::~DurableStore() { Close(); }
+
+absl::Status DurableStore::Open() {
+  Close();
+  auto journal = LocalJournal::Open(kTestDirectory, options_);
+  if (!journal.ok()) return journal.status();
+  engine_ = std::make_unique<Engine>(&clock_, *std::move(journal));
+  RecoveryOptions recovery;
+  recovery.threads = 2;
+  const auto report =
+      RecoverMaps(engine_->logs.get(), &engine_->registry, recovery);
+  if (!report.ok()) return report.status();
+  report_ = *report;
+  engine_->checkpointer = std::make_unique<Checkpointer>(
+      engine_->logs.get(), &engine_->registry, &clock_, checkpointer_options_);
+  return absl::OkStatus();
+}
+
+void DurableStore::Close() { engine_ = nullptr; }
+
+void DurableStore::GoOnWith(std::unique_ptr<MemoryFileSystem> files) {
+  // What closing writes goes to a disk that is gone.
+  Close();
+  files_ = std::move(files);
+  options_.files = files_.get();
+}
+
+void DurableStore::Crash() {
+  Freeze();
+  Thaw();
+}
+
+void DurableStore::LosePower(MemoryFileSystem::Unsynced unsynced,
+                             std::mt19937_64* random) {
+  Freeze(unsynced, random);
+  Thaw();
+}
+
+void DurableStore::AdvanceBy(int64_t step_us) {
+  clock_.AdvanceBy(step_us);
+  engine_->reaper.Flush();
+}
+
+std::shared_ptr<TimeCacheMap> DurableStore::map(absl::string_view name) {
+  auto map = registry().Find(name);
+  return map.ok() ? *std::move(map) : nullptr;
+}
+
+absl::Status DurableStore::Create(absl::string_view name,
+                                  const MapOptions& options) {
+  absl::Status created;
+  absl::Notification done;
+  store().CreateNamespace(name, options,
+                          [&](const absl::StatusOr<NamespaceInfo>& info) {
+                            created = info.status();
+                            done.Notify();
+                          });
+  done.WaitForNotification();
+  return created;
+}
+
+Result DurableStore::Execute(absl::string_view name,
+                             const Operation& operation) {
+  Result result;
+  absl::Notification done;
+  store().Execute(name, {&operation, 1}, {&result, 1},
+                  [&](const absl::Status& status) {
+                    if (!status.ok()) result.status = status;
+                    done.Notify();
+                  });
+  done.WaitForNotification();
+  return result;
+}
+
+std::string DurableStore::Get(absl::string_view name, absl::string_view key) {
+  const Result result = Execute(name, Operation::Get(key));
+  if (!result.status.ok()) return result.status.ToString();
+  return result.found ? result.entry.value : "(none)";
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,106 @@
+// A store whose maps last, on a disk in memory.
+
+#ifndef TIMECACHED_TESTS_SUPPORT_JOURNAL_DURABLE_STORE_H_
+#define TIMECACHED_TESTS_SUPPORT_JOURNAL_DURABLE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "server/engine/clock.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
+#include "server/engine/registry.h"
+#include "server/journal/checkpointer.h"
+#include "server/journal/local_journal.h"
+#include "server/journal/map_change_log.h"
+#include "server/journal/recovery.h"
+#include "tests/support/engine/map_harness.h"
+#include "tests/support/journal/memory_file_system.h"
+
+namespace timecache::server {
+
+// Options of a map of this durability that keeps its events for an hour.
+MapOptions DurableOptions(MapDurability durability = MapDurability::kSync);
+
+// The engine of a server, from its start to its end and again. Its clock stands
+// still. Thread-safe while it is open, but for what changes that.
+class DurableStore {
+ public:
+  DurableStore();
+  ~DurableStore();
+
+  // Opens the journal, and recovers; closes first what is open.
+  absl::Status Open();
+  void Close();
+  // As kill -9, or a power loss, does.
+  void Crash();
+  void LosePower(MemoryFileSystem::Unsynced unsynced, std::mt19937_64* random);
+  // The same in two parts, for who has calls under way: what is written behind
+  // Freeze is lost, and once they are answered, Thaw goes on with the disk as
+  // it was.
+  void Freeze() { frozen_ = files_->Copy(); }
+  void Freeze(MemoryFileSystem::Unsynced unsynced, std::mt19937_64* random) {
+    frozen_ = files_->CopyWithoutPower(unsynced, random);
+  }
+  void Thaw() { GoOnWith(std::move(frozen_)); }
+
+  ManualClock& clock() { return clock_; }
+  // Lets what is due die and be told.
+  void AdvanceBy(int64_t step_us);
+
+  Registry& registry() { return engine_->registry; }
+  Store& store() { return engine_->store; }
+  MapChangeLogs& logs() { return *engine_->logs; }
+  Journal& journal() { return engine_->logs->journal(); }
+  Checkpointer& checkpointer() { return *engine_->checkpointer; }
+  std::shared_ptr<TimeCacheMap> map(absl::string_view name);
+  MemoryFileSystem& files() { return *files_; }
+  LocalJournalOptions& options() { return options_; }
+  CheckpointerOptions& checkpointer_options() { return checkpointer_options_; }
+  const RecoveryReport& report() const { return report_; }
+
+  // Wait until they are done; an error of a call is the result's.
+  absl::Status Create(absl::string_view name,
+                      const MapOptions& options = DurableOptions());
+  Result Execute(absl::string_view name, const Operation& operation);
+  Result Put(absl::string_view name, absl::string_view key,
+             absl::string_view value) {
+    return Execute(name, Operation::Put(key, value));
+  }
+  // The value, "(none)", or the error.
+  std::string Get(absl::string_view name, absl::string_view key);
+
+ private:
+  // In the order in which they may end.
+  struct Engine {
+    Engine(const Clock* clock, std::unique_ptr<Journal> journal);
+    ~Engine();
+
+    std::unique_ptr<MapChangeLogs> logs;
+    Reaper reaper;
+    Registry registry;
+    LocalStore store;
+    std::unique_ptr<Checkpointer> checkpointer;
+  };
+
+  void GoOnWith(std::unique_ptr<MemoryFileSystem> files);
+
+  ManualClock clock_{kStartUs};
+  std::unique_ptr<MemoryFileSystem> files_ =
+      std::make_unique<MemoryFileSystem>();
+  std::unique_ptr<MemoryFileSystem> frozen_;
+  LocalJournalOptions options_;
+  CheckpointerOptions checkpointer_options_;
+  std::unique_ptr<Engine> engine_;
+  RecoveryReport report_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_TESTS_SUPPORT_JOURNAL_DURABLE_STORE_H_
