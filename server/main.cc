@@ -24,11 +24,15 @@
 #include "server/engine/local_store.h"
 #include "server/engine/memory_budget.h"
 #include "server/engine/registry.h"
+#include "server/journal/checkpointer.h"
+#include "server/journal/map_change_log.h"
 #include "server/observability/call_log.h"
 #include "server/observability/log.h"
 #include "server/observability/loss_log.h"
 #include "server/observability/monitoring.h"
+#include "server/process/durability.h"
 #include "server/process/heap.h"
+#include "server/process/journal_metrics.h"
 #include "server/process/lifecycle.h"
 #include "server/process/machine.h"
 #include "server/process/reload.h"
@@ -50,6 +54,8 @@ namespace {
 constexpr int kExitFailed = 1;
 // How soon the log says what was counted.
 constexpr std::chrono::seconds kLogInterval{1};
+// How soon a journal that is too large is noticed.
+constexpr std::chrono::seconds kCheckpointInterval{1};
 
 int Fail(absl::string_view what) {
   std::cerr << "timecached: " << what << std::endl;
@@ -132,6 +138,8 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   const Clock& clock = manual_clock != nullptr
                            ? static_cast<const Clock&>(*manual_clock)
                            : system_clock;
+  // Maps tell it of changes until the last of them, and the reaper, is gone.
+  std::unique_ptr<MapChangeLogs> change_logs;
   Reaper reaper(&clock, [](const std::string& name, int64_t took_us) {
     Log(LogLevel::kWarning, "slow_sweep",
         {{"namespace", name}, {"took_ms", took_us / 1000}});
@@ -146,6 +154,19 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   }
   const MemoryPlan memory = PlanMemory(config.limits());
   MemoryBudget::Process().SetLimit(memory.engine_bytes);
+  auto journal = OpenJournal(config);
+  if (!journal.ok()) return Fail(journal.status().message());
+  change_logs = *std::move(journal);
+  std::unique_ptr<Checkpointer> checkpointer;
+  if (change_logs != nullptr) {
+    if (absl::Status status = Recover(config, clock, manual_clock.get(),
+                                      change_logs.get(), &registry);
+        !status.ok()) {
+      return Fail(status.message());
+    }
+    checkpointer =
+        std::make_unique<Checkpointer>(change_logs.get(), &registry, &clock);
+  }
   if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
     return Fail(status.message());
   }
@@ -159,6 +180,11 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   options.call_observers.push_back(&call_log);
   Housekeeping housekeeping;
   const auto trims = housekeeping.Every(kHeapTrimInterval, [] { TrimHeap(); });
+  const auto checkpoints =
+      checkpointer == nullptr
+          ? nullptr
+          : housekeeping.Every(kCheckpointInterval,
+                               [&checkpointer] { checkpointer->Look(); });
   FileWatch files(&housekeeping);
   std::shared_ptr<AccessFile> access;
   if (!config.access().file().empty()) {
@@ -182,6 +208,12 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   Reload reload(config, [&flags] { return ReadConfig(flags); });
   AddAppliers(&registry, &server, &call_log, &reload);
   reload.Also([&files] { files.Check(); });
+  std::unique_ptr<JournalMetrics> journal_metrics;
+  if (change_logs != nullptr) {
+    journal_metrics =
+        std::make_unique<JournalMetrics>(change_logs.get(), checkpointer.get());
+    monitoring.metrics()->Add(journal_metrics.get());
+  }
   AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
   const ServiceManager manager = ServiceManager::FromEnvironment();
   LossLog loss_log(&registry, &system_clock, CountersOf(server));

@@ -123,8 +123,15 @@ absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
 absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
                               Registry* registry) {
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    if (absl::Status status = Create(from, registry); !status.ok()) {
-      return status;
+    absl::Status status = Create(from, registry);
+    // A durable one that was here before the restart.
+    if (absl::IsAlreadyExists(status)) {
+      status = Update(from.name(), from.options(), registry);
+    }
+    if (!status.ok()) {
+      return absl::Status(
+          status.code(),
+          absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
     }
   }
   return absl::OkStatus();

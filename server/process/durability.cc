@@ -1,0 +1,117 @@
+#include "server/process/durability.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/journal/local_journal.h"
+#include "server/journal/recovery.h"
+#include "server/observability/log.h"
+#include "server/service/call/convert.h"
+
+namespace timecache::server {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Of a new journal. Each is recovered by one thread.
+constexpr uint32_t kPartitions = 64;
+// Each passes over the whole journal.
+constexpr unsigned kMaxRecoveryThreads = 8;
+
+int64_t MillisSince(SteadyClock::time_point began) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             SteadyClock::now() - began)
+      .count();
+}
+
+// At most once a second, whichever thread calls.
+class ProgressLog {
+ public:
+  void operator()(const RecoveryProgress& progress) {
+    const int64_t now_ms = MillisSince(began_);
+    int64_t due_ms = due_ms_;
+    if (now_ms < due_ms ||
+        !due_ms_.compare_exchange_strong(due_ms, now_ms + 1000)) {
+      return;
+    }
+    Log(LogLevel::kInfo, "recovery_progress",
+        {{"records", progress.records},
+         {"of", progress.records_end},
+         {"took_ms", now_ms}});
+  }
+
+ private:
+  const SteadyClock::time_point began_ = SteadyClock::now();
+  std::atomic<int64_t> due_ms_{1000};
+};
+
+absl::Status CheckClock(const config::v1::ServerConfig& config,
+                        int64_t journal_us, int64_t now_us) {
+  const absl::Duration ahead = absl::Microseconds(journal_us - now_us);
+  if (ahead <= ToDuration(config.journal().max_clock_lag())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the journal in ", config.journal().directory(), " has come to ",
+      absl::FormatTime(absl::FromUnixMicros(journal_us), absl::UTCTimeZone()),
+      ", and this machine's clock is ", absl::FormatDuration(ahead),
+      " behind that: nothing would expire until it is there. Set the clock "
+      "right; or, to wait for it, set journal.max_clock_lag to more than "
+      "that"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
+    const config::v1::ServerConfig& config) {
+  const std::string& directory = config.journal().directory();
+  if (directory.empty()) return nullptr;
+  LocalJournalOptions options;
+  auto journal = LocalJournal::Open(directory, options);
+  if (absl::IsInvalidArgument(journal.status())) {
+    // A new one.
+    options.partitions = kPartitions;
+    journal = LocalJournal::Open(directory, options);
+  }
+  if (!journal.ok()) return journal.status();
+  return std::make_unique<MapChangeLogs>(*std::move(journal));
+}
+
+absl::Status Recover(const config::v1::ServerConfig& config, const Clock& clock,
+                     ManualClock* manual_clock, MapChangeLogs* logs,
+                     Registry* registry) {
+  const auto began = SteadyClock::now();
+  registry->SetChangeLogs(logs);
+  Log(LogLevel::kInfo, "recovery_started",
+      {{"journal", config.journal().directory()},
+       {"bytes", logs->journal().statistics().disk_bytes}});
+  ProgressLog progress;
+  RecoveryOptions options;
+  options.threads = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
+  options.progress = std::ref(progress);
+  const absl::StatusOr<RecoveryReport> report =
+      RecoverMaps(logs, registry, options);
+  if (!report.ok()) return report.status();
+  if (manual_clock != nullptr) {
+    manual_clock->AdvanceTo(report->last_us);
+  } else if (absl::Status status =
+                 CheckClock(config, report->last_us, clock.NowUs());
+             !status.ok()) {
+    return status;
+  }
+  Log(LogLevel::kInfo, "recovery_done",
+      {{"namespaces", report->namespaces},
+       {"entries", report->entries},
+       {"records", report->records},
+       {"record_bytes", report->record_bytes},
+       {"took_ms", MillisSince(began)}});
+  return absl::OkStatus();
+}
+
+}  // namespace timecache::server

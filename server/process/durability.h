@@ -1,0 +1,33 @@
+// The journal of a server that keeps one: opened, and made maps of again.
+
+#ifndef TIMECACHED_SERVER_PROCESS_DURABILITY_H_
+#define TIMECACHED_SERVER_PROCESS_DURABILITY_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/clock.h"
+#include "server/engine/registry.h"
+#include "server/journal/map_change_log.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+
+// The journal in journal.directory, which is made if it is missing. Null if
+// none is configured. An error says which directory, what is wrong, and how to
+// go on.
+absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
+    const config::v1::ServerConfig& config);
+
+// Adds to the registry what the journal tells of; from now on durable maps are
+// kept there. Logs recovery_started, recovery_progress each second, and
+// recovery_done. FAILED_PRECONDITION: the journal is further ahead of the clock
+// than journal.max_clock_lag; a clock that stands still goes on to where it is.
+absl::Status Recover(const config::v1::ServerConfig& config, const Clock& clock,
+                     ManualClock* manual_clock, MapChangeLogs* logs,
+                     Registry* registry);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_PROCESS_DURABILITY_H_
