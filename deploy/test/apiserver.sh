@@ -189,7 +189,7 @@ install_chart() {
   grep -q 'timecachectl health' "$run/installed" || die "no notes: $(cat "$run/installed")"
   helm upgrade timecached "$chart" >/dev/null
   generation=$(generation)
-  ((generation == 1)) || die "an upgrade to the same changes the StatefulSet"
+  ((generation == 1)) || die "an upgrade to the same changes the Deployment"
   helm upgrade timecached "$chart" --set config.log.level=debug >/dev/null
   (($(generation) == 2)) || die "a changed configuration does not restart the pod"
   helm uninstall timecached >/dev/null
@@ -198,25 +198,25 @@ install_chart() {
   say "helm install, upgrade, uninstall: accepted, with notes"
 }
 
-generation() { kubectl -n helm get statefulset timecached -o 'jsonpath={.metadata.generation}'; }
+generation() { kubectl -n helm get deployment timecached -o 'jsonpath={.metadata.generation}'; }
 
-# Pod security looks at pods, which nothing here makes of a StatefulSet: so they are
+# Pod security looks at pods, which nothing here makes of a Deployment: so they are
 # made by hand, and one that is not restricted is seen to be refused.
 apply_pods() {
-  kubectl -n timecached get statefulset timecached -o json >"$run/set.json"
+  kubectl -n timecached get deployment timecached -o json >"$run/deployment.json"
   /usr/bin/python3 - "$run" <<'PYTHON'
 import json, sys
 run = sys.argv[1]
-template = json.load(open(run + "/set.json"))["spec"]["template"]
+template = json.load(open(run + "/deployment.json"))["spec"]["template"]
 pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
-       "metadata": {"name": "timecached-0", "namespace": "timecached",
+       "metadata": {"name": "timecached-pod", "namespace": "timecached",
                     "labels": template["metadata"]["labels"]}}
 json.dump(pod, open(run + "/pod.json", "w"))
 pod["metadata"]["name"] = "loose"
 del pod["spec"]["containers"][0]["securityContext"]
 json.dump(pod, open(run + "/loose.json", "w"))
 PYTHON
-  apply "a pod of the StatefulSet, where restricted is enforced" -f "$run/pod.json"
+  apply "a pod of the Deployment, where restricted is enforced" -f "$run/pod.json"
   if kubectl apply -f "$run/loose.json" >"$run/applied" 2>&1; then
     die "a pod that is not restricted was taken: nothing was enforced"
   fi

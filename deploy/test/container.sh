@@ -100,7 +100,7 @@ with open(manifest) as file:
     objects = {o["kind"]: o for o in yaml.safe_load_all(file)}
 with open(run + "/image.json") as file:
     image = json.load(file)["Docker"]["config"]
-pod = objects["StatefulSet"]["spec"]["template"]["spec"]
+pod = objects["Deployment"]["spec"]["template"]["spec"]
 (container,) = pod["containers"]
 for name, text in objects["ConfigMap"]["data"].items():
     with open(f"{run}/config/{name}", "w") as file:

@@ -5,7 +5,7 @@ import unittest
 import yaml
 
 import chart
-from objects import of_kind
+from objects import of_kind, server
 from programs import kubeconform
 
 HELM_TEST = "helm.sh/hook"
@@ -46,7 +46,7 @@ class DefaultTest(unittest.TestCase):
     def test_schemas_refuse_a_field_that_is_not_there(self):
         text = chart.template().stdout
         for field, other in [
-            ("podManagementPolicy:", "podManagementPolicies:"),
+            ("strategy:", "strategies:"),
             ("failureThreshold:", "failureTreshold:"),
             ("policyTypes:", "policyType:"),
         ]:
@@ -57,8 +57,8 @@ class DefaultTest(unittest.TestCase):
 
     def test_a_changed_configuration_restarts_the_pod(self):
         def annotations(*arguments):
-            (stateful_set,) = of_kind(chart.render(*arguments), "StatefulSet")
-            return stateful_set["spec"]["template"]["metadata"].get("annotations")
+            pod = server(chart.render(*arguments))["spec"]["template"]
+            return pod["metadata"].get("annotations")
 
         other = ["--set", "config.log.level=debug"]
         self.assertNotEqual(annotations(), annotations(*other))

@@ -10,7 +10,7 @@ import unittest
 import yaml
 
 import chart
-from objects import config_text, of_kind, server_container
+from objects import config_text, of_kind, server, server_container
 from programs import check_health
 
 
@@ -43,6 +43,21 @@ class NotesTest(unittest.TestCase):
         self.assertIn("created by API\nare gone", notes)
         self.assertIn("the ConfigMap mine are there", self.notes("existingConfigMap=mine"))
 
+    def test_they_say_where_the_journal_is(self):
+        self.assertNotIn("journal", self.notes())
+        notes = self.notes("journal.enabled=true")
+        objects = chart.render("--set", "journal.enabled=true")
+        (claim,) = server(objects)["spec"]["volumeClaimTemplates"]
+        pod = f"{server(objects)['metadata']['name']}-0"
+        self.assertIn(f"the claim\n{claim['metadata']['name']}-{pod}:", notes)
+        self.assertIn("All others are in memory", notes)
+        notes = self.notes(
+            "journal.enabled=true", "journal.existingClaim=mine", "existingConfigMap=other"
+        )
+        self.assertIn("the claim\nmine:", notes)
+        directory = yaml.safe_load(config_text(objects))["journal"]["directory"]
+        self.assertIn(f"ConfigMap other must have journal.directory: {directory}.", notes)
+
     def test_they_say_where_the_image_comes_from(self):
         notes = self.notes()
         self.assertIn("timecached:0.1.0 (pullPolicy IfNotPresent)", notes)
@@ -52,10 +67,24 @@ class NotesTest(unittest.TestCase):
         self.assertNotIn("No public registry", notes)
 
     def test_commands_name_what_the_chart_makes(self):
-        notes = self.notes("restartOnConfigChange=false")
-        objects = chart.render()
-        (stateful_set,) = of_kind(objects, "StatefulSet")
-        pod = f"{stateful_set['metadata']['name']}-0"
+        stay = "restartOnConfigChange=false"
+        self.check_commands(
+            self.notes(stay),
+            chart.render(),
+            lambda name: (
+                f"deployment/{name}",
+                f"$(kubectl -n {chart.NAMESPACE} get pod -o name -l "
+                "app.kubernetes.io/name=timecached,app.kubernetes.io/instance=timecached)",
+            ),
+        )
+        self.check_commands(
+            self.notes(stay, "journal.enabled=true"),
+            chart.render("--set", "journal.enabled=true"),
+            lambda name: (f"{name}-0", f"{name}-0"),
+        )
+
+    def check_commands(self, notes, objects, pods):
+        exec_pod, debug_pod = pods(server(objects)["metadata"]["name"])
         commands = re.findall(
             r"^  ((?:kubectl|helm) (?:.*\\\n)*.*)$", notes, re.MULTILINE
         )
@@ -63,8 +92,10 @@ class NotesTest(unittest.TestCase):
         for command in commands:
             words = shlex.split(command)
             self.assertEqual(words[1:3], ["-n", chart.NAMESPACE], command)
-            if words[3] in ("exec", "debug"):
-                self.assertEqual(words[4], pod)
+            if words[3] == "exec":
+                self.assertEqual(words[4], exec_pod)
+            if words[3] == "debug":
+                self.assertEqual(words[4], debug_pod)
         debug = shlex.split(commands[3])
         self.assertIn(f"--target={server_container(objects)['name']}", debug)
         label = shlex.split(commands[0])[-1]

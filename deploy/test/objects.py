@@ -22,9 +22,14 @@ def containers(spec):
     return spec.get("initContainers", []) + spec["containers"]
 
 
+def server(objects):
+    """What makes the server's pods: exactly one of two kinds."""
+    (found,) = of_kind(objects, "StatefulSet") + of_kind(objects, "Deployment")
+    return found
+
+
 def server_spec(objects):
-    (stateful_set,) = of_kind(objects, "StatefulSet")
-    return stateful_set["spec"]["template"]["spec"]
+    return server(objects)["spec"]["template"]["spec"]
 
 
 def server_container(objects):

@@ -4,16 +4,20 @@ import re
 import shlex
 import unittest
 
+import yaml
+
 import chart
 from objects import (
     config_text,
     containers,
     of_kind,
     pod_templates,
+    server,
     server_container,
     server_spec,
 )
 from programs import check_config
+from protos import CONFIG, proto_fields
 
 
 class OptionsTest(unittest.TestCase):
@@ -83,25 +87,94 @@ class OptionsTest(unittest.TestCase):
 
     def test_a_claim_that_is_there_is_mounted_in_place_of_one_s_own(self):
         objects = self.of_values("openshift")
-        (stateful_set,) = of_kind(objects, "StatefulSet")
-        self.assertNotIn("volumeClaimTemplates", stateful_set["spec"])
+        self.assertNotIn("volumeClaimTemplates", server(objects)["spec"])
         self.assertIn(
             {
-                "name": "data",
-                "persistentVolumeClaim": {"claimName": "timecached-data"},
+                "name": "journal",
+                "persistentVolumeClaim": {"claimName": "timecached-journal"},
             },
             server_spec(objects)["volumes"],
         )
         self.assertIn(
-            {"name": "data", "mountPath": "/var/lib/timecached"},
+            {"name": "journal", "mountPath": "/var/lib/timecached"},
             server_container(objects)["volumeMounts"],
         )
 
-    def test_claims_have_annotations(self):
-        objects = self.rendered("persistence.enabled=true", "persistence.annotations.a=b")
-        (stateful_set,) = of_kind(objects, "StatefulSet")
-        (claim,) = stateful_set["spec"]["volumeClaimTemplates"]
-        self.assertEqual(claim["metadata"]["annotations"], {"a": "b"})
+    def test_a_journal_has_a_claim_of_each_pod(self):
+        objects = self.rendered(
+            "journal.enabled=true",
+            "journal.size=3Gi",
+            "journal.storageClass=fast",
+            "journal.annotations.a=b",
+            "journal.accessModes[0]=ReadWriteOncePod",
+        )
+        (claim,) = server(objects)["spec"]["volumeClaimTemplates"]
+        self.assertEqual(
+            claim["metadata"], {"name": "journal", "annotations": {"a": "b"}}
+        )
+        self.assertEqual(
+            claim["spec"],
+            {
+                "accessModes": ["ReadWriteOncePod"],
+                "storageClassName": "fast",
+                "resources": {"requests": {"storage": "3Gi"}},
+            },
+        )
+        self.assertEqual(server_spec(objects)["securityContext"]["fsGroup"], 65532)
+
+    def test_the_journal_s_configuration_is_said_by_its_values(self):
+        config = yaml.safe_load(config_text(self.of_values("journal")))
+        self.assertEqual(
+            config["journal"],
+            {"directory": "/var/lib/timecached/journal", "max_clock_lag": "5m"},
+        )
+        self.assertEqual(set(config["journal"]), proto_fields(CONFIG, "JournalConfig"))
+        # The server's own default.
+        config = yaml.safe_load(config_text(self.rendered("journal.enabled=true")))
+        self.assertEqual(set(config["journal"]), {"directory"})
+        self.assertNotIn("journal", yaml.safe_load(config_text(chart.render())))
+
+    def test_a_recovery_delays_the_startup_probe_s_end(self):
+        for settings, tries in [
+            ((), 30),
+            (("journal.recoverySeconds=900",), 30),
+            (("journal.enabled=true",), 630),
+            (("journal.enabled=true", "journal.recoverySeconds=0"), 30),
+            (
+                (
+                    "journal.enabled=true",
+                    "journal.recoverySeconds=100",
+                    "probes.startup.periodSeconds=3",
+                    "probes.startup.failureThreshold=10",
+                ),
+                44,
+            ),
+        ]:
+            with self.subTest(settings=settings):
+                probe = server_container(self.rendered(*settings))["startupProbe"]
+                self.assertEqual(probe["failureThreshold"], tries)
+
+    def test_pods_with_an_identity_are_a_stateful_set_s(self):
+        for settings, kind in [
+            ((), "Deployment"),
+            (("replicaCount=0",), "Deployment"),
+            (("journal.enabled=true",), "StatefulSet"),
+            (("replicaCount=2", "service.enabled=false"), "StatefulSet"),
+            (("updateStrategy.type=OnDelete",), "StatefulSet"),
+        ]:
+            with self.subTest(settings=settings):
+                self.assertEqual(server(self.rendered(*settings))["kind"], kind)
+
+    def test_helm_s_test_asks_a_name_that_both_kinds_have(self):
+        for objects in chart.render(), self.of_values("journal"), self.of_values("sharded"):
+            (headless,) = [
+                service["metadata"]["name"]
+                for service in of_kind(objects, "Service")
+                if service["spec"].get("clusterIP") == "None"
+            ]
+            (pod,) = of_kind(objects, "Pod")
+            for container in containers(pod["spec"]):
+                self.assertRegex(container["command"][-1], f"^{headless}:[0-9]+$")
 
     def test_containers_run_beside_the_server_and_before_it(self):
         spec = server_spec(self.of_values("extra"))
@@ -131,11 +204,11 @@ class OptionsTest(unittest.TestCase):
 
     def test_the_update_strategy_can_be_chosen(self):
         for objects, strategy in [
-            (chart.render(), "RollingUpdate"),
+            (self.of_values("journal"), "RollingUpdate"),
             (self.of_values("openshift"), "OnDelete"),
         ]:
-            (stateful_set,) = of_kind(objects, "StatefulSet")
-            self.assertEqual(stateful_set["spec"]["updateStrategy"], {"type": strategy})
+            strategies = server(objects)["spec"]["updateStrategy"]
+            self.assertEqual(strategies, {"type": strategy})
 
     def test_the_documented_installation_renders_what_it_is_for(self):
         document = (chart.DEPLOY.parent / "docs/OPERATIONS.md").read_text()
@@ -195,8 +268,8 @@ class OptionsTest(unittest.TestCase):
             self.assertRegex(
                 metadata["labels"]["app.kubernetes.io/name"], "^timecached(-test)?$"
             )
-        for kind in "StatefulSet", "PodDisruptionBudget":
-            (found,) = of_kind(objects, kind)
+        (budget,) = of_kind(objects, "PodDisruptionBudget")
+        for found in server(objects), budget:
             self.assertEqual(len(found["spec"]["selector"]["matchLabels"]), 2)
         # What is said of one object wins.
         annotations = self.client_service(objects)["metadata"]["annotations"]
@@ -209,8 +282,7 @@ class OptionsTest(unittest.TestCase):
             {"name": "config", "configMap": {"name": "mine"}},
             server_spec(objects)["volumes"],
         )
-        (stateful_set,) = of_kind(objects, "StatefulSet")
-        self.assertNotIn("annotations", stateful_set["spec"]["template"]["metadata"])
+        self.assertNotIn("annotations", server(objects)["spec"]["template"]["metadata"])
 
     def test_choices_that_do_not_go_together_are_refused_with_any_config_map(self):
         result = chart.template(

@@ -1,17 +1,10 @@
 """Values that the chart must not take."""
 
 import json
-import re
 import unittest
 
 import chart
-
-
-def proto_fields(file, message):
-    """The names of a message's fields."""
-    text = (chart.DEPLOY.parent / "proto/timecache" / file).read_text()
-    body = re.search(rf"^message {message} {{\n(.*?)^}}", text, re.M | re.S)[1]
-    return set(re.findall(r"^  [\w. ]+ (\w+) = \d+;", body, re.M))
+from protos import CONFIG, NAMESPACES, proto_fields
 
 
 class RefusalTest(unittest.TestCase):
@@ -49,23 +42,33 @@ class RefusalTest(unittest.TestCase):
             "for replicaCount=1",
             "replicaCount=2",
             "service.enabled=false",
-            "persistence.enabled=true",
-            "persistence.existingClaim=a",
+            "journal.enabled=true",
+            "journal.existingClaim=a",
         )
-        self.refused("needs persistence.enabled", "persistence.existingClaim=a")
+        self.refused("need journal.enabled=true", "journal.existingClaim=a")
+        self.refused("need journal.enabled=true", "journal.maxClockLag=1m")
         self.refused("need service.type=NodePort", "service.nodePort=30000")
         self.refused("need service.type=LoadBalancer", "service.loadBalancerIP=192.0.2.1")
+
+    def test_durable_namespaces_without_a_journal(self):
+        for durability in "async", "sync":
+            self.refused(
+                f"payments has durability {durability}, which needs journal.enabled=true",
+                "config.namespaces[0].name=cache",
+                "config.namespaces[0].options.durability=memory",
+                "config.namespaces[1].name=payments",
+                f"config.namespaces[1].options.durability={durability}",
+            )
 
     def test_the_schema_knows_the_configuration_s_fields(self):
         schema = json.loads((chart.CHART / "values.schema.json").read_text())
         config = schema["properties"]["config"]["properties"]
         namespace = config["namespaces"]["items"]["properties"]
         for known, file, message in [
-            (config["limits"], "config/v1/config.proto", "ServerLimits"),
-            (config["log"], "config/v1/config.proto", "LogConfig"),
-            (config["debug"], "config/v1/config.proto", "DebugConfig"),
-            (config["journal"], "config/v1/config.proto", "JournalConfig"),
-            (namespace["options"], "v1/namespaces.proto", "NamespaceOptions"),
+            (config["limits"], CONFIG, "ServerLimits"),
+            (config["log"], CONFIG, "LogConfig"),
+            (config["debug"], CONFIG, "DebugConfig"),
+            (namespace["options"], NAMESPACES, "NamespaceOptions"),
         ]:
             self.assertEqual(set(known["properties"]), proto_fields(file, message))
 
@@ -95,7 +98,12 @@ class RefusalTest(unittest.TestCase):
         self.refused("max_memory_bytes", "config.limits.max_memory_bytes=1GB")
         self.refused("max_connection_age", "config.limits.max_connection_age=1 hour")
         self.refused("name is required", "config.namespaces[0].options.ttl=1s")
-        self.refused("accessModes", "persistence.accessModes[0]=ReadWriteMany")
+        self.refused("accessModes", "journal.accessModes[0]=ReadWriteMany")
+        self.refused("journal.size", "journal.size=large")
+        self.refused("journal.maxClockLag", "journal.maxClockLag=1 minute")
+        self.refused("recoverySeconds", "journal.recoverySeconds=10m")
+        self.refused(unknown, "journal.directory=/data")
+        self.refused(unknown, "config.journal.directory=/data")
         self.refused("maxUnavailable", "podDisruptionBudget.maxUnavailable=-1")
         self.refused("memory", "resources.limits.memory=lots")
         self.refused("periodSeconds", "probes.liveness.periodSeconds=0")

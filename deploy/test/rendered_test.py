@@ -15,12 +15,17 @@ from objects import (
     containers,
     of_kind,
     pod_templates,
+    server,
     server_container,
     server_spec,
 )
 from programs import check_config, kubeconform
 
 SECONDS_TO_SPARE = 10
+# In which a slow disk takes what waits for it.
+FLUSH_SECONDS = 30
+MIN_START_SECONDS = 30
+MIN_RECOVERY_SECONDS = 300
 CUSTOM_GROUPS = {"monitoring.coreos.com/v1", "cert-manager.io/v1"}
 # The values files that ask for kinds of an operator.
 WITH_CUSTOM_KINDS = {"monitoring", "cert-manager"}
@@ -142,9 +147,8 @@ class RenderedTest(unittest.TestCase):
         config = yaml.safe_load(config_text(objects))
         spec = server_spec(objects)
         drain = seconds(config["drain_delay"]) + seconds(config["grace_period"])
-        self.assertGreaterEqual(
-            spec["terminationGracePeriodSeconds"], drain + SECONDS_TO_SPARE
-        )
+        spare = SECONDS_TO_SPARE + (FLUSH_SECONDS if "journal" in config else 0)
+        self.assertGreaterEqual(spec["terminationGracePeriodSeconds"], drain + spare)
         liveness = spec["containers"][0]["livenessProbe"]
         self.assertGreater(
             liveness["periodSeconds"] * liveness["failureThreshold"], drain
@@ -167,25 +171,64 @@ class RenderedTest(unittest.TestCase):
     @of_each
     def test_selectors_choose_the_server_and_nothing_else(self, objects):
         selectors = [o["spec"]["selector"] for o in of_kind(objects, "Service")]
-        for kind in "StatefulSet", "PodDisruptionBudget":
-            (found,) = of_kind(objects, kind)
+        (budget,) = of_kind(objects, "PodDisruptionBudget")
+        for found in server(objects), budget:
             selectors.append(found["spec"]["selector"]["matchLabels"])
         (policy,) = of_kind(objects, "NetworkPolicy")
         selectors.append(policy["spec"]["podSelector"]["matchLabels"])
         for name, metadata, _ in pod_templates(objects):
             for selector in selectors:
                 chosen = selector.items() <= metadata["labels"].items()
-                self.assertEqual(chosen, name.startswith("StatefulSet/"), name)
+                made = re.match("(StatefulSet|Deployment)/", name) is not None
+                self.assertEqual(chosen, made, name)
 
     @of_each
     def test_the_stateful_set_s_service_is_headless(self, objects):
-        (stateful_set,) = of_kind(objects, "StatefulSet")
-        (headless,) = [
-            service
-            for service in of_kind(objects, "Service")
-            if service["metadata"]["name"] == stateful_set["spec"]["serviceName"]
+        for stateful_set in of_kind(objects, "StatefulSet"):
+            (headless,) = [
+                service
+                for service in of_kind(objects, "Service")
+                if service["metadata"]["name"] == stateful_set["spec"]["serviceName"]
+            ]
+            self.assertEqual(headless["spec"]["clusterIP"], "None")
+
+    @of_each
+    def test_two_servers_never_share_a_service_or_a_volume(self, objects):
+        """A StatefulSet ends a pod before it makes the next of its name."""
+        for deployment in of_kind(objects, "Deployment"):
+            self.assertEqual(deployment["spec"]["strategy"], {"type": "Recreate"})
+            self.assertLessEqual(deployment["spec"]["replicas"], 1)
+            for volume in server_spec(objects)["volumes"]:
+                self.assertNotIn("persistentVolumeClaim", volume)
+
+    @of_each
+    def test_a_journal_is_on_its_volume_and_a_volume_has_a_journal(self, objects):
+        directory = yaml.safe_load(config_text(objects)).get("journal", {}).get("directory")
+        volumes = [
+            mount["mountPath"]
+            for mount in server_container(objects)["volumeMounts"]
+            if mount["name"] == "journal"
         ]
-        self.assertEqual(headless["spec"]["clusterIP"], "None")
+        self.assertEqual(volumes, [os.path.dirname(directory)] if directory else [])
+        self.assertEqual(bool(directory), "journal" in self.claims(objects))
+
+    @staticmethod
+    def claims(objects):
+        """The volumes that outlive a pod."""
+        templates = server(objects)["spec"].get("volumeClaimTemplates", [])
+        return {claim["metadata"]["name"] for claim in templates} | {
+            volume["name"]
+            for volume in server_spec(objects)["volumes"]
+            if "persistentVolumeClaim" in volume
+        }
+
+    @of_each
+    def test_a_start_has_time_for_a_recovery(self, objects):
+        probe = server_container(objects)["startupProbe"]
+        seconds = probe["periodSeconds"] * probe["failureThreshold"]
+        self.assertGreaterEqual(seconds, MIN_START_SECONDS)
+        if "journal" in yaml.safe_load(config_text(objects)):
+            self.assertGreaterEqual(seconds, MIN_RECOVERY_SECONDS)
 
     @of_each
     def test_the_network_policy_names_who_may_reach_each_port(self, objects):
@@ -204,17 +247,13 @@ class RenderedTest(unittest.TestCase):
 
     @of_each
     def test_mounts_have_their_volumes(self, objects):
-        claims = {
-            claim["metadata"]["name"]
-            for found in of_kind(objects, "StatefulSet")
-            for claim in found["spec"].get("volumeClaimTemplates", [])
-        }
+        claims = self.claims(objects)
         for _, _, spec in pod_templates(objects):
             volumes = {volume["name"] for volume in spec.get("volumes", [])}
             for container in containers(spec):
                 for mount in container.get("volumeMounts", []):
                     self.assertIn(mount["name"], volumes | claims)
-                    if mount["name"] not in {"data", "extra"}:
+                    if mount["name"] not in {"journal", "extra"}:
                         self.assertIs(mount["readOnly"], True)
                         # A subPath never sees a rotated Secret.
                         self.assertNotIn("subPath", mount)

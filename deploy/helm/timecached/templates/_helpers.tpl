@@ -71,6 +71,36 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/* Whether the server is a StatefulSet, for pods with volumes or names of their own and
+for an update that waits until a pod is deleted; else it is a Deployment. */}}
+{{- define "timecached.stateful" -}}
+{{- if or .Values.journal.enabled (gt (int .Values.replicaCount) 1) (eq .Values.updateStrategy.type "OnDelete") -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/* A pod, for kubectl exec: of a Deployment, whose pods have random names, any. */}}
+{{- define "timecached.podReference" -}}
+{{- $name := include "timecached.fullname" . -}}
+{{- if include "timecached.stateful" . }}{{ $name }}-0{{ else }}deployment/{{ $name }}{{ end -}}
+{{- end -}}
+
+{{/* Where the journal's volume is mounted. The journal is a directory below: the volume's
+root may hold others, such as lost+found. */}}
+{{- define "timecached.journalVolume" -}}
+/var/lib/timecached
+{{- end -}}
+
+{{/* The startup probe's times: with a journal it waits for the recovery, too. */}}
+{{- define "timecached.startupProbe" -}}
+{{- $probe := deepCopy .Values.probes.startup -}}
+{{- if .Values.journal.enabled -}}
+{{- $tries := divf .Values.journal.recoverySeconds $probe.periodSeconds | ceil | int -}}
+{{- $_ := set $probe "failureThreshold" (add $probe.failureThreshold $tries) -}}
+{{- end -}}
+{{- toYaml $probe -}}
+{{- end -}}
+
 {{/* A dictionary as YAML, without what is null: unset with --set field=null. */}}
 {{- define "timecached.withoutNulls" -}}
 {{- $set := dict -}}
@@ -108,11 +138,18 @@ http:
 access:
   file: /etc/timecached/access/access.yaml
 {{- end }}
-{{- range $field := list "limits" "namespaces" "log" "debug" "journal" }}
+{{- range $field := list "limits" "namespaces" "log" "debug" }}
 {{- with index $.Values.config $field }}
 {{ $field }}:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+{{- if .Values.journal.enabled }}
+journal:
+  directory: {{ include "timecached.journalVolume" . }}/journal
+  {{- with .Values.journal.maxClockLag }}
+  max_clock_lag: {{ . }}
+  {{- end }}
 {{- end }}
 drain_delay: {{ .Values.shutdown.drainDelaySeconds }}s
 grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
@@ -147,11 +184,19 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- if and (gt (int .replicaCount) 1) .service.enabled -}}
 {{- fail "replicaCount above 1 needs service.enabled=false: each pod holds other entries, so that clients must choose the pod by its name" -}}
 {{- end -}}
-{{- if and .persistence.existingClaim (gt (int .replicaCount) 1) -}}
-{{- fail "persistence.existingClaim is one volume, for replicaCount=1" -}}
+{{- if and .journal.existingClaim (gt (int .replicaCount) 1) -}}
+{{- fail "journal.existingClaim is one volume, for replicaCount=1" -}}
 {{- end -}}
-{{- if and .persistence.existingClaim (not .persistence.enabled) -}}
-{{- fail "persistence.existingClaim needs persistence.enabled=true" -}}
+{{- if not .journal.enabled -}}
+{{- if or .journal.existingClaim .journal.maxClockLag -}}
+{{- fail "journal.existingClaim and journal.maxClockLag need journal.enabled=true" -}}
+{{- end -}}
+{{- range .config.namespaces -}}
+{{- $durability := dig "options" "durability" "memory" . -}}
+{{- if ne $durability "memory" -}}
+{{- fail (printf "config.namespaces: %s has durability %s, which needs journal.enabled=true" .name $durability) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- with .service -}}
 {{- if and (eq .type "ClusterIP") (or .nodePort .externalTrafficPolicy) -}}

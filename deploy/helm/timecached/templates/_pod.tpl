@@ -1,0 +1,159 @@
+{{/* The template of the pods, for whatever makes them. */}}
+{{- define "timecached.pod" -}}
+metadata:
+  # Without versions: an upgrade of the chart alone restarts nothing.
+  labels:
+    {{- $own := include "timecached.selectorLabels" . | fromYaml }}
+    {{- merge (dict) $own .Values.podLabels .Values.commonLabels | toYaml | nindent 4 }}
+  {{- $checksum := dict }}
+  {{- if and .Values.restartOnConfigChange (not .Values.existingConfigMap) }}
+  {{- $checksum = dict "checksum/config" (include "timecached.config" . | sha256sum) }}
+  {{- end }}
+  {{- with merge (dict) $checksum .Values.podAnnotations .Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ include "timecached.serviceAccountName" . }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  # drain_delay, grace_period, and time for the rest: the journal writes what waits.
+  terminationGracePeriodSeconds: {{ add .Values.shutdown.drainDelaySeconds .Values.shutdown.gracePeriodSeconds (ternary 40 10 .Values.journal.enabled) }}
+  securityContext:
+    {{- include "timecached.withoutNulls" .Values.podSecurityContext | nindent 4 }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.initContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: timecached
+      image: {{ include "timecached.image" . }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - --config
+        - /etc/timecached/config/timecached.yaml
+        {{- with .Values.extraArgs }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .Values.extraEnv }}
+      env:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.extraEnvFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      ports:
+        - name: grpc
+          containerPort: 7171
+        - name: http-metrics
+          containerPort: 7172
+        - name: health
+          containerPort: 7173
+      startupProbe:
+        grpc:
+          port: 7173
+        {{- include "timecached.startupProbe" . | nindent 8 }}
+      readinessProbe:
+        grpc:
+          port: 7173
+        {{- toYaml .Values.probes.readiness | nindent 8 }}
+      livenessProbe:
+        grpc:
+          port: 7173
+        {{- toYaml .Values.probes.liveness | nindent 8 }}
+      resources:
+        {{- toYaml .Values.resources | nindent 8 }}
+      securityContext:
+        {{- include "timecached.withoutNulls" .Values.containerSecurityContext | nindent 8 }}
+      volumeMounts:
+        - name: config
+          mountPath: /etc/timecached/config
+          readOnly: true
+        {{- if .Values.tls.enabled }}
+        - name: tls
+          mountPath: /etc/timecached/tls
+          readOnly: true
+        {{- end }}
+        {{- if .Values.tls.clientCaSecretName }}
+        - name: client-ca
+          mountPath: /etc/timecached/client-ca
+          readOnly: true
+        {{- end }}
+        {{- if .Values.access.secretName }}
+        - name: access
+          mountPath: /etc/timecached/access
+          readOnly: true
+        {{- end }}
+        {{- if .Values.journal.enabled }}
+        - name: journal
+          mountPath: {{ include "timecached.journalVolume" . }}
+        {{- end }}
+        {{- with .Values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    {{- with .Values.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  volumes:
+    - name: config
+      configMap:
+        name: {{ include "timecached.configMapName" . }}
+    {{- if .Values.tls.enabled }}
+    - name: tls
+      secret:
+        secretName: {{ include "timecached.tlsSecretName" . }}
+        # For the group, fsGroup.
+        defaultMode: 0440
+    {{- end }}
+    {{- with .Values.tls.clientCaSecretName }}
+    # The roots alone: the Secret may hold their key, too.
+    - name: client-ca
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+        items:
+          - key: ca.crt
+            path: ca.crt
+    {{- end }}
+    {{- with .Values.access.secretName }}
+    - name: access
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+        items:
+          - key: access.yaml
+            path: access.yaml
+    {{- end }}
+    {{- with .Values.journal.existingClaim }}
+    - name: journal
+      persistentVolumeClaim:
+        claimName: {{ . }}
+    {{- end }}
+    {{- with .Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end -}}
