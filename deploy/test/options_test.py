@@ -210,19 +210,29 @@ class OptionsTest(unittest.TestCase):
             strategies = server(objects)["spec"]["updateStrategy"]
             self.assertEqual(strategies, {"type": strategy})
 
-    def test_the_documented_installation_renders_what_it_is_for(self):
+    def documented(self, command):
+        """What the settings of a command of the documents render."""
         document = (chart.DEPLOY.parent / "docs/OPERATIONS.md").read_text()
-        (command,) = re.findall(r"^\$ (helm install (?:.*\\\n)*.*)$", document, re.M)
+        (command,) = re.findall(rf"^\$ ({command} (?:.*\\\n)*.*)$", document, re.M)
         words = shlex.split(command)
         self.assertEqual(words[2:4], ["timecached", "deploy/helm/timecached"])
         settings = [a for a, flag in zip(words[1:], words) if flag == "--set"]
-        self.assertGreaterEqual(len(settings), 4)
-        objects = self.rendered(*settings)
+        self.assertGreaterEqual(len(settings), 3)
+        return self.rendered(*settings)
+
+    def test_the_documented_installation_renders_what_it_is_for(self):
+        objects = self.documented("helm install")
         self.assertEqual(
             server_container(objects)["image"],
             "registry.example/team/timecached:0.1.0",
         )
         self.assertIn("tls.crt", config_text(objects))
+
+    def test_the_documented_upgrade_adds_a_journal(self):
+        objects = self.documented("helm upgrade")
+        (claim,) = server(objects)["spec"]["volumeClaimTemplates"]
+        self.assertEqual(claim["spec"]["resources"]["requests"], {"storage": "20Gi"})
+        self.assertIn("journal:", config_text(objects))
 
     def test_the_service_of_a_load_balancer_has_its_fields(self):
         service = self.client_service(self.of_values("cert-manager"))
