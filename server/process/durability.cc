@@ -52,6 +52,8 @@ class ProgressLog {
 
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
+  // A new journal tells of no time, which is too far back to be subtracted from.
+  if (journal_us <= now_us) return absl::OkStatus();
   const absl::Duration ahead = absl::Microseconds(journal_us - now_us);
   if (ahead <= ToDuration(config.journal().max_clock_lag())) {
     return absl::OkStatus();
