@@ -42,8 +42,8 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// A server with all that there are metrics of: TLS on its second listener,
-// access rules by which everything is denied to those without a token.
+// A server with all that there are metrics of: TLS on its second listener, a
+// journal, access rules by which everything is denied to those without a token.
 class MetricsTest : public ::testing::Test {
  protected:
   static constexpr char kToken[] = "a-token-for-tests";
@@ -67,6 +67,7 @@ class MetricsTest : public ::testing::Test {
                      directory_.Path("server.crt"),
                      "\n      key_file: ", directory_.Path("server.key"),
                      "\naccess:\n  file: ", directory_.Path("access.yaml"),
+                     "\njournal:\n  directory: ", directory_.Path("journal"),
                      "\nhttp:\n  address: 127.0.0.1:0\nnamespaces:\n"
                      "  - name: default\n  - name: small\n    options:\n"
                      "      max_entries: 2\ndrain_delay: 5m\n"));
