@@ -23,11 +23,18 @@ void Completions::Add(Call call) {
 
 void Completions::AddAfter(std::chrono::microseconds delay, Call call) {
   absl::MutexLock lock(&mu_);
+  if (drops_delayed_) return;
   delayed_.emplace(std::chrono::steady_clock::now() + delay, std::move(call));
   wake_.Signal();
 }
 
 void Completions::Drain() {
+  std::multimap<Time, Call> dropped;
+  {
+    absl::MutexLock lock(&mu_);
+    drops_delayed_ = true;
+    dropped.swap(delayed_);
+  }
   absl::Notification done;
   Add([&done] { done.Notify(); });
   done.WaitForNotification();
@@ -35,7 +42,7 @@ void Completions::Drain() {
 
 void Completions::TakeDue() {
   const Time now = std::chrono::steady_clock::now();
-  while (!delayed_.empty() && (stopping_ || delayed_.begin()->first <= now)) {
+  while (!delayed_.empty() && delayed_.begin()->first <= now) {
     calls_.push_back(std::move(delayed_.begin()->second));
     delayed_.erase(delayed_.begin());
   }

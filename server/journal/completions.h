@@ -24,16 +24,17 @@ class Completions {
   using Call = absl::AnyInvocable<void()>;
 
   Completions() : thread_([this] { Run(); }) {}
-  // Calls all that it was given, now, without the delays.
+  // Calls all that it was given, but for what has a delay.
   ~Completions();
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
   void Add(Call call) ABSL_LOCKS_EXCLUDED(mu_);
-  // Waits until all that was added is done, but for what has a delay.
-  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
   void AddAfter(std::chrono::microseconds delay, Call call)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Drops what has a delay, now and from now on, and waits until all else that
+  // was added is done.
+  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -46,6 +47,7 @@ class Completions {
   timecache::SteadyCondVar wake_;
   std::deque<Call> calls_ ABSL_GUARDED_BY(mu_);
   std::multimap<Time, Call> delayed_ ABSL_GUARDED_BY(mu_);
+  bool drops_delayed_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

@@ -40,11 +40,10 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
                              MapChangeLogsOptions options)
     : options_(options), journal_(std::move(journal)) {}
 
-// A permit may still have a map, whose end tells the last of it.
-MapChangeLogs::~MapChangeLogs() {
-  completions_.Drain();
-  journal_ = nullptr;
-}
+// A permit may still have a map, whose end tells the last of it. What a full
+// disk has not taken by now is not tried again: nobody was told that it is kept.
+// The journal is not reset here: what it commits at its end may append more.
+MapChangeLogs::~MapChangeLogs() { completions_.Drain(); }
 
 std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
     const std::shared_ptr<TimeCacheMap>& map) {

@@ -260,6 +260,18 @@ TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
 }
 
+TEST_F(DurableStoreTest, AServerStopsWhileTheDiskIsFull) {
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  store_.files().SetRoom(store_.files().used_bytes() + 100);
+  const Result refused = store_.Put("a", "big", std::string(1'000, 'v'));
+  EXPECT_EQ(ReasonOf(refused.status), Reason::kDiskFull) << refused.status;
+  store_.Close();
+  store_.files().SetRoom(UINT64_MAX);
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "key"), "value");
+  EXPECT_EQ(store_.Get("a", "big"), "(none)");
+}
+
 TEST_F(DurableStoreTest, AJournalThatIsDamagedIsRefused) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(store_.Put("a", "key", std::string(100, 'v')).status.ok());
