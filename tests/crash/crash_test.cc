@@ -1,8 +1,9 @@
 // A server of durable namespaces is killed at random moments, while clients
-// write, watch and share events; each keeps an account of its own of what the
+// write, watch and settle events; each keeps an account of its own of what the
 // server has answered. TIMECACHED_CRASHES says how often (20), TIMECACHED_SEED
 // what chance does.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
@@ -27,6 +29,7 @@
 #include "tests/support/server_process.h"
 #include "timecache/batch.h"
 #include "timecache/client.h"
+#include "timecache/settle.h"
 #include "timecache/virtual_clock.h"
 #include "timecache/watcher.h"
 
@@ -165,6 +168,73 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
     }
   }
 
+  // A member of a group that gets all events, settles them, and rejects some.
+  void Work(uint64_t seed) {
+    Dice dice(seed);
+    const Client client = NewClient();
+    WatchOptions options;
+    options.group = "workers";
+    options.start = WatchStart::kEarliest;
+    options.wait_for_server = true;
+    options.max_pause = absl::Milliseconds(200);
+    worker_ = std::make_unique<Watcher>(client_, options);
+    working_.Notify();
+    for (;;) {
+      const auto batch = worker_->Next();
+      if (!batch.ok()) {
+        EXPECT_TRUE(absl::IsCancelled(batch.status())) << batch.status();
+        return;
+      }
+      std::vector<Settlement> settlements;
+      {
+        absl::MutexLock lock(&mu_);
+        EXPECT_EQ(batch->lost, 0u);
+        for (const ExpiredEvent& event : batch->events) {
+          EXPECT_EQ(settled_.count(event.version), 0u)
+              << event.key << " was settled, and comes again";
+          settlements.push_back(
+              {event.event_id, event.attempt,
+               dice.Chance(100) ? Settle::Nack() : Settle::Ack()});
+        }
+      }
+      if (settlements.empty()) continue;
+      const auto results = client.Settle("workers", settlements);
+      absl::MutexLock lock(&mu_);
+      for (size_t i = 0; i < settlements.size(); ++i) {
+        if (settlements[i].how.action != SettleAction::kAck) continue;
+        const uint64_t version = batch->events[i].version;
+        if (!results.ok()) {
+          maybe_settled_.insert(version);
+        } else if ((*results)[i].status.ok()) {
+          settled_.insert(version);
+        } else {
+          // Given out again since, by a restart in between.
+          EXPECT_GT(crashes_, 0u) << (*results)[i].status;
+        }
+      }
+    }
+  }
+
+  // All events are settled, each once.
+  void CheckSettled() {
+    const auto unsettled = [this] {
+      absl::MutexLock lock(&mu_);
+      return std::count_if(told_.begin(), told_.end(),
+                           [this](uint64_t version) {
+                             return settled_.count(version) == 0 &&
+                                    maybe_settled_.count(version) == 0;
+                           });
+    };
+    EXPECT_TRUE(Await([&] { return unsettled() == 0; })) << unsettled();
+    DescribeOptions describe;
+    describe.include_statistics = true;
+    const auto group = client_.GetGroup("workers", describe);
+    ASSERT_TRUE(group.ok()) << group.status();
+    EXPECT_EQ(group->statistics->lost, 0u);
+    absl::MutexLock lock(&mu_);
+    EXPECT_GE(group->statistics->acked, settled_.size());
+  }
+
   // Waits until the watcher has seen all that has died by now.
   void AwaitWatcher() {
     const absl::StatusOr<absl::Time> now =
@@ -206,7 +276,13 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
   std::atomic<uint64_t> batches_{0};
   std::array<Account, kWriters> accounts_;
   std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<Watcher> worker_;
+  absl::Notification working_;
   absl::Mutex mu_;
+  // Versions whose settlement was answered, or sent.
+  std::set<uint64_t> settled_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> maybe_settled_ ABSL_GUARDED_BY(mu_);
+  uint64_t crashes_ ABSL_GUARDED_BY(mu_) = 0;
   std::set<uint64_t> told_ ABSL_GUARDED_BY(mu_);
   absl::Time watermark_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
@@ -217,6 +293,8 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachKill) {
   SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
   Dice dice(seed);
   std::thread watch([this] { Watch(); });
+  std::thread work([this, seed] { Work(seed); });
+  working_.WaitForNotification();
   for (uint64_t crash = 0; crash < crashes && !HasFailure(); ++crash) {
     SCOPED_TRACE(absl::StrCat("crash ", crash));
     std::vector<std::thread> writers;
@@ -234,6 +312,10 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachKill) {
     // Somewhere in the midst of a batch.
     absl::SleepFor(absl::Microseconds(dice.Draw(0, 3'000)));
     server_.Kill();
+    {
+      absl::MutexLock lock(&mu_);
+      ++crashes_;
+    }
     for (std::thread& writer : writers) writer.join();
     server_.Restart();
     Check();
@@ -241,8 +323,11 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachKill) {
   // All that was put is replaced, removed, or was told: nothing is forgotten.
   EXPECT_TRUE(VirtualClock(client_).Advance(10 * kTtl).ok());
   AwaitWatcher();
+  CheckSettled();
   watcher_->Cancel();
+  worker_->Cancel();
   watch.join();
+  work.join();
   absl::MutexLock lock(&mu_);
   for (const Account& account : accounts_) {
     for (const uint64_t version : account.put) {
