@@ -1,0 +1,139 @@
+// What a durable server says and keeps when it starts again, or must not.
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/journal/temporary_directory.h"
+#include "tests/support/server_process.h"
+#include "timecache/client.h"
+#include "timecache/virtual_clock.h"
+
+namespace timecache::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class RestartTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Arguments(std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"--listen", "127.0.0.1:0",
+                                          "--journal", journal_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  // A server that must not start.
+  Exit Refused(std::vector<std::string> more = {}) const {
+    std::vector<std::string> argv = Arguments(std::move(more));
+    argv.insert(argv.begin(), TIMECACHED);
+    const Exit exit = RunToEnd(argv);
+    EXPECT_EQ(exit.code, 1);
+    return exit;
+  }
+  static void Create(const Client& client, Durability durability) {
+    NamespaceOptions options;
+    options.ttl = absl::Hours(1);
+    options.durability = durability;
+    const auto created = client.CreateNamespace("kept", options);
+    EXPECT_TRUE(created.ok()) << created.status();
+  }
+
+  server::TemporaryDirectory directory_;
+  const std::string journal_ = directory_.path() + "/journal";
+};
+
+TEST_F(RestartTest, AnOrderlyEndKeepsEverythingOnTheRealClock) {
+  for (int start = 0; start < 3; ++start) {
+    ServerProcess server(Arguments());
+    const Client client(server.address());
+    if (start == 0) {
+      Create(client, Durability::kSync);
+      EXPECT_TRUE(client.In("kept").Put("key", "value").ok());
+    }
+    const auto entry = client.In("kept").Get("key");
+    ASSERT_TRUE(entry.ok() && entry->has_value()) << entry.status();
+    EXPECT_EQ((*entry)->value, "value");
+    server.process().Signal(SIGTERM);
+    EXPECT_EQ(server.process().Wait().code, 0);
+  }
+}
+
+TEST_F(RestartTest, ANamespaceThatIsConfiguredGoesOnWithItsEntries) {
+  const std::string config = directory_.path() + "/timecached.yaml";
+  const auto configure = [&](const std::string& ttl) {
+    std::ofstream(config) << "listeners: [{address: \"127.0.0.1:0\"}]\n"
+                             "journal: {directory: "
+                          << journal_
+                          << "}\nnamespaces: [{name: kept, options: {ttl: "
+                          << ttl << ", durability: sync}}]\n";
+  };
+  for (const char* ttl : {"1h", "2h"}) {
+    configure(ttl);
+    ServerProcess server({"--config", config});
+    const Client client = Client(server.address()).In("kept");
+    EXPECT_TRUE(client.Put(ttl, "value").ok());
+    const auto entry = client.Get("1h");
+    ASSERT_TRUE(entry.ok() && entry->has_value()) << entry.status();
+    server.process().Signal(SIGKILL);
+    server.process().Wait();
+  }
+  ServerProcess server({"--config", config});
+  const auto kept = Client(server.address()).GetNamespace("kept");
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->options.ttl, absl::Hours(2));
+  EXPECT_EQ(kept->options.durability, Durability::kSync);
+}
+
+TEST_F(RestartTest, WithoutAJournalADurableNamespaceIsRefused) {
+  ServerProcess server;
+  NamespaceOptions options;
+  options.durability = Durability::kAsync;
+  const auto created = Client(server.address()).CreateNamespace("x", options);
+  EXPECT_TRUE(absl::IsInvalidArgument(created.status()));
+  EXPECT_THAT(std::string(created.status().message()),
+              AllOf(HasSubstr("durability"), HasSubstr("journal.directory")));
+}
+
+TEST_F(RestartTest, TwoServersOnOneJournalAreRefused) {
+  ServerProcess server(Arguments());
+  EXPECT_THAT(Refused().err, AllOf(HasSubstr("the journal cannot be opened"),
+                                   HasSubstr(journal_), HasSubstr("in use")));
+}
+
+TEST_F(RestartTest, AJournalWithoutAParentIsRefused) {
+  const Exit exit = RunToEnd({TIMECACHED, "--listen", "127.0.0.1:0",
+                              "--journal", journal_ + "/of/nothing"});
+  EXPECT_EQ(exit.code, 1);
+  EXPECT_THAT(exit.err, AllOf(HasSubstr("the journal cannot be opened"),
+                              HasSubstr(journal_ + "/of/nothing")));
+}
+
+TEST_F(RestartTest, AJournalFromTheFutureIsRefusedUnlessItMayBe) {
+  {
+    ServerProcess server(Arguments({"--virtual-clock"}));
+    const Client client(server.address());
+    Create(client, Durability::kSync);
+    EXPECT_TRUE(
+        VirtualClock(client).AdvanceTo(absl::Now() + absl::Hours(2)).ok());
+    EXPECT_TRUE(client.In("kept").Put("key", "value").ok());
+    server.process().Signal(SIGTERM);
+    server.process().Wait();
+  }
+  EXPECT_THAT(Refused().err,
+              AllOf(HasSubstr("clock"), HasSubstr("journal.max_clock_lag")));
+  const std::string config = directory_.path() + "/timecached.yaml";
+  std::ofstream(config) << "listeners: [{address: \"127.0.0.1:0\"}]\n"
+                           "journal: {directory: "
+                        << journal_ << ", max_clock_lag: 3h}\n";
+  ServerProcess server({"--config", config});
+  const auto entry = Client(server.address()).In("kept").Get("key");
+  EXPECT_TRUE(entry.ok() && entry->has_value()) << entry.status();
+}
+
+}  // namespace
+}  // namespace timecache::test
