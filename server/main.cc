@@ -159,11 +159,10 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   change_logs = *std::move(journal);
   std::unique_ptr<Checkpointer> checkpointer;
   if (change_logs != nullptr) {
-    if (absl::Status status = Recover(config, clock, manual_clock.get(),
-                                      change_logs.get(), &registry);
-        !status.ok()) {
-      return Fail(status.message());
-    }
+    absl::Status status = Recover(config, *signals, clock, manual_clock.get(),
+                                  change_logs.get(), &registry);
+    if (absl::IsCancelled(status)) return EXIT_SUCCESS;
+    if (!status.ok()) return Fail(status.message());
     checkpointer =
         std::make_unique<Checkpointer>(change_logs.get(), &registry, &clock);
   }

@@ -56,8 +56,7 @@ class Part {
           if (shared_.failed)
             return absl::CancelledError("another part failed");
           absl::Status status = Apply(record);
-          Count(record.size());
-          if (status.ok()) return status;
+          if (status.ok()) return Count(record.size());
           return absl::Status(
               status.code(),
               absl::StrCat("record ", position, " of partition ", partition,
@@ -121,13 +120,16 @@ class Part {
         [replay](const GroupChange& change) { return replay->Apply(change); });
   }
 
-  void Count(size_t bytes) {
+  // CANCELLED if nobody wants it any more.
+  absl::Status Count(size_t bytes) {
     bytes_ += bytes;
     const uint64_t records = ++shared_.records;
     const RecoveryOptions& options = *shared_.options;
-    if (options.progress && records % options.progress_records == 0) {
-      options.progress({records, shared_.records_end});
-    }
+    if (records % options.progress_records != 0) return absl::OkStatus();
+    if (options.progress) options.progress({records, shared_.records_end});
+    return options.cancelled && options.cancelled()
+               ? absl::CancelledError("the recovery was cancelled")
+               : absl::OkStatus();
   }
 
   absl::Status Finish() {

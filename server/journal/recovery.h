@@ -24,6 +24,8 @@ struct RecoveryOptions {
   int threads = 1;
   // Told now and then, on one of the threads. May be null.
   std::function<void(const RecoveryProgress&)> progress;
+  // Asked as often; true ends it with CANCELLED. May be null.
+  std::function<bool()> cancelled;
   // How many records lie between two of these.
   uint64_t progress_records = 10'000;
 };

@@ -80,11 +80,16 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
     options.partitions = kPartitions;
     journal = LocalJournal::Open(directory, options);
   }
-  if (!journal.ok()) return journal.status();
+  if (!journal.ok()) {
+    return absl::Status(journal.status().code(),
+                        absl::StrCat("the journal cannot be opened: ",
+                                     journal.status().message()));
+  }
   return std::make_unique<MapChangeLogs>(*std::move(journal));
 }
 
-absl::Status Recover(const config::v1::ServerConfig& config, const Clock& clock,
+absl::Status Recover(const config::v1::ServerConfig& config,
+                     const Signals& signals, const Clock& clock,
                      ManualClock* manual_clock, MapChangeLogs* logs,
                      Registry* registry) {
   const auto began = SteadyClock::now();
@@ -97,6 +102,7 @@ absl::Status Recover(const config::v1::ServerConfig& config, const Clock& clock,
   options.threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
   options.progress = std::ref(progress);
+  options.cancelled = [&signals] { return signals.EndPending(); };
   const absl::StatusOr<RecoveryReport> report =
       RecoverMaps(logs, registry, options);
   if (!report.ok()) return report.status();

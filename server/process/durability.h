@@ -10,6 +10,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/registry.h"
 #include "server/journal/map_change_log.h"
+#include "server/process/signals.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
@@ -22,9 +23,11 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
 
 // Adds to the registry what the journal tells of; from now on durable maps are
 // kept there. Logs recovery_started, recovery_progress each second, and
-// recovery_done. FAILED_PRECONDITION: the journal is further ahead of the clock
+// recovery_done. CANCELLED: a signal to end has come meanwhile; nothing was
+// changed. FAILED_PRECONDITION: the journal is further ahead of the clock
 // than journal.max_clock_lag; a clock that stands still goes on to where it is.
-absl::Status Recover(const config::v1::ServerConfig& config, const Clock& clock,
+absl::Status Recover(const config::v1::ServerConfig& config,
+                     const Signals& signals, const Clock& clock,
                      ManualClock* manual_clock, MapChangeLogs* logs,
                      Registry* registry);
 

@@ -44,6 +44,13 @@ int Signals::NextEndWithin(absl::Duration patience) {
   }
 }
 
+bool Signals::EndPending() const {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 ||
+         sigismember(&pending, SIGTERM) == 1;
+}
+
 void Signals::Release() { pthread_sigmask(SIG_UNBLOCK, &ends_, nullptr); }
 
 }  // namespace timecache::server

@@ -24,6 +24,8 @@ class Signals {
   int Next();
   // Waits for SIGINT or SIGTERM; 0 if none came in time.
   int NextEndWithin(absl::Duration patience);
+  // Whether SIGINT or SIGTERM has come and waits to be taken. From any thread.
+  bool EndPending() const;
   // From now on SIGINT and SIGTERM end the process on the spot.
   void Release();
 

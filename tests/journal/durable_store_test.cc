@@ -287,6 +287,25 @@ TEST_F(DurableStoreTest, AJournalThatIsDamagedIsRefused) {
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
 }
 
+TEST_F(DurableStoreTest, ARecoveryThatIsCancelledLeavesTheJournalAsItIs) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(store_.Put("a", absl::StrCat("key", i), "value").status.ok());
+  }
+  RecoveryOptions& options = store_.recovery_options();
+  options.progress_records = 10;
+  uint64_t records = 0;
+  options.progress = [&](const RecoveryProgress& progress) {
+    records = progress.records;
+    EXPECT_GE(progress.records_end, 20u);
+  };
+  options.cancelled = [] { return true; };
+  EXPECT_TRUE(absl::IsCancelled(store_.Open()));
+  EXPECT_EQ(records, 10u);
+  options = RecoveryOptions();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "key19"), "value");
+}
+
 // --- Checkpoints.
 
 class CheckpointTest : public DurableStoreTest {

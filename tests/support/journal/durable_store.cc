@@ -27,6 +27,7 @@ DurableStore::Engine::Engine(const Clock* clock,
 DurableStore::Engine::~Engine() = default;
 
 DurableStore::DurableStore() {
+  recovery_options_.threads = 2;
   options_.partitions = 4;
   options_.segment_bytes = 64 << 10;
   options_.files = files_.get();
@@ -40,10 +41,8 @@ absl::Status DurableStore::Open() {
   auto journal = LocalJournal::Open(kTestDirectory, options_);
   if (!journal.ok()) return journal.status();
   engine_ = std::make_unique<Engine>(&clock_, *std::move(journal));
-  RecoveryOptions recovery;
-  recovery.threads = 2;
   const auto report =
-      RecoverMaps(engine_->logs.get(), &engine_->registry, recovery);
+      RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();
   report_ = *report;
   engine_->checkpointer = std::make_unique<Checkpointer>(

@@ -63,6 +63,7 @@ class DurableStore {
   MemoryFileSystem& files() { return *files_; }
   LocalJournalOptions& options() { return options_; }
   CheckpointerOptions& checkpointer_options() { return checkpointer_options_; }
+  RecoveryOptions& recovery_options() { return recovery_options_; }
   const RecoveryReport& report() const { return report_; }
 
   // Wait until they are done; an error of a call is the result's.
@@ -97,6 +98,7 @@ class DurableStore {
   std::unique_ptr<MemoryFileSystem> frozen_;
   LocalJournalOptions options_;
   CheckpointerOptions checkpointer_options_;
+  RecoveryOptions recovery_options_;
   std::unique_ptr<Engine> engine_;
   RecoveryReport report_;
 };
