@@ -34,7 +34,7 @@ class CliJournalTest : public ::testing::Test {
       journal->Append(static_cast<uint32_t>(i % 2),
                       {absl::StrCat("record ", i, std::string(100, 'r'))},
                       server::Durability::kAsync,
-                      [](const absl::StatusOr<uint64_t>& position) {
+                      [](const absl::StatusOr<uint64_t>& position, auto) {
                         EXPECT_TRUE(position.ok()) << position.status();
                       });
       // Several groups, and segments.
