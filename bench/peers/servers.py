@@ -1,9 +1,11 @@
 """The servers, each in a process of its own, on a free loopback port.
 
-None of them writes to disk what it holds: all of it is lost when a server ends.
+But for those that say so, none writes to disk what it holds: all of it is lost when a
+server ends.
 """
 
 import contextlib
+import json
 import pathlib
 import shutil
 import socket
@@ -52,15 +54,28 @@ class Server:
         with contextlib.ExitStack() as stack:
             directory = pathlib.Path(tempfile.mkdtemp(prefix="timecached-bench-"))
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
-            command = self.command(directory)
-            self.bench.record(command)
-            log = directory / "log"
-            output = stack.enter_context(open(log, "wb"))
-            self._process = stack.enter_context(
-                processes.started(command, output, output))
-            _wait_for(self.port, self._process, log, self.name)
+            self._directory = directory
+            self._command = self.command(directory)
+            self.bench.record(self._command)
+            self._start(stack)
             self._stack = stack.pop_all()
         return self
+
+    def _start(self, stack):
+        log = self._directory / "log"
+        output = stack.enter_context(open(log, "wb"))
+        self._process = stack.enter_context(
+            processes.started(self._command, output, output))
+        _wait_for(self.port, self._process, log, self.name)
+
+    def kill(self):
+        """As kill -9 does; what it keeps stays."""
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self):
+        """The same again, until it takes connections."""
+        self._start(self._stack)
 
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
@@ -144,9 +159,45 @@ class Timecached(Server):
             self.address, self.namespace, timeline)
 
 
+class DurableTimecached(Timecached):
+    """Its namespace is kept in a journal."""
+
+    def __init__(self, bench, durability):
+        super().__init__(bench, durability=durability)
+
+    def configuration(self):
+        return f"journal: {{directory: {self._journal}}}\n" + super().configuration()
+
+    def command(self, directory):
+        self._journal = directory / "journal"
+        return super().command(directory)
+
+    def journal_bytes(self):
+        return sum(file.stat().st_size for file in self._journal.iterdir())
+
+
+class DurableRedis(Redis):
+    """Its AOF has each write."""
+
+    def __init__(self, bench, fsync):
+        super().__init__(bench, "--appendonly", "yes", "--appendfsync", fsync)
+
+    def restart(self):
+        super().restart()
+        # It takes connections while it loads.
+        while b"LOADING" in self._ping():
+            time.sleep(0.01)
+
+    def _ping(self):
+        with socket.create_connection((HOST, self.port)) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(100)
+
+
 class Etcd(Server):
     """Without waiting for the disk at each write."""
     name = "etcd"
+    flags = ("--unsafe-no-fsync",)
 
     def command(self, directory):
         peer = f"http://{HOST}:{free_port()}"
@@ -154,4 +205,14 @@ class Etcd(Server):
         return ["etcd", "--data-dir", directory / "data", "--log-level", "error",
                 "--listen-client-urls", client, "--advertise-client-urls", client,
                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                "--initial-cluster", f"default={peer}", "--unsafe-no-fsync"]
+                "--initial-cluster", f"default={peer}", *self.flags]
+
+
+class SyncedEtcd(Etcd):
+    """As it comes: a write is on the disk before its answer."""
+    flags = ()
+
+    def puts(self, callers, seconds):
+        done = self.bench.run([self.bench.programs.peer_client("etcd_load"), "--port",
+                               self.port, "--connections", callers, "--seconds", seconds])
+        return json.loads(done.output)

@@ -188,36 +188,36 @@ absl::Status MapChangeLog::CheckRoom() const {
       kRetryAfterUs);
 }
 
-bool MapChangeLog::AnyOpen(absl::Span<const Operation> operations,
-                           int generation) const {
-  const OpenKeys& keys = open_keys_[static_cast<size_t>(generation)];
-  return std::any_of(operations.begin(), operations.end(),
-                     [&](const Operation& operation) {
-                       return keys.Has(hash_(operation.key));
-                     });
+std::array<bool, 2> MapChangeLog::FindOpen(
+    absl::Span<const Operation> operations) const {
+  std::array<bool, 2> found = {};
+  if (open_keys_[0].empty() && open_keys_[1].empty()) return found;
+  for (const Operation& operation : operations) {
+    const uint64_t hash = hash_(operation.key);
+    for (size_t i = 0; i < found.size(); ++i) {
+      found[i] = found[i] || open_keys_[i].Has(hash);
+    }
+    if (found[0] && found[1]) break;
+  }
+  return found;
 }
 
 void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
   Close();
-  if (!AnyOpen(operations, 0) && !AnyOpen(operations, 1)) {
-    return done(absl::OkStatus());
-  }
-  absl::Status status;
-  {
-    // Generations do not end here.
+  for (;;) {
+    const uint64_t kept = kept_;
+    const std::array<bool, 2> found = FindOpen(operations);
+    if (!found[0] && !found[1]) return done(absl::OkStatus());
     absl::MutexLock lock(&mu_);
-    const bool open = AnyOpen(operations, open_);
-    if (open || AnyOpen(operations, 1 - open_)) {
-      if (!full_) {
-        waiters_[static_cast<size_t>(open ? open_ : 1 - open_)].push_back(
-            std::move(done));
-        done = nullptr;
-      } else {
-        status = DiskFull();
-      }
-    }
+    if (full_) break;
+    // What was found may have been kept meanwhile, and its place be another's.
+    if (kept != kept_) continue;
+    const auto open = static_cast<size_t>(open_);
+    waiters_[found[open] ? open : 1 - open].push_back(std::move(done));
+    done = nullptr;
+    break;
   }
-  if (done != nullptr) return done(status);
+  if (done != nullptr) return done(DiskFull());
   Close();
 }
 
@@ -346,6 +346,7 @@ void MapChangeLog::Kept() {
     const auto closed = static_cast<size_t>(1 - open_);
     open_keys_[closed].Clear();
     waiters.swap(waiters_[closed]);
+    ++kept_;
     has_closing_ = false;
     full_ = false;
   }

@@ -124,7 +124,8 @@ class MapChangeLog final : public ChangeLog,
 
   void SetTold();
   void Tell(MapRecordKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
-  bool AnyOpen(absl::Span<const Operation> operations, int generation) const;
+  // In which generations one of the keys is open.
+  std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
   // Begins a generation, unless one is on its way.
   void Close();
   void CloseGeneration();
@@ -167,6 +168,8 @@ class MapChangeLog final : public ChangeLog,
   absl::Mutex mu_;
   int open_ ABSL_GUARDED_BY(mu_) = 0;
   bool has_closing_ ABSL_GUARDED_BY(mu_) = false;
+  // Generations that were kept. Changes under mu_.
+  std::atomic<uint64_t> kept_{0};
   std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
 
   // Of the closing generation.

@@ -34,8 +34,9 @@ class OpenKeys {
     any_.store(true, std::memory_order_relaxed);
   }
 
+  bool empty() const { return !any_.load(std::memory_order_relaxed); }
   bool Has(uint64_t hash) const {
-    if (!any_.load(std::memory_order_relaxed)) return false;
+    if (empty()) return false;
     if (all_.load(std::memory_order_relaxed)) return true;
     return (words_[WordOf(hash)].load(std::memory_order_relaxed) >>
             (hash % 64)) &
@@ -43,7 +44,7 @@ class OpenKeys {
   }
 
   void Clear() {
-    if (!any_.load(std::memory_order_relaxed)) return;
+    if (empty()) return;
     for (auto& word : words_) word.store(0, std::memory_order_relaxed);
     all_.store(false, std::memory_order_relaxed);
     any_.store(false, std::memory_order_relaxed);
