@@ -3,7 +3,6 @@
 // server has answered. TIMECACHED_CRASHES says how often (20), TIMECACHED_SEED
 // what chance does.
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
