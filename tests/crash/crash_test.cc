@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -218,11 +219,13 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
   void CheckSettled() {
     const auto unsettled = [this] {
       absl::MutexLock lock(&mu_);
-      return std::count_if(told_.begin(), told_.end(),
-                           [this](uint64_t version) {
-                             return settled_.count(version) == 0 &&
-                                    maybe_settled_.count(version) == 0;
-                           });
+      int count = 0;
+      for (const uint64_t version : told_) {
+        if (settled_.count(version) + maybe_settled_.count(version) == 0) {
+          ++count;
+        }
+      }
+      return count;
     };
     EXPECT_TRUE(Await([&] { return unsettled() == 0; })) << unsettled();
     DescribeOptions describe;
