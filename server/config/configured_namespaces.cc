@@ -51,7 +51,7 @@ v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
 absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal) {
   const absl::StatusOr<MapOptions> options = NewOptions(from.options());
   if (!options.ok()) return options.status();
-  if (options->durability != MapDurability::kMemory && !has_journal) {
+  if (IsDurable(*options) && !has_journal) {
     return InvalidField("durability",
                         "needs a journal: set journal.directory, or start the "
                         "server with --journal DIRECTORY");
@@ -78,17 +78,15 @@ absl::Status Update(const std::string& name,
   return map.status();
 }
 
-// One that somebody made meanwhile gets the options that are set.
+// One that is there gets the options that are set: somebody made it meanwhile,
+// or it was here before a restart.
 absl::Status CreateOrUpdate(const config::v1::NamespaceConfig& from,
-                            Registry* registry) {
+                            Registry* registry, bool* created) {
   const absl::Status status = Create(from, registry);
-  if (absl::IsAlreadyExists(status)) {
-    return Update(from.name(), from.options(), registry);
-  }
-  if (status.ok()) {
-    LogCreated(from);
-  }
-  return status;
+  *created = status.ok();
+  return absl::IsAlreadyExists(status)
+             ? Update(from.name(), from.options(), registry)
+             : status;
 }
 
 }  // namespace
@@ -123,11 +121,8 @@ absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
 absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
                               Registry* registry) {
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    absl::Status status = Create(from, registry);
-    // A durable one that was here before the restart.
-    if (absl::IsAlreadyExists(status)) {
-      status = Update(from.name(), from.options(), registry);
-    }
+    bool created;
+    const absl::Status status = CreateOrUpdate(from, registry, &created);
     if (!status.ok()) {
       return absl::Status(
           status.code(),
@@ -154,7 +149,9 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
     const auto it = old.find(from.name());
     absl::Status status;
     if (it == old.end()) {
-      status = CreateOrUpdate(from, registry);
+      bool created;
+      status = CreateOrUpdate(from, registry, &created);
+      if (created) LogCreated(from);
     } else {
       status = Update(from.name(), ChangedOptions(*it->second, from), registry);
       old.erase(it);

@@ -60,7 +60,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     return status;
   if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
     return status;
-  const bool journaled = options.durability != MapDurability::kMemory;
+  const bool journaled = IsDurable(options);
   if (journaled && change_logs_ == nullptr) {
     return InvalidField("durability",
                         "must be MEMORY: the server keeps no journal (its "

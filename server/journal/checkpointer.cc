@@ -75,8 +75,8 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void BeginIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const uint64_t disk_bytes = logs_.journal().statistics().disk_bytes;
     if (disk_bytes < options_.min_journal_bytes) return;
-    // All that is told from here on has later positions. Maps that are made
-    // meanwhile are not in the list, or are in it.
+    // All that is told from here on has later positions: also what is told of a
+    // map that is made before the list is, or after it.
     std::vector<uint64_t> from;
     for (uint32_t p = 0; p < logs_.journal().partitions(); ++p) {
       from.push_back(logs_.journal().End(p));

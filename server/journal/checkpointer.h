@@ -26,11 +26,8 @@ struct CheckpointerOptions {
 // Trims the journal without snapshots. In a *round* all maps are told again,
 // one after the other, a little at a time; what partitions have from before the
 // round is then dropped, as soon as no event is retained that died before its
-// map's walk was over. So the journal stays below the larger of
-// min_journal_bytes and `factor` times what it must hold, and what is written
-// while a round and the longest event_retention last. An entry that lives long
-// is written once more each time that the journal has grown by (factor - 1)
-// times what it must hold.
+// map's walk was over: while a round, and the longest event_retention, last, the
+// journal grows. An entry that lives long is written once more each round.
 //
 // Works on the logs' completions. Thread-safe.
 class Checkpointer {

@@ -104,7 +104,7 @@ void MapChangeLog::AddTick(const Tick& tick) {
     tick_ = tick;
   }
   SetTold();
-  Close();
+  Flush();
 }
 
 void MapChangeLog::AddGroup(const GroupChange& change) {
@@ -116,56 +116,42 @@ void MapChangeLog::AddGroup(const GroupChange& change) {
   SetTold();
 }
 
-void MapChangeLog::Tell(MapRecordKind kind) {
-  if (deleted_) return;
-  deleted_ = kind == MapRecordKind::kDeleted;
-  descriptions_.push_back(
-      deleted_ ? MapRecordPrefix(kind, description_.origin.log_id)
-               : EncodeMap(kind, description_));
+void MapChangeLog::Tell(MapRecordKind kind,
+                        absl::FunctionRef<void(MapDescription*)> change) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    if (deleted_) return;
+    deleted_ = kind == MapRecordKind::kDeleted;
+    change(&description_);
+    descriptions_.push_back(
+        deleted_ ? MapRecordPrefix(kind, description_.origin.log_id)
+                 : EncodeMap(kind, description_));
+  }
   SetTold();
+  Flush();
 }
 
 void MapChangeLog::TellCreated() {
-  {
-    absl::MutexLock lock(&told_mu_);
-    Tell(MapRecordKind::kCreated);
-  }
-  Close();
+  Tell(MapRecordKind::kCreated, [](MapDescription*) {});
 }
 
 void MapChangeLog::TellOptions(const MapOptions& options) {
   sync_ = options.durability == MapDurability::kSync;
-  {
-    absl::MutexLock lock(&told_mu_);
-    description_.options = options;
-    Tell(MapRecordKind::kOptions);
-  }
-  Close();
+  Tell(MapRecordKind::kOptions,
+       [&](MapDescription* map) { map->options = options; });
 }
 
 void MapChangeLog::TellDeleted() {
-  {
-    absl::MutexLock lock(&told_mu_);
-    Tell(MapRecordKind::kDeleted);
-  }
-  Close();
+  Tell(MapRecordKind::kDeleted, [](MapDescription*) {});
 }
 
 void MapChangeLog::TellWalkBegins() {
-  {
-    absl::MutexLock lock(&told_mu_);
-    Tell(MapRecordKind::kWalkBegins);
-  }
-  Close();
+  Tell(MapRecordKind::kWalkBegins, [](MapDescription*) {});
 }
 
 void MapChangeLog::TellWalkEnds(const MapCounts& counts) {
-  {
-    absl::MutexLock lock(&told_mu_);
-    description_.counts = counts;
-    Tell(MapRecordKind::kWalkEnds);
-  }
-  Close();
+  Tell(MapRecordKind::kWalkEnds,
+       [&](MapDescription* map) { map->counts = counts; });
 }
 
 // What is told was gathered before this.
@@ -203,7 +189,7 @@ std::array<bool, 2> MapChangeLog::FindOpen(
 }
 
 void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
-  Close();
+  Flush();
   for (;;) {
     const uint64_t kept = kept_;
     const std::array<bool, 2> found = FindOpen(operations);
@@ -218,11 +204,11 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
     break;
   }
   if (done != nullptr) return done(DiskFull());
-  Close();
+  Flush();
 }
 
 void MapChangeLog::WhenAllKept(Done done) {
-  Close();
+  Flush();
   absl::Status status;
   {
     absl::MutexLock lock(&mu_);
@@ -237,17 +223,15 @@ void MapChangeLog::WhenAllKept(Done done) {
     }
   }
   if (done != nullptr) return done(status);
-  Close();
+  Flush();
 }
-
-void MapChangeLog::Flush() { Close(); }
 
 // --- Commits.
 
 // Whoever tells sets told_ and then looks at closing_; whoever ends a
 // generation resets closing_ and then looks at told_: one of them sees the
 // other.
-void MapChangeLog::Close() {
+void MapChangeLog::Flush() {
   while (told_ && !closing_.exchange(true)) CloseGeneration();
 }
 
@@ -353,7 +337,7 @@ void MapChangeLog::Kept() {
   logs_->open_bytes_ -= closing_counted_;
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());
   closing_ = false;
-  Close();
+  Flush();
 }
 
 void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
@@ -76,8 +77,8 @@ class MapChangeLogs final : public ChangeLogs {
 // change costs its encoding and a lock that only its shard takes.
 //
 // Ticks and changes of groups are taken before the shards' changes: what they
-// rest on is in their generation or an older one. When a generation is kept, its tick is permitted,
-// and whoever waits for it is called.
+// rest on is in their generation or an older one. When a generation is kept,
+// its tick is permitted, and whoever waits for it is called.
 //
 // A full disk: those who wait for the closing generation get DISK_FULL; it is
 // tried again until there is room. Its changes stay in the map: whoever meets
@@ -96,6 +97,7 @@ class MapChangeLog final : public ChangeLog,
   void WhenKept(absl::Span<const Operation> operations, Done done) override
       ABSL_LOCKS_EXCLUDED(mu_);
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  // Closes the open generation, unless one is on its way.
   void Flush() override;
   void TellOptions(const MapOptions& options) override
       ABSL_LOCKS_EXCLUDED(told_mu_);
@@ -123,11 +125,11 @@ class MapChangeLog final : public ChangeLog,
   };
 
   void SetTold();
-  void Tell(MapRecordKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
+  // Tells of the map as a whole, as `change` leaves its description.
+  void Tell(MapRecordKind kind, absl::FunctionRef<void(MapDescription*)> change)
+      ABSL_LOCKS_EXCLUDED(told_mu_);
   // In which generations one of the keys is open.
   std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
-  // Begins a generation, unless one is on its way.
-  void Close();
   void CloseGeneration();
   // The closing one's, from here on: one thread at a time.
   void AppendNext();

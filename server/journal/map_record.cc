@@ -1,9 +1,7 @@
 #include "server/journal/map_record.h"
 
-#include <array>
 #include <cstddef>
-#include <cstring>
-#include <utility>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/map/key_hash.h"
@@ -16,61 +14,47 @@ constexpr size_t kPrefixBytes = 1 + sizeof(uint64_t);
 
 // A description is a count of numbers, the numbers, eight bytes each, and the
 // name and the dead letters' map, each its length in two bytes and its bytes.
-// Numbers may be added at the end, never removed: one that is missing has its
-// default.
-using Numbers = std::array<int64_t, 20>;
-
-Numbers NumbersOf(const MapDescription& map) {
-  const MapOptions& o = map.options;
-  return {static_cast<int64_t>(map.origin.first_event),
-          static_cast<int64_t>(map.origin.hash_seed),
-          o.ttl_us,
-          o.num_buckets,
-          o.max_ttl_us,
-          o.sliding ? 1 : 0,
-          o.max_entries,
-          o.max_bytes,
-          static_cast<int64_t>(o.limit_policy),
-          o.max_value_bytes,
-          o.retention_us,
-          o.retention_bytes,
-          o.num_shards,
-          o.max_operations_per_second,
-          o.max_backlog_bytes,
-          o.unused_group_ttl_us,
-          static_cast<int64_t>(o.durability),
-          map.counts.watermark_us,
-          static_cast<int64_t>(map.counts.next_event),
-          static_cast<int64_t>(map.counts.kills)};
+// These are the numbers. More may be added at the end, none removed: one that is
+// missing has its default.
+template <typename Map, typename Visit>
+void VisitNumbers(Map* map, Visit visit) {
+  visit(&map->origin.first_event);
+  visit(&map->origin.hash_seed);
+  auto& options = map->options;
+  visit(&options.ttl_us);
+  visit(&options.num_buckets);
+  visit(&options.max_ttl_us);
+  visit(&options.sliding);
+  visit(&options.max_entries);
+  visit(&options.max_bytes);
+  visit(&options.limit_policy);
+  visit(&options.max_value_bytes);
+  visit(&options.retention_us);
+  visit(&options.retention_bytes);
+  visit(&options.num_shards);
+  visit(&options.max_operations_per_second);
+  visit(&options.max_backlog_bytes);
+  visit(&options.unused_group_ttl_us);
+  visit(&options.durability);
+  visit(&map->counts.watermark_us);
+  visit(&map->counts.next_event);
+  visit(&map->counts.kills);
 }
 
-// Whether they are a description's.
-bool SetNumbers(const Numbers& from, MapDescription* map) {
-  MapOptions& o = map->options;
-  map->origin.first_event = static_cast<uint64_t>(from[0]);
-  map->origin.hash_seed = static_cast<uint64_t>(from[1]);
-  o.ttl_us = from[2];
-  o.num_buckets = static_cast<int>(from[3]);
-  o.max_ttl_us = from[4];
-  o.sliding = from[5] != 0;
-  o.max_entries = from[6];
-  o.max_bytes = from[7];
-  o.limit_policy = static_cast<LimitPolicy>(from[8]);
-  o.max_value_bytes = from[9];
-  o.retention_us = from[10];
-  o.retention_bytes = from[11];
-  o.num_shards = static_cast<int>(from[12]);
-  o.max_operations_per_second = from[13];
-  o.max_backlog_bytes = from[14];
-  o.unused_group_ttl_us = from[15];
-  o.durability = static_cast<MapDurability>(from[16]);
-  map->counts.watermark_us = from[17];
-  map->counts.next_event = static_cast<uint64_t>(from[18]);
-  map->counts.kills = static_cast<uint64_t>(from[19]);
-  return from[8] >= 0 &&
-         from[8] <= static_cast<int64_t>(LimitPolicy::kEvictOldest) &&
-         from[16] >= 0 &&
-         from[16] <= static_cast<int64_t>(MapDurability::kSync);
+// Whether the map is described with as many numbers, or more.
+bool TakeNumbers(size_t count, absl::string_view* from, MapDescription* map) {
+  if (from->size() < count * sizeof(int64_t)) return false;
+  size_t taken = 0;
+  VisitNumbers(map, [&](auto* number) {
+    if (taken == count) return;
+    *number = static_cast<std::remove_pointer_t<decltype(number)>>(
+        NumberAt<int64_t>(*from, taken++ * sizeof(int64_t)));
+  });
+  from->remove_prefix(taken * sizeof(int64_t));
+  return taken == count && map->options.limit_policy >= LimitPolicy::kReject &&
+         map->options.limit_policy <= LimitPolicy::kEvictOldest &&
+         map->options.durability >= MapDurability::kMemory &&
+         map->options.durability <= MapDurability::kSync;
 }
 
 void PutText(absl::string_view text, std::string* to) {
@@ -103,9 +87,12 @@ std::string MapRecordPrefix(MapRecordKind kind, uint64_t log_id) {
 
 std::string EncodeMap(MapRecordKind kind, const MapDescription& map) {
   std::string record = MapRecordPrefix(kind, map.origin.log_id);
-  const Numbers numbers = NumbersOf(map);
-  record.push_back(static_cast<char>(numbers.size()));
-  for (const int64_t number : numbers) PutNumber(&record, number);
+  const size_t at = record.size();
+  record.push_back(0);
+  VisitNumbers(&map, [&](const auto* number) {
+    ++record[at];
+    PutNumber(&record, static_cast<int64_t>(*number));
+  });
   PutText(map.name, &record);
   PutText(map.options.dead_letter_map, &record);
   return record;
@@ -132,13 +119,7 @@ absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record) {
   if (left.empty()) return NoDescription();
   const size_t count = static_cast<uint8_t>(left[0]);
   left.remove_prefix(1);
-  Numbers numbers = NumbersOf(map);
-  if (count > numbers.size() || left.size() < count * sizeof(int64_t)) {
-    return NoDescription();
-  }
-  std::memcpy(numbers.data(), left.data(), count * sizeof(int64_t));
-  left.remove_prefix(count * sizeof(int64_t));
-  if (!SetNumbers(numbers, &map) || !TakeText(&left, &map.name) ||
+  if (!TakeNumbers(count, &left, &map) || !TakeText(&left, &map.name) ||
       !TakeText(&left, &map.options.dead_letter_map) || !left.empty()) {
     return NoDescription();
   }

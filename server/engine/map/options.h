@@ -86,6 +86,10 @@ inline int64_t BucketWidthUs(const MapOptions& options) {
   return options.ttl_us / (options.num_buckets - 1);
 }
 
+inline bool IsDurable(const MapOptions& options) {
+  return options.durability != MapDurability::kMemory;
+}
+
 // When an entry with this deadline dies: the first multiple of the width at or
 // after it. Storm's rotation, with the clock in place of the cleaner's sleeps.
 inline int64_t DeathTimeUs(int64_t deadline_us, int64_t width_us) {

@@ -98,10 +98,6 @@ v1::Durability FromDurability(MapDurability durability) {
   return v1::DURABILITY_UNSPECIFIED;
 }
 
-bool IsDurable(const MapOptions& options) {
-  return options.durability != MapDurability::kMemory;
-}
-
 absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
   return InvalidField(
       field,

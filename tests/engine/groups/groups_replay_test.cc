@@ -4,7 +4,6 @@
 #include "server/engine/groups/groups_replay.h"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,8 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "tests/support/engine/crash_world.h"
-#include "tests/support/engine/group_harness.h"
+#include "tests/engine/groups/groups_replay_fixture.h"
 
 namespace timecache::server {
 namespace {
@@ -26,95 +24,10 @@ using ::testing::UnorderedElementsAre;
 using Kind = GroupChange::Kind;
 using Start = ExpiryLog::Start;
 
-constexpr char kGroup[] = "workers";
-
 MapOptions WithDeadLetters(MapOptions options) {
   options.dead_letter_map = "dead";
   return options;
 }
-
-class GroupsReplayTest : public ::testing::Test {
- protected:
-  explicit GroupsReplayTest(
-      const MapOptions& options = CrashOptions(10 * kSecond, 11))
-      : journaled_(options, &log_) {}
-
-  ConsumerGroups& groups() { return journaled_.groups(); }
-  std::shared_ptr<ConsumerGroup> group() {
-    const auto group = groups().Find(kGroup);
-    EXPECT_TRUE(group.ok()) << group.status();
-    return *group;
-  }
-  GroupStatistics Statistics() { return group()->GetStatistics(); }
-  void Create(const GroupOptions& options = GroupOptions(),
-              Start start = Start::kNow) {
-    const auto group =
-        groups().Create(kGroup, options, start, now_us_, "alice");
-    ASSERT_TRUE(group.ok()) << group.status();
-  }
-  std::unique_ptr<TestMember> Join() {
-    return std::make_unique<TestMember>(group().get(), 1000);
-  }
-
-  // All that is due by then happens, and is durable.
-  void Pass(int64_t step_us) {
-    now_us_ += step_us;
-    journaled_.Settle(now_us_);
-    journaled_.Commit();
-  }
-  void Die(const std::vector<std::string>& keys) {
-    for (const std::string& key : keys) {
-      ASSERT_TRUE(journaled_.map()
-                      .Apply(Operation::Put(key, "value"), now_us_)
-                      .status.ok());
-    }
-    Pass(20 * kSecond);
-  }
-  // Remembers the event of each key.
-  std::vector<std::string> Take(TestMember* member) {
-    const GroupChunk chunk = member->Take(now_us_);
-    for (const Delivery& delivery : chunk.deliveries) {
-      events_[std::string(delivery.event().key)] = delivery.event_id;
-    }
-    return Given(chunk);
-  }
-  SettleResult Settle(const Settlement& settlement) {
-    SettleResult result;
-    const absl::Status status = groups().Settle(
-        kGroup, {&settlement, 1}, now_us_, absl::MakeSpan(&result, 1));
-    EXPECT_TRUE(status.ok()) << status;
-    return result;
-  }
-  absl::Status Ack(const std::string& key, int attempt = 1) {
-    return Settle({events_.at(key), attempt, SettleAction::kAck, 0, 0}).status;
-  }
-  absl::Status Nack(const std::string& key, int attempt, int64_t delay_us) {
-    return Settle({events_.at(key), attempt, SettleAction::kNack, delay_us, 0})
-        .status;
-  }
-  // What was committed is left. What a member gives back because it must not
-  // outlive its map is not.
-  void Crash(std::unique_ptr<TestMember>* member) { CrashLater(member, 0); }
-  void CrashLater(std::unique_ptr<TestMember>* member, int64_t later_us) {
-    if (member != nullptr) member->reset();
-    now_us_ += later_us;
-    journaled_.Crash(now_us_);
-  }
-  // The changes of groups that were told since the last commit.
-  std::vector<Kind> CommitKinds() {
-    journaled_.Commit();
-    std::vector<Kind> kinds;
-    for (const KeptGroupChange& kept : log_.last().groups) {
-      kinds.push_back(kept.change().kind);
-    }
-    return kinds;
-  }
-
-  int64_t now_us_ = kStartUs;
-  MemoryCommitLog log_;
-  JournaledMap journaled_;
-  std::map<std::string, uint64_t> events_;
-};
 
 TEST_F(GroupsReplayTest, WhatWasSettledStaysSettledAndTheRestComesAgain) {
   Create();
@@ -396,6 +309,17 @@ class GroupsReplayDeadLetterTest : public GroupsReplayTest {
         });
   }
 
+  // The only attempt of an event times out; its letter does not last yet.
+  std::unique_ptr<TestMember> FailWhileLettersWait() {
+    Create(WithAckTimeout(10 * kSecond, 1));
+    auto member = Join();
+    Die({"a"});
+    Take(member.get());
+    lasts_ = false;
+    Pass(10 * kSecond);
+    return member;
+  }
+
   bool lasts_ = true;
   std::vector<std::pair<std::string, std::string>> letters_;
   std::vector<ConsumerGroups::DeadLetterDone> waiting_;
@@ -415,12 +339,7 @@ TEST_F(GroupsReplayDeadLetterTest, IsPutOnceItsSettlementLasts) {
 }
 
 TEST_F(GroupsReplayDeadLetterTest, IsPutAgainAsItWasIfItWasNotSettled) {
-  Create(WithAckTimeout(10 * kSecond, 1));
-  auto member = Join();
-  Die({"a"});
-  Take(member.get());
-  lasts_ = false;
-  Pass(10 * kSecond);
+  auto member = FailWhileLettersWait();
   ASSERT_EQ(letters_.size(), 1u);
   // Not settled before the letter lasts.
   EXPECT_EQ(Statistics().dead_lettered, 0u);
@@ -438,12 +357,7 @@ TEST_F(GroupsReplayDeadLetterTest, IsPutAgainAsItWasIfItWasNotSettled) {
 }
 
 TEST_F(GroupsReplayDeadLetterTest, OneThatNeverFitsIsLostOverACrash) {
-  Create(WithAckTimeout(10 * kSecond, 1));
-  auto member = Join();
-  Die({"a"});
-  Take(member.get());
-  lasts_ = false;
-  Pass(10 * kSecond);
+  auto member = FailWhileLettersWait();
   waiting_.at(0)(absl::OutOfRangeError("too large"));
   waiting_.clear();
   journaled_.Commit();
@@ -484,136 +398,6 @@ TEST_F(GroupsReplayTest, AGroupIsToldOfBeforeTheTickOfItsFirstEvent) {
   ASSERT_TRUE(log_.last().tick.has_value());
   EXPECT_EQ(log_.last().tick->next_event, JournaledMap::kFirstEvent + 1);
   EXPECT_EQ(log_.last().groups[0].change().end, JournaledMap::kFirstEvent + 1);
-}
-
-// --- A journal without its beginning.
-
-class GroupsToldAgainTest : public GroupsReplayTest {
- protected:
-  static MapOptions WithoutRetention() {
-    MapOptions options = CrashOptions(10 * kSecond, 11);
-    options.retention_us = 0;
-    return options;
-  }
-  GroupsToldAgainTest() : GroupsReplayTest(WithoutRetention()) {}
-
-  // Tells all of them again, `most` events a step, and drops what was committed
-  // before. Returns the first event of a log that is made again.
-  uint64_t TellAgain(int most = 3) {
-    Pass(0);
-    const size_t before = log_.size();
-    ScanPlace entries;
-    while (journaled_.map().TellAgain(now_us_, 10, 1 << 20, &entries)) {
-    }
-    Pass(kSecond);
-    const uint64_t first = JournaledMap::kFirstEvent + journaled_.told().size();
-    ConsumerGroups::Place place;
-    while (groups().TellAgain(first, most, 1 << 20, &place)) {
-    }
-    journaled_.Commit();
-    log_.DropFirst(before);
-    return first;
-  }
-};
-
-TEST_F(GroupsToldAgainTest, WhatTheyKeepIsAllThereAndTheRestIsNotNeeded) {
-  Create(WithAckTimeout(3600 * kSecond));
-  auto member = Join();
-  std::vector<std::string> keys;
-  for (int i = 0; i < 50; ++i) keys.push_back(absl::StrCat("key", i));
-  Die(keys);
-  Take(member.get());
-  for (int i = 0; i < 50; ++i) {
-    const std::string key = absl::StrCat("key", i);
-    if (i % 3 == 0) {
-      ASSERT_TRUE(Ack(key).ok());
-    } else if (i % 3 == 1) {
-      ASSERT_TRUE(Nack(key, 1, 600 * kSecond).ok());
-    }
-  }
-  Die({"later1", "later2"});
-  const uint64_t first = TellAgain();
-  const GroupStatistics before = Statistics();
-  const auto described = journaled_.DescribeGroups();
-  member.reset();
-  journaled_.Crash(now_us_, first);
-  const GroupStatistics after = Statistics();
-  EXPECT_EQ(after.events, before.events);
-  EXPECT_EQ(after.acked, before.acked);
-  EXPECT_EQ(after.nacked, before.nacked);
-  EXPECT_EQ(after.lost, 0u);
-  EXPECT_EQ(after.backlog, before.backlog + before.in_flight);
-  const auto again = journaled_.DescribeGroups();
-  ASSERT_EQ(again.size(), described.size());
-  for (size_t i = 1; i < again.size(); ++i) {
-    const GroupChange is = again[i].change();
-    const GroupChange was = described[i].change();
-    EXPECT_EQ(is.first, was.first);
-    EXPECT_EQ(is.attempt, was.attempt);
-    EXPECT_EQ(is.ready_us, was.ready_us);
-    EXPECT_EQ(is.event.key, was.event.key);
-    EXPECT_EQ(is.event.value, was.event.value);
-    EXPECT_EQ(is.event.version, was.event.version);
-    EXPECT_EQ(is.event.put_us, was.event.put_us);
-    EXPECT_EQ(is.event.deadline_us, was.event.deadline_us);
-    EXPECT_EQ(is.death.death_us, was.death.death_us);
-    EXPECT_EQ(is.death.published_us, was.death.published_us);
-    EXPECT_EQ(is.death.cause, was.death.cause);
-  }
-}
-
-TEST_F(GroupsToldAgainTest, ARememberedNameIsToldAgain) {
-  GroupOptions options;
-  options.unused_ttl_us = kSecond;
-  Create(options);
-  Die({"a"});
-  Pass(20 * kSecond);
-  ASSERT_EQ(groups().LastExpired(10).size(), 1u);
-  const uint64_t first = TellAgain();
-  journaled_.Crash(now_us_, first);
-  const auto expired = groups().LastExpired(10);
-  ASSERT_EQ(expired.size(), 1u);
-  EXPECT_EQ(expired[0].name, kGroup);
-  EXPECT_EQ(expired[0].next_event, first);
-}
-
-TEST_F(GroupsToldAgainTest, ItDoesNotBeginWhileEarlierEventsAreRetained) {
-  Create();
-  ASSERT_TRUE(
-      journaled_.map().Apply(Operation::Put("a", "v"), now_us_).status.ok());
-  now_us_ += 20 * kSecond;
-  journaled_.map().Advance(now_us_);
-  journaled_.Commit();
-  journaled_.Permit();
-  ConsumerGroups::Place place;
-  // "a" is not in the log yet.
-  EXPECT_TRUE(
-      groups().TellAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20, &place));
-  EXPECT_THAT(CommitKinds(), IsEmpty());
-  Pass(kSecond);
-  Pass(kSecond);
-  while (
-      groups().TellAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20, &place)) {
-  }
-  EXPECT_THAT(CommitKinds(), ElementsAre(Kind::kExists, Kind::kKept));
-}
-
-TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
-  Create();
-  auto member = Join();
-  Die({"a", "b", "c"});
-  Take(member.get());
-  ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
-  // Half of a walk, then a crash: all from before is still there.
-  ConsumerGroups::Place place;
-  EXPECT_TRUE(groups().TellAgain(0, 2, 1 << 20, &place));
-  ASSERT_TRUE(Ack("b").ok());
-  journaled_.Commit();
-  Crash(&member);
-  EXPECT_EQ(Statistics().backlog, 2u);
-  EXPECT_EQ(Statistics().acked, 1u);
-  EXPECT_EQ(Statistics().delivered, 2u);
-  EXPECT_EQ(Statistics().lost, 0u);
 }
 
 // --- What no map tells.

@@ -1,0 +1,149 @@
+// Groups that are made again from a journal without its beginning, behind which
+// they were told again.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/groups/groups_replay_fixture.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Kind = GroupChange::Kind;
+
+class GroupsToldAgainTest : public GroupsReplayTest {
+ protected:
+  static MapOptions WithoutRetention() {
+    MapOptions options = CrashOptions(10 * kSecond, 11);
+    options.retention_us = 0;
+    return options;
+  }
+  GroupsToldAgainTest() : GroupsReplayTest(WithoutRetention()) {}
+
+  // Tells all of them again, `most` events a step, and drops what was committed
+  // before. Returns the first event of a log that is made again.
+  uint64_t TellAgain(int most = 3) {
+    Pass(0);
+    const size_t before = log_.size();
+    ScanPlace entries;
+    while (journaled_.map().TellAgain(now_us_, 10, 1 << 20, &entries)) {
+    }
+    Pass(kSecond);
+    const uint64_t first = JournaledMap::kFirstEvent + journaled_.told().size();
+    ConsumerGroups::Place place;
+    while (groups().TellAgain(first, most, 1 << 20, &place)) {
+    }
+    journaled_.Commit();
+    log_.DropFirst(before);
+    return first;
+  }
+};
+
+TEST_F(GroupsToldAgainTest, WhatTheyKeepIsAllThereAndTheRestIsNotNeeded) {
+  Create(WithAckTimeout(3600 * kSecond));
+  auto member = Join();
+  std::vector<std::string> keys;
+  for (int i = 0; i < 50; ++i) keys.push_back(absl::StrCat("key", i));
+  Die(keys);
+  Take(member.get());
+  for (int i = 0; i < 50; ++i) {
+    const std::string key = absl::StrCat("key", i);
+    if (i % 3 == 0) {
+      ASSERT_TRUE(Ack(key).ok());
+    } else if (i % 3 == 1) {
+      ASSERT_TRUE(Nack(key, 1, 600 * kSecond).ok());
+    }
+  }
+  Die({"later1", "later2"});
+  const uint64_t first = TellAgain();
+  const GroupStatistics before = Statistics();
+  const auto described = journaled_.DescribeGroups();
+  member.reset();
+  journaled_.Crash(now_us_, first);
+  const GroupStatistics after = Statistics();
+  EXPECT_EQ(after.events, before.events);
+  EXPECT_EQ(after.acked, before.acked);
+  EXPECT_EQ(after.nacked, before.nacked);
+  EXPECT_EQ(after.lost, 0u);
+  EXPECT_EQ(after.backlog, before.backlog + before.in_flight);
+  const auto again = journaled_.DescribeGroups();
+  ASSERT_EQ(again.size(), described.size());
+  for (size_t i = 1; i < again.size(); ++i) {
+    const GroupChange is = again[i].change();
+    const GroupChange was = described[i].change();
+    EXPECT_EQ(is.first, was.first);
+    EXPECT_EQ(is.attempt, was.attempt);
+    EXPECT_EQ(is.ready_us, was.ready_us);
+    EXPECT_EQ(is.event.key, was.event.key);
+    EXPECT_EQ(is.event.value, was.event.value);
+    EXPECT_EQ(is.event.version, was.event.version);
+    EXPECT_EQ(is.event.put_us, was.event.put_us);
+    EXPECT_EQ(is.event.deadline_us, was.event.deadline_us);
+    EXPECT_EQ(is.death.death_us, was.death.death_us);
+    EXPECT_EQ(is.death.published_us, was.death.published_us);
+    EXPECT_EQ(is.death.cause, was.death.cause);
+  }
+}
+
+TEST_F(GroupsToldAgainTest, ARememberedNameIsToldAgain) {
+  GroupOptions options;
+  options.unused_ttl_us = kSecond;
+  Create(options);
+  Die({"a"});
+  Pass(20 * kSecond);
+  ASSERT_EQ(groups().LastExpired(10).size(), 1u);
+  const uint64_t first = TellAgain();
+  journaled_.Crash(now_us_, first);
+  const auto expired = groups().LastExpired(10);
+  ASSERT_EQ(expired.size(), 1u);
+  EXPECT_EQ(expired[0].name, kGroup);
+  EXPECT_EQ(expired[0].next_event, first);
+}
+
+TEST_F(GroupsToldAgainTest, ItDoesNotBeginWhileEarlierEventsAreRetained) {
+  Create();
+  ASSERT_TRUE(
+      journaled_.map().Apply(Operation::Put("a", "v"), now_us_).status.ok());
+  now_us_ += 20 * kSecond;
+  journaled_.map().Advance(now_us_);
+  journaled_.Commit();
+  journaled_.Permit();
+  ConsumerGroups::Place place;
+  // "a" is not in the log yet.
+  EXPECT_TRUE(
+      groups().TellAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20, &place));
+  EXPECT_THAT(CommitKinds(), IsEmpty());
+  Pass(kSecond);
+  Pass(kSecond);
+  while (
+      groups().TellAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20, &place)) {
+  }
+  EXPECT_THAT(CommitKinds(), ElementsAre(Kind::kExists, Kind::kKept));
+}
+
+TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
+  Create();
+  auto member = Join();
+  Die({"a", "b", "c"});
+  Take(member.get());
+  ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
+  // Half of a walk, then a crash: all from before is still there.
+  ConsumerGroups::Place place;
+  EXPECT_TRUE(groups().TellAgain(0, 2, 1 << 20, &place));
+  ASSERT_TRUE(Ack("b").ok());
+  journaled_.Commit();
+  Crash(&member);
+  EXPECT_EQ(Statistics().backlog, 2u);
+  EXPECT_EQ(Statistics().acked, 1u);
+  EXPECT_EQ(Statistics().delivered, 2u);
+  EXPECT_EQ(Statistics().lost, 0u);
+}
+
+}  // namespace
+}  // namespace timecache::server

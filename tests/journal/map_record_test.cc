@@ -1,0 +1,84 @@
+// What a namespace is, in a record of the journal.
+
+#include "server/journal/map_record.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace timecache::server {
+namespace {
+
+// No number is another one's, or its default.
+MapDescription Described() {
+  MapDescription map;
+  map.name = "sessions";
+  map.origin.first_event = 3;
+  map.origin.journaled = true;
+  map.origin.hash_seed = UINT64_MAX;
+  map.origin.log_id = 7;
+  map.options.ttl_us = 5'000'000;
+  map.options.num_buckets = 6;
+  map.options.max_ttl_us = 7'000'000;
+  map.options.sliding = true;
+  map.options.max_entries = 8;
+  map.options.max_bytes = 9;
+  map.options.limit_policy = LimitPolicy::kEvictOldest;
+  map.options.max_value_bytes = 10;
+  map.options.retention_us = 11;
+  map.options.retention_bytes = 12 << 20;
+  map.options.num_shards = 32;
+  map.options.dead_letter_map = "dead";
+  map.options.max_operations_per_second = 13;
+  map.options.max_backlog_bytes = 14 << 20;
+  map.options.unused_group_ttl_us = 15'000'000;
+  map.options.durability = MapDurability::kSync;
+  map.counts = {16, 17, 18};
+  return map;
+}
+
+TEST(MapRecordTest, WhatIsReadIsWhatWasWritten) {
+  const std::string bytes = EncodeMap(MapRecordKind::kWalkEnds, Described());
+  const auto record = ReadMapRecord(bytes);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->kind, MapRecordKind::kWalkEnds);
+  EXPECT_EQ(record->log_id, 7u);
+  const auto map = DecodeMap(*record);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_EQ(map->name, "sessions");
+  EXPECT_EQ(map->options.dead_letter_map, "dead");
+  EXPECT_TRUE(map->origin.journaled);
+  // All numbers at once.
+  EXPECT_EQ(EncodeMap(MapRecordKind::kWalkEnds, *map), bytes);
+  EXPECT_EQ(map->options.num_shards, 32);
+  EXPECT_EQ(map->counts.kills, 18u);
+}
+
+TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {
+  const std::string bytes = EncodeMap(MapRecordKind::kCreated, Described());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const auto record = ReadMapRecord(absl::string_view(bytes).substr(0, size));
+    EXPECT_TRUE(absl::IsDataLoss(record.ok() ? DecodeMap(*record).status()
+                                             : record.status()))
+        << size;
+  }
+  const std::string longer = bytes + "x";
+  EXPECT_TRUE(absl::IsDataLoss(DecodeMap(*ReadMapRecord(longer)).status()));
+}
+
+TEST(MapRecordTest, WhatANewerVersionWroteIsDataLoss) {
+  std::string kind = EncodeMap(MapRecordKind::kCreated, Described());
+  kind[0] = 7;
+  EXPECT_TRUE(absl::IsDataLoss(ReadMapRecord(kind).status()));
+  // More numbers than there are, and options that cannot be.
+  std::string more = EncodeMap(MapRecordKind::kCreated, Described());
+  ++more[9];
+  EXPECT_TRUE(absl::IsDataLoss(DecodeMap(*ReadMapRecord(more)).status()));
+  MapDescription wrong = Described();
+  wrong.options.num_shards = 33;
+  const std::string shards = EncodeMap(MapRecordKind::kCreated, wrong);
+  EXPECT_TRUE(absl::IsDataLoss(DecodeMap(*ReadMapRecord(shards)).status()));
+}
+
+}  // namespace
+}  // namespace timecache::server
