@@ -10,13 +10,13 @@
 namespace timecache::server {
 
 // Before and after each step of a commit, a roll to the next segment, a trim, a
-// backup and a close.
+// backup, its restore and a close.
 inline constexpr absl::string_view kFailpoints[] = {
-    "commit.begin",  "commit.written",   "commit.synced", "commit.published",
-    "roll.begin",    "roll.created",     "roll.end",      "trim.begin",
-    "trim.written",  "trim.removed",     "trim.end",      "backup.begin",
-    "backup.copied", "backup.described", "backup.end",    "close.begin",
-    "close.written", "open.cut",         "open.end",
+    "commit.begin",   "commit.written", "commit.synced",     "commit.published",
+    "roll.begin",     "roll.created",   "roll.end",          "trim.begin",
+    "trim.written",   "trim.removed",   "trim.end",          "backup.begin",
+    "backup.segment", "restore.copied", "restore.described", "restore.end",
+    "close.begin",    "close.written",  "open.cut",          "open.end",
 };
 
 namespace internal {

@@ -17,7 +17,6 @@ namespace timecache::server {
 namespace {
 
 constexpr size_t kSmallFileBytesMax = size_t{1} << 20;
-constexpr size_t kCopyBytes = size_t{1} << 20;
 
 absl::Status Error(const std::string& path, int number) {
   return absl::ErrnoToStatus(number, path);
@@ -102,13 +101,6 @@ class PosixFileSystem final : public FileSystem {
   }
   absl::Status Remove(const std::string& path) override {
     return Check(path, unlink(path.c_str()));
-  }
-  absl::Status Link(const std::string& from, const std::string& to) override {
-    if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-    if (errno == EXDEV || errno == EPERM || errno == EMLINK) {
-      return absl::UnimplementedError(absl::StrCat(from, ": cannot be linked"));
-    }
-    return Error(to, errno);
   }
   absl::Status CreateDirectory(const std::string& path) override {
     if (mkdir(path.c_str(), 0700) == 0) {
@@ -204,26 +196,6 @@ absl::Status WriteFileAtomically(FileSystem* files,
     return status;
   }
   return files->SyncDirectory(directory);
-}
-
-absl::Status CopyFile(FileSystem* files, const std::string& from,
-                      const std::string& to, uint64_t bytes_max) {
-  auto source = files->OpenToRead(from);
-  if (!source.ok()) return source.status();
-  auto target = files->Create(to);
-  if (!target.ok()) return target.status();
-  std::string buffer(kCopyBytes, '\0');
-  for (uint64_t offset = 0;;) {
-    const auto read = (*source)->Read(
-        offset, std::min<uint64_t>(buffer.size(), bytes_max - offset),
-        buffer.data());
-    if (!read.ok()) return read.status();
-    if (*read == 0) return (*target)->Sync();
-    absl::Status status =
-        (*target)->Write(offset, absl::string_view(buffer).substr(0, *read));
-    if (!status.ok()) return status;
-    offset += *read;
-  }
 }
 
 absl::Status CreateEmptyDirectory(FileSystem* files, const std::string& path) {

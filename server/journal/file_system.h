@@ -42,7 +42,7 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-// Thread-safe. What changes names (create, rename, remove, link) survives a
+// Thread-safe. What changes names (create, rename, remove) survives a
 // power loss after SyncDirectory.
 class FileSystem {
  public:
@@ -63,9 +63,6 @@ class FileSystem {
   virtual absl::Status Rename(const std::string& from,
                               const std::string& to) = 0;
   virtual absl::Status Remove(const std::string& path) = 0;
-  // Another name for the same file. UNIMPLEMENTED or FAILED_PRECONDITION where
-  // the two cannot share it: copy it then.
-  virtual absl::Status Link(const std::string& from, const std::string& to) = 0;
   // And syncs its parent. OK if it is there.
   virtual absl::Status CreateDirectory(const std::string& path) = 0;
   virtual absl::Status SyncDirectory(const std::string& path) = 0;
@@ -88,10 +85,6 @@ absl::Status WriteFileAtomically(FileSystem* files,
                                  const std::string& directory,
                                  const std::string& name,
                                  absl::string_view data);
-
-// Copies at most so many bytes of a file, and syncs the copy.
-absl::Status CopyFile(FileSystem* files, const std::string& from,
-                      const std::string& to, uint64_t bytes_max);
 
 // ALREADY_EXISTS if there is something in it.
 absl::Status CreateEmptyDirectory(FileSystem* files, const std::string& path);

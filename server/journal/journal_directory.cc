@@ -18,7 +18,6 @@ namespace timecache::server {
 namespace {
 
 constexpr absl::string_view kFormatTitle = "timecached journal";
-constexpr size_t kSegmentNameDigits = 20;
 // Of the slots of TRIM: writing one leaves the sector of the other alone.
 constexpr size_t kTrimAlignment = 4096;
 
@@ -140,11 +139,31 @@ absl::StatusOr<JournalIdentity> ReadFormat(FileSystem* files,
 
 absl::Status WriteFormat(FileSystem* files, const std::string& directory,
                          const JournalIdentity& identity) {
-  return WriteFileAtomically(
-      files, directory, std::string(kFormatFile),
-      WithCrc(absl::StrCat(kFormatTitle, " ", kJournalVersion, "\npartitions ",
-                           identity.partitions, "\nid ",
-                           absl::BytesToHexString(identity.id), "\n")));
+  return WriteFileAtomically(files, directory, std::string(kFormatFile),
+                             EncodeFormatFile(identity));
+}
+
+std::string EncodeFormatFile(const JournalIdentity& identity) {
+  return WithCrc(absl::StrCat(kFormatTitle, " ", kJournalVersion,
+                              "\npartitions ", identity.partitions, "\nid ",
+                              absl::BytesToHexString(identity.id), "\n"));
+}
+
+absl::Status MarkAsCopy(FileSystem* files, const std::string& directory) {
+  return WriteFileAtomically(files, directory, std::string(kCopyFile), "");
+}
+
+absl::StatusOr<bool> IsMarkedAsCopy(FileSystem* files,
+                                    const std::string& directory) {
+  const auto file = files->OpenToRead(PathOf(directory, kCopyFile));
+  if (file.ok()) return true;
+  if (absl::IsNotFound(file.status())) return false;
+  return file.status();
+}
+
+absl::Status UnmarkAsCopy(FileSystem* files, const std::string& directory) {
+  absl::Status status = files->Remove(PathOf(directory, kCopyFile));
+  return status.ok() ? files->SyncDirectory(directory) : status;
 }
 
 absl::StatusOr<TrimPositions> ReadTrim(FileSystem* files,
@@ -173,12 +192,17 @@ absl::StatusOr<TrimPositions> ReadTrim(FileSystem* files,
   return latest;
 }
 
+std::string EncodeTrimFile(const JournalIdentity& identity,
+                           const TrimPositions& trim) {
+  const std::string slot = EncodeTrim(identity, trim);
+  return absl::StrCat(slot, slot);
+}
+
 absl::Status CreateTrim(FileSystem* files, const std::string& directory,
                         const JournalIdentity& identity,
                         const TrimPositions& trim) {
-  const std::string slot = EncodeTrim(identity, trim);
   return WriteFileAtomically(files, directory, std::string(kTrimFile),
-                             absl::StrCat(slot, slot));
+                             EncodeTrimFile(identity, trim));
 }
 
 absl::Status OverwriteTrim(FileSystem* files, const std::string& directory,
@@ -209,8 +233,12 @@ absl::StatusOr<LogEnd> ReadEnd(FileSystem* files,
 absl::Status WriteEnd(FileSystem* files, const std::string& directory,
                       const LogEnd& end) {
   return WriteFileAtomically(files, directory, std::string(kEndFile),
-                             WithCrc(absl::StrCat(end.segment, " ", end.bytes,
-                                                  " ", end.next_group, " \n")));
+                             EncodeEndFile(end));
+}
+
+std::string EncodeEndFile(const LogEnd& end) {
+  return WithCrc(
+      absl::StrCat(end.segment, " ", end.bytes, " ", end.next_group, " \n"));
 }
 
 bool PositionFollower::Follow(const Group& group,
@@ -242,6 +270,11 @@ bool PositionFollower::Follow(const Group& group,
 
 absl::Status CreateJournal(FileSystem* files, const std::string& directory,
                            uint32_t partitions) {
+  if (files->OpenToRead(PathOf(directory, kRestoringFile)).ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory,
+        ": the restore of a backup was interrupted: restore it again"));
+  }
   const auto segments = ListSegments(files, directory);
   if (!segments.ok()) return segments.status();
   // What a crash during creation leaves is the first segment, without records.

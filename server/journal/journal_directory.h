@@ -4,11 +4,14 @@
 //   LOCK                   locked by the server that has it open
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
+//   COPY                   empty: its log may go on elsewhere, too
+//   RESTORING              empty: the others are being put there (journal_copy.h)
 //   00000000000000000001   segments, numbered without gaps (segment.h)
 
 #ifndef TIMECACHED_SERVER_JOURNAL_JOURNAL_DIRECTORY_H_
 #define TIMECACHED_SERVER_JOURNAL_JOURNAL_DIRECTORY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,6 +30,9 @@ inline constexpr char kFormatFile[] = "FORMAT";
 inline constexpr char kLockFile[] = "LOCK";
 inline constexpr char kTrimFile[] = "TRIM";
 inline constexpr char kEndFile[] = "END";
+inline constexpr char kCopyFile[] = "COPY";
+inline constexpr char kRestoringFile[] = "RESTORING";
+inline constexpr size_t kSegmentNameDigits = 20;
 
 // A random id.
 std::string NewJournalId();
@@ -41,6 +47,15 @@ absl::StatusOr<JournalIdentity> ReadFormat(FileSystem* files,
                                            const std::string& directory);
 absl::Status WriteFormat(FileSystem* files, const std::string& directory,
                          const JournalIdentity& identity);
+std::string EncodeFormatFile(const JournalIdentity& identity);
+
+// A copy's log and that of what it was copied from have a part in common, and
+// then each goes on by itself. Who opens a copy first has to tell them apart
+// (RecoveryOptions::copied), and then takes the mark away.
+absl::Status MarkAsCopy(FileSystem* files, const std::string& directory);
+absl::StatusOr<bool> IsMarkedAsCopy(FileSystem* files,
+                                    const std::string& directory);
+absl::Status UnmarkAsCopy(FileSystem* files, const std::string& directory);
 
 // `first` has a position for each partition.
 struct TrimPositions {
@@ -50,6 +65,9 @@ struct TrimPositions {
 absl::StatusOr<TrimPositions> ReadTrim(FileSystem* files,
                                        const std::string& directory,
                                        const JournalIdentity& identity);
+// The file, with both of its slots alike.
+std::string EncodeTrimFile(const JournalIdentity& identity,
+                           const TrimPositions& trim);
 // Creates the file.
 absl::Status CreateTrim(FileSystem* files, const std::string& directory,
                         const JournalIdentity& identity,
@@ -70,6 +88,7 @@ struct LogEnd {
 absl::StatusOr<LogEnd> ReadEnd(FileSystem* files, const std::string& directory);
 absl::Status WriteEnd(FileSystem* files, const std::string& directory,
                       const LogEnd& end);
+std::string EncodeEndFile(const LogEnd& end);
 
 // One segment as it is known without reading it again.
 struct SegmentState {

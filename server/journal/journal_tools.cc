@@ -8,10 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "server/journal/journal_copy.h"
 #include "server/journal/journal_directory.h"
 
 namespace timecache::server {
 namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;
 
 // Reads all that is readable, past damage.
 class Scan {
@@ -208,6 +211,7 @@ class Salvage {
     if (status.ok()) {
       status = WriteEnd(files_, to_, {segment_, offset_, group_});
     }
+    if (status.ok()) status = MarkAsCopy(files_, to_);
     return status.ok() ? WriteFormat(files_, to_, identity_) : status;
   }
 
@@ -335,31 +339,70 @@ absl::StatusOr<JournalReport> SalvageJournal(FileSystem* files,
   return report;
 }
 
-absl::Status RestoreJournal(FileSystem* files, const std::string& backup,
-                            const std::string& to) {
-  const auto report = CheckJournal(files, backup);
-  if (!report.ok()) return report.status();
-  if (!report->intact) {
-    return absl::DataLossError(
-        absl::StrCat(backup, ": is damaged:\n", report->ToString()));
+namespace {
+
+absl::Status CopyInto(FileSystem* files, const std::string& path,
+                      const std::string& name, uint64_t bytes,
+                      JournalCopy* copy) {
+  auto file = files->OpenToRead(path);
+  if (!file.ok()) return file.status();
+  absl::Status status = copy->BeginFile(name, bytes);
+  std::string buffer(kCopyBytes, '\0');
+  for (uint64_t offset = 0; offset < bytes && status.ok();) {
+    const auto read =
+        (*file)->Read(offset, std::min<uint64_t>(buffer.size(), bytes - offset),
+                      buffer.data());
+    if (!read.ok()) return read.status();
+    if (*read == 0) return absl::DataLossError(absl::StrCat(path, ": is cut"));
+    status = copy->AddBytes(absl::string_view(buffer).substr(0, *read));
+    offset += *read;
   }
+  return status.ok() ? copy->EndFile() : status;
+}
+
+absl::Status AddText(const std::string& name, const std::string& text,
+                     JournalCopy* copy) {
+  absl::Status status = copy->BeginFile(name, text.size());
+  if (status.ok()) status = copy->AddBytes(text);
+  return status.ok() ? copy->EndFile() : status;
+}
+
+}  // namespace
+
+absl::StatusOr<JournalReport> RestoreJournal(FileSystem* files,
+                                             const std::string& backup,
+                                             const std::string& to) {
   const auto journal = FindJournal(files, backup);
-  if (!journal.ok()) return journal.status();
-  absl::Status status = CreateEmptyDirectory(files, to);
-  for (const SegmentState& segment : journal->segments) {
-    if (!status.ok()) return status;
-    status = CopyFile(files, SegmentPath(backup, segment.number),
-                      SegmentPath(to, segment.number), segment.bytes);
+  if (absl::IsNotFound(journal.status())) {
+    return absl::NotFoundError(absl::StrCat(backup,
+                                            ": no whole backup, and no "
+                                            "journal: FORMAT is "
+                                            "missing"));
   }
-  if (status.ok()) {
-    status = CreateTrim(files, to, journal->identity, journal->trim);
+  if (!journal.ok()) return journal.status();
+  auto copy = JournalCopy::Begin(files, to);
+  if (!copy.ok()) return copy.status();
+  absl::Status status;
+  for (const SegmentState& segment : journal->segments) {
+    const std::string path = SegmentPath(backup, segment.number);
+    status = CopyInto(files, path, path.substr(backup.size() + 1),
+                      segment.bytes, copy->get());
+    if (!status.ok()) return status;
   }
   const SegmentState& last = journal->segments.back();
+  status = AddText(kTrimFile, EncodeTrimFile(journal->identity, journal->trim),
+                   copy->get());
+  if (status.ok()) {
+    status = AddText(
+        kEndFile, EncodeEndFile({last.number, last.bytes, journal->next_group}),
+        copy->get());
+  }
   if (status.ok()) {
     status =
-        WriteEnd(files, to, {last.number, last.bytes, journal->next_group});
+        AddText(kFormatFile, EncodeFormatFile(journal->identity), copy->get());
   }
-  return status.ok() ? WriteFormat(files, to, journal->identity) : status;
+  if (!status.ok()) return status;
+  return (*copy)->Finish();
 }
 
 }  // namespace timecache::server

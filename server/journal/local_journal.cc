@@ -340,8 +340,7 @@ absl::Status LocalJournal::TrimBefore(uint32_t partition, uint64_t position) {
   return absl::OkStatus();
 }
 
-size_t LocalJournal::TrimmedSegments() const {
-  if (pins_ > 0) return 0;
+size_t LocalJournal::UnneededSegments() const {
   size_t count = 0;
   while (count + 1 < segments_.size()) {
     const std::vector<uint64_t>& bases = segments_[count + 1].bases;
@@ -349,6 +348,17 @@ size_t LocalJournal::TrimmedSegments() const {
       if (bases[p] > first_[p]) return count;
     }
     ++count;
+  }
+  return count;
+}
+
+size_t LocalJournal::TrimmedSegments() const {
+  size_t count = UnneededSegments();
+  for (const uint64_t pin : pins_) {
+    // Numbered without gaps.
+    const uint64_t before =
+        std::max(pin, segments_.front().number) - segments_.front().number;
+    count = std::min<size_t>(count, before);
   }
   return count;
 }
@@ -373,7 +383,8 @@ absl::Status LocalJournal::RemoveTrimmed() {
     uint64_t number = 0;
     {
       absl::MutexLock lock(&mu_);
-      if (pins_ > 0) break;
+      // A backup may have begun meanwhile.
+      if (TrimmedSegments() == 0) break;
       number = segments_.front().number;
       segments_.pop_front();
     }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "server/common/steady_cond_var.h"
 #include "server/journal/file_system.h"
 #include "server/journal/journal.h"
+#include "server/journal/journal_backup.h"
 #include "server/journal/journal_directory.h"
 #include "server/journal/local_journal_options.h"
 #include "server/journal/log_writer.h"
@@ -68,12 +70,9 @@ class LocalJournal final : public Journal {
   uint64_t End(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
   JournalStatistics statistics() const override ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A copy of the journal as it is now, while appending goes on: a journal of
-  // its own, to be opened or restored (journal_tools.h). Segments are linked
-  // where the file system can, so a copy on the same one costs that of the last
-  // segment; until it is made, trimmed segments stay. ALREADY_EXISTS: the
-  // directory is not empty. An error leaves a directory that cannot be opened.
-  absl::Status Backup(const std::string& to) ABSL_LOCKS_EXCLUDED(mu_);
+  // The journal as it is now, with all that is done, while appending goes on.
+  // Must not outlive this. Until it is read, or gone, trimmed segments stay.
+  std::unique_ptr<JournalBackup> OpenBackup() ABSL_LOCKS_EXCLUDED(mu_);
 
   // One turn of the committer: a group, a sync that is due, trimmed segments.
   // For tests, without a thread.
@@ -110,9 +109,8 @@ class LocalJournal final : public Journal {
   // Counts a full disk; stops the journal after any other error.
   void HandleError(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status stopped() const ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status CopySegments(const std::deque<SegmentState>& segments,
-                            const std::string& to) const;
-  // How many of the oldest segments no partition needs.
+  // How many of the oldest segments no partition needs; and no backup, either.
+  size_t UnneededSegments() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   size_t TrimmedSegments() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant.
@@ -138,8 +136,8 @@ class LocalJournal final : public Journal {
   LogEnd end_ ABSL_GUARDED_BY(mu_);
   std::deque<SegmentState> segments_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> ends_ ABSL_GUARDED_BY(mu_);
-  // Backups under way: no segment is removed.
-  int pins_ ABSL_GUARDED_BY(mu_) = 0;
+  // The oldest segment that each backup still needs.
+  std::list<uint64_t> pins_ ABSL_GUARDED_BY(mu_);
   JournalStatistics statistics_ ABSL_GUARDED_BY(mu_);
 
   std::thread thread_;

@@ -1,57 +1,39 @@
-// LocalJournal::Backup.
+// LocalJournal::OpenBackup.
+
+#include <utility>
 
 #include "server/journal/failpoint.h"
 #include "server/journal/local_journal.h"
 
 namespace timecache::server {
 
-absl::Status LocalJournal::Backup(const std::string& to) {
-  std::deque<SegmentState> segments;
-  TrimPositions trim;
-  LogEnd end;
+std::unique_ptr<JournalBackup> LocalJournal::OpenBackup() {
+  JournalBackup::Contents contents;
+  contents.identity = writer_.identity();
+  std::list<uint64_t>::iterator pin;
   {
     absl::MutexLock lock(&mu_);
-    ++pins_;
-    segments = segments_;
-    trim.first = first_;
-    end = end_;
+    contents.segments.assign(
+        segments_.begin() + static_cast<ptrdiff_t>(UnneededSegments()),
+        segments_.end());
+    contents.trim.first = first_;
+    contents.end = end_;
+    pins_.push_back(contents.segments.front().number);
+    pin = std::prev(pins_.end());
   }
   Failpoint("backup.begin");
-  absl::Status status = CopySegments(segments, to);
-  {
-    absl::MutexLock lock(&mu_);
-    if (--pins_ == 0 && TrimmedSegments() > 0) {
-      trim_ = true;
-      work_.Signal();
-    }
-  }
-  if (!status.ok()) return status;
-  Failpoint("backup.copied");
-  status = CreateTrim(files_, to, writer_.identity(), trim);
-  if (status.ok()) status = WriteEnd(files_, to, end);
-  if (!status.ok()) return status;
-  Failpoint("backup.described");
-  // The last file: without it, the directory is no journal.
-  status = WriteFormat(files_, to, writer_.identity());
-  Failpoint("backup.end");
-  return status;
-}
-
-absl::Status LocalJournal::CopySegments(
-    const std::deque<SegmentState>& segments, const std::string& to) const {
-  absl::Status status = CreateEmptyDirectory(files_, to);
-  for (const SegmentState& segment : segments) {
-    if (!status.ok()) break;
-    const std::string from = SegmentPath(directory_, segment.number);
-    const std::string target = SegmentPath(to, segment.number);
-    // The last one still grows.
-    if (&segment != &segments.back()) {
-      status = files_->Link(from, target);
-      if (!absl::IsUnimplemented(status)) continue;
-    }
-    status = CopyFile(files_, from, target, segment.bytes);
-  }
-  return status;
+  return std::make_unique<JournalBackup>(
+      files_, directory_, std::move(contents), [this, pin](uint64_t segment) {
+        absl::MutexLock lock(&mu_);
+        if (segment == JournalBackup::kNone) {
+          pins_.erase(pin);
+        } else {
+          *pin = segment;
+        }
+        if (TrimmedSegments() == 0) return;
+        trim_ = true;
+        work_.Signal();
+      });
 }
 
 }  // namespace timecache::server

@@ -331,7 +331,7 @@ TEST(JournalLockTest, WhoChecksKeepsServersOut) {
   EXPECT_EQ(LockClosedJournal(options.files, path).status().code(),
             absl::StatusCode::kFailedPrecondition);
   const std::string backup = path + "/backup";
-  ASSERT_TRUE((*journal)->Backup(backup).ok());
+  ASSERT_TRUE(BackUp(journal->get(), options.files, backup).ok());
   const auto of_backup = LockClosedJournal(options.files, backup);
   ASSERT_TRUE(of_backup.ok());
   EXPECT_EQ(*of_backup, nullptr);
@@ -369,119 +369,6 @@ TEST_F(JournalDamageTest, RecordsCannotPassForGroups) {
   harness_.files().SetContents(path, contents);
   ASSERT_TRUE(harness_.Open().ok());
   EXPECT_EQ(harness_.journal().End(0), end_[0]);
-}
-
-class JournalBackupTest : public ::testing::Test {
- protected:
-  JournalBackupTest() {
-    EXPECT_TRUE(harness_.Open().ok());
-    for (int i = 0; i < 100; ++i) {
-      EXPECT_TRUE(
-          harness_.AppendNow(i % 2, std::string(200, 'a' + i % 20)).ok());
-    }
-    EXPECT_TRUE(harness_.journal().TrimBefore(0, 20).ok());
-    EXPECT_TRUE(harness_.journal().TrimBefore(1, 20).ok());
-    harness_.RunOnce();
-    expected_ = ReadAll(harness_.journal()).partitions;
-  }
-  std::vector<RecordsByPosition> Read(const std::string& directory) {
-    auto options = harness_.options();
-    const auto journal = LocalJournal::Open(directory, options);
-    EXPECT_TRUE(journal.ok()) << journal.status();
-    const ReadResult result = ReadAll(**journal);
-    EXPECT_TRUE(result.status.ok()) << result.status;
-    return result.partitions;
-  }
-
-  JournalHarness harness_;
-  std::vector<RecordsByPosition> expected_;
-};
-
-TEST_F(JournalBackupTest, ABackupHasWhatWasThereAndIsRestored) {
-  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
-  ASSERT_TRUE(harness_.AppendNow(0, "later").ok());
-  ASSERT_TRUE(harness_.journal().TrimBefore(0, 51).ok());
-  ASSERT_TRUE(harness_.journal().TrimBefore(1, 50).ok());
-  harness_.RunOnce();
-  ASSERT_TRUE(RestoreJournal(&harness_.files(), "/backup", "/restored").ok());
-  EXPECT_EQ(Read("/restored"), expected_);
-  EXPECT_EQ(Read("/backup"), expected_);
-  EXPECT_EQ(ReadFormat(&harness_.files(), "/restored")->id,
-            harness_.journal().id());
-}
-
-// What a hook needs, which is a plain function.
-JournalHarness* trimmed_by_hook = nullptr;
-
-TEST_F(JournalBackupTest, WhatIsTrimmedMeanwhileIsInTheBackup) {
-  const uint64_t segments = harness_.journal().statistics().segments;
-  trimmed_by_hook = &harness_;
-  SetFailpointHook([](absl::string_view name) {
-    if (name != "backup.begin") return;
-    LocalJournal& journal = trimmed_by_hook->journal();
-    EXPECT_TRUE(journal.TrimBefore(0, journal.End(0)).ok());
-    EXPECT_TRUE(journal.TrimBefore(1, journal.End(1)).ok());
-    trimmed_by_hook->RunOnce();
-  });
-  EXPECT_TRUE(harness_.journal().Backup("/backup").ok());
-  SetFailpointHook(nullptr);
-  EXPECT_EQ(harness_.journal().statistics().segments, segments);
-  harness_.RunOnce();
-  EXPECT_EQ(harness_.journal().statistics().segments, 1);
-  EXPECT_EQ(Read("/backup"), expected_);
-}
-
-TEST_F(JournalBackupTest, WritingToAnOpenedBackupLeavesTheJournalAlone) {
-  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
-  {
-    auto options = harness_.options();
-    const auto backup = LocalJournal::Open("/backup", options);
-    ASSERT_TRUE(backup.ok());
-    (*backup)->Append(0, {"other"}, Durability::kSync, [](auto, auto) {});
-    (*backup)->RunOnce();
-  }
-  EXPECT_EQ(ReadAll(harness_.journal()).partitions, expected_);
-}
-
-TEST_F(JournalBackupTest, WritingToTheJournalAfterARestartLeavesABackupAlone) {
-  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
-  ASSERT_TRUE(harness_.Open().ok());
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(harness_.AppendNow(0, std::string(200, 'z')).ok());
-  }
-  EXPECT_EQ(Read("/backup"), expected_);
-}
-
-TEST_F(JournalBackupTest, ADirectoryThatIsNotEmptyIsRefused) {
-  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
-  EXPECT_EQ(harness_.journal().Backup("/backup").code(),
-            absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(RestoreJournal(&harness_.files(), "/backup", "/backup").code(),
-            absl::StatusCode::kAlreadyExists);
-}
-
-TEST_F(JournalBackupTest, AnIncompleteBackupIsNotRestored) {
-  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
-  for (const std::string& path : harness_.files().Paths()) {
-    if (!absl::StartsWith(path, "/backup/") || absl::EndsWith(path, "/END")) {
-      continue;
-    }
-    auto files = harness_.files().Copy();
-    ASSERT_TRUE(files->Remove(path).ok());
-    EXPECT_FALSE(RestoreJournal(files.get(), "/backup", "/restored").ok())
-        << path;
-  }
-}
-
-TEST_F(JournalBackupTest, ADamagedBackupIsNotRestored) {
-  ASSERT_TRUE(harness_.journal().Backup("/backup").ok());
-  const auto segments = *ListSegments(&harness_.files(), "/backup");
-  const std::string path = SegmentPath("/backup", segments[0]);
-  std::string contents = harness_.files().Contents(path);
-  contents[contents.size() / 2] ^= 1;
-  harness_.files().SetContents(path, contents);
-  EXPECT_EQ(RestoreJournal(&harness_.files(), "/backup", "/restored").code(),
-            absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

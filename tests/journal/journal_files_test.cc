@@ -51,7 +51,6 @@ TEST_F(PosixFileSystemTest, ErrorsNameThePath) {
   EXPECT_THAT(std::string(missing.message()), StartsWith(Path("missing")));
   EXPECT_TRUE(absl::IsNotFound(files_->Remove(Path("missing"))));
   EXPECT_TRUE(absl::IsNotFound(files_->List(Path("missing")).status()));
-  EXPECT_TRUE(absl::IsNotFound(files_->Link(Path("missing"), Path("to"))));
 }
 
 TEST_F(PosixFileSystemTest, AReadEndsWithTheFile) {
@@ -81,15 +80,6 @@ TEST_F(PosixFileSystemTest, AFileIsWrittenWholeAndNothingElseIsLeft) {
       WriteFileAtomically(files_, directory_.path(), "file", "after").ok());
   EXPECT_EQ(*ReadSmallFile(files_, Path("file")), "after");
   EXPECT_THAT(*files_->List(directory_.path()), ElementsAre("file"));
-}
-
-TEST_F(PosixFileSystemTest, ACopyEndsWhereItIsTold) {
-  const std::string text(3'000'000, 'x');
-  Write("file", text);
-  ASSERT_TRUE(CopyFile(files_, Path("file"), Path("all"), UINT64_MAX).ok());
-  ASSERT_TRUE(CopyFile(files_, Path("file"), Path("part"), 2'000'000).ok());
-  EXPECT_EQ(std::filesystem::file_size(Path("all")), 3'000'000);
-  EXPECT_EQ(std::filesystem::file_size(Path("part")), 2'000'000);
 }
 
 TEST_F(PosixFileSystemTest, ADirectoryThatIsNotEmptyIsNotTaken) {

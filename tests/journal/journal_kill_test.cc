@@ -18,6 +18,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "gtest/gtest.h"
 #include "server/journal/failpoint.h"
+#include "server/journal/journal_copy.h"
 #include "server/journal/local_journal.h"
 #include "tests/support/journal/journal_harness.h"
 #include "tests/support/journal/temporary_directory.h"
@@ -91,7 +92,7 @@ void Tell(int pipe, Message message) {
     }
     const std::string backup =
         absl::StrCat(directory, "/backup.", getpid(), ".", life);
-    if (!(*journal)->Backup(backup).ok()) _exit(8);
+    if (!BackUp(journal->get(), FileSystem::Posix(), backup).ok()) _exit(8);
   }
   _exit(3);
 }
@@ -171,6 +172,14 @@ class JournalKillTest : public ::testing::TestWithParam<std::string> {
         const bool finished = std::filesystem::exists(entry.path() / "FORMAT");
         EXPECT_EQ(backup.ok(), finished) << backup.status();
         if (backup.ok()) VerifyRecords(**backup);
+        // And is begun anew, where the other one is left alone.
+        if (!finished) {
+          EXPECT_FALSE(
+              LocalJournal::Open(entry.path().string(), Options()).ok());
+        }
+        EXPECT_EQ(
+            JournalCopy::Begin(FileSystem::Posix(), entry.path().string()).ok(),
+            !finished);
       }
       std::filesystem::remove_all(entry.path());
       if (HasFatalFailure()) return;

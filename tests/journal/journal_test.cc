@@ -338,7 +338,7 @@ TEST_F(JournalThreadTest, ReadsTrimsAndBackupsRunBesideAppends) {
     }
     if (backup < 20) {
       const std::string to = absl::StrCat("/backup", backup);
-      EXPECT_TRUE(journal_->Backup(to).ok());
+      EXPECT_TRUE(BackUp(journal_.get(), &files_, to).ok());
       const auto report = CheckJournal(&files_, to);
       ASSERT_TRUE(report.ok());
       EXPECT_TRUE(report->intact) << report->ToString();

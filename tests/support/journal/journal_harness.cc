@@ -1,5 +1,7 @@
 #include "tests/support/journal/journal_harness.h"
 
+#include "server/journal/journal_copy.h"
+
 namespace timecache::server {
 
 ReadResult ReadAll(const Journal& journal) {
@@ -17,6 +19,39 @@ ReadResult ReadAll(const Journal& journal) {
         return absl::OkStatus();
       });
   return result;
+}
+
+absl::Status BackUp(LocalJournal* journal, FileSystem* files,
+                    const std::string& to, size_t piece_bytes) {
+  const auto backup = journal->OpenBackup();
+  auto copy = JournalCopy::Begin(files, to);
+  if (!copy.ok()) return copy.status();
+  absl::Status status = (*copy)->AddArchive(
+      [&backup, piece_bytes] { return backup->Read(piece_bytes); });
+  return status.ok() ? (*copy)->Finish().status() : status;
+}
+
+std::string ArchiveOf(LocalJournal* journal) {
+  const auto backup = journal->OpenBackup();
+  std::string archive;
+  while (true) {
+    const auto piece = backup->Read(1 << 20);
+    if (!piece.ok() || piece->empty()) return archive;
+    archive += *piece;
+  }
+}
+
+absl::Status Unpack(const std::string& archive, FileSystem* files,
+                    const std::string& to, size_t piece_bytes) {
+  auto copy = JournalCopy::Begin(files, to);
+  if (!copy.ok()) return copy.status();
+  size_t at = 0;
+  absl::Status status = (*copy)->AddArchive([&] {
+    const std::string piece = archive.substr(at, piece_bytes);
+    at += piece.size();
+    return piece;
+  });
+  return status.ok() ? (*copy)->Finish().status() : status;
 }
 
 JournalHarness::JournalHarness(uint32_t partitions, uint64_t segment_bytes) {

@@ -28,6 +28,15 @@ struct ReadResult {
 };
 ReadResult ReadAll(const Journal& journal);
 
+// Puts a backup of the journal into a directory, in pieces of so many bytes.
+absl::Status BackUp(LocalJournal* journal, FileSystem* files,
+                    const std::string& to, size_t piece_bytes = 1 << 20);
+// The archive of one.
+std::string ArchiveOf(LocalJournal* journal);
+// Makes a directory of it.
+absl::Status Unpack(const std::string& archive, FileSystem* files,
+                    const std::string& to, size_t piece_bytes = 1 << 20);
+
 // A journal on a disk in memory, without a thread, at a time that stands still.
 class JournalHarness {
  public:

@@ -269,15 +269,6 @@ absl::Status MemoryFileSystem::Remove(const std::string& path) {
   return now_.erase(path) > 0 ? absl::OkStatus() : Missing(path);
 }
 
-absl::Status MemoryFileSystem::Link(const std::string& from,
-                                    const std::string& to) {
-  absl::MutexLock lock(&mu_);
-  const auto entry = now_.find(from);
-  if (entry == now_.end()) return Missing(from);
-  now_[to] = entry->second;
-  return absl::OkStatus();
-}
-
 absl::Status MemoryFileSystem::CreateDirectory(const std::string&) {
   return absl::OkStatus();
 }

@@ -66,7 +66,6 @@ class MemoryFileSystem final : public FileSystem {
       const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Remove(const std::string& path) override;
-  absl::Status Link(const std::string& from, const std::string& to) override;
   absl::Status CreateDirectory(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(
