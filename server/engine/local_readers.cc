@@ -45,10 +45,15 @@ class LocalGroupReader final : public GroupReader {
                    std::unique_ptr<GroupMember> member)
       : map_(std::move(map)),
         group_(std::move(group)),
+        event_offset_(map_->event_offset()),
         member_(std::move(member)) {}
 
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes) override {
-    return member_->Take(now_us, max_events, max_bytes);
+    GroupChunk chunk = member_->Take(now_us, max_events, max_bytes);
+    for (Delivery& delivery : chunk.deliveries) {
+      delivery.event_id += event_offset_;
+    }
+    return chunk;
   }
   void Leave() override { member_.reset(); }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
@@ -68,6 +73,7 @@ class LocalGroupReader final : public GroupReader {
  private:
   const std::shared_ptr<TimeCacheMap> map_;
   const std::shared_ptr<ConsumerGroup> group_;
+  const uint64_t event_offset_;
   // Null once it has left.
   std::unique_ptr<GroupMember> member_;
 };

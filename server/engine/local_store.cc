@@ -285,6 +285,14 @@ void LocalStore::Settle(GroupName name,
                         absl::Span<SettleResult> results, Done done) {
   const MapOr map = registry_->Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
+  // As GroupReader tells them. What is below the offset is of the log that this
+  // one was copied from: no event has the number that comes out.
+  std::vector<Settlement> own;
+  if (const uint64_t offset = (*map)->event_offset(); offset != 0) {
+    own.assign(settlements.begin(), settlements.end());
+    for (Settlement& each : own) each.event_id -= offset;
+    settlements = own;
+  }
   absl::Status status =
       (*map)->groups().Settle(name.name, settlements, clock_->NowUs(), results);
   WhenKept(*map, std::move(done), std::move(status));

@@ -39,6 +39,11 @@ void VisitNumbers(Map* map, Visit visit) {
   visit(&map->counts.watermark_us);
   visit(&map->counts.next_event);
   visit(&map->counts.kills);
+  auto& fork = map->origin.fork;
+  visit(&fork.id);
+  visit(&fork.from_id);
+  visit(&fork.next_event);
+  visit(&fork.watermark_us);
 }
 
 // Whether the map is described with as many numbers, or more.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "server/engine/map/map_replay.h"
 #include "server/journal/change_record.h"
 #include "server/journal/map_record.h"
@@ -102,6 +104,7 @@ class Part {
     }
     // From before a walk.
     if (recovering == nullptr) return absl::OkStatus();
+    recovering->map->SetLogFork(map->origin.fork);
     if (record.kind == MapRecordKind::kWalkEnds) {
       recovering->replay->Begin(map->counts);
       recovering->complete = true;
@@ -144,6 +147,8 @@ class Part {
       const uint64_t version = recovering.replay->Finish();
       const int64_t last_us = recovering.replay->last_us();
       map->Update(recovering.options, last_us);
+      // Behind the last tick: what comes later may be another event in each.
+      if (shared_.options->copied) map->ForkLog();
       map->SetChangeLog(shared_.logs->Resume(recovering.map));
       absl::MutexLock lock(&shared_.mu);
       RecoveryReport& report = shared_.report;
@@ -162,6 +167,31 @@ class Part {
   absl::flat_hash_map<uint64_t, Recovering> maps_;
   uint64_t bytes_ = 0;
 };
+
+// What it was copied from goes on with the versions behind the copy, at most
+// VersionSource::kPerMicro a microsecond: a client of both should not see one
+// twice, also where the clock says nothing (it stands still, or is behind). Up
+// to 18 minutes' worth, so that the clock soon comes to it.
+uint64_t RandomVersionGap() {
+  constexpr uint64_t kMin = uint64_t{1} << 32;
+  std::random_device random;
+  return std::uniform_int_distribution<uint64_t>(kMin, 2 * kMin)(random);
+}
+
+// Tells of each map what it is now, and waits until that is kept.
+absl::Status KeepForks(const std::vector<std::shared_ptr<TimeCacheMap>>& maps) {
+  absl::Status kept;
+  for (const auto& map : maps) {
+    map->change_log()->TellOptions(map->options());
+    absl::Notification done;
+    map->change_log()->WhenAllKept([&](absl::Status status) {
+      kept.Update(status);
+      done.Notify();
+    });
+    done.WaitForNotification();
+  }
+  return kept;
+}
 
 }  // namespace
 
@@ -197,7 +227,8 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   absl::MutexLock lock(&shared.mu);
   if (!shared.status.ok()) return shared.status;
   // Before the first of them is used.
-  registry->RaiseVersions(shared.next_version);
+  registry->RaiseVersions(shared.next_version +
+                          (options.copied ? RandomVersionGap() : 0));
   for (const auto& map : shared.maps) {
     if (absl::Status status = registry->Add(map); !status.ok()) {
       return absl::DataLossError(absl::StrCat("the journal has two namespaces ",
@@ -205,6 +236,10 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     }
   }
   shared.report.records = shared.records;
+  if (options.copied) {
+    absl::Status status = KeepForks(shared.maps);
+    if (!status.ok()) return status;
+  }
   return shared.report;
 }
 

@@ -26,6 +26,11 @@ struct RecoveryOptions {
   std::function<void(const RecoveryProgress&)> progress;
   // Asked as often; true ends it with CANCELLED. May be null.
   std::function<bool()> cancelled;
+  // The journal is a copy (MarkAsCopy): the logs of its maps are from here on
+  // others than those of what it was copied from (LogFork), and so are the
+  // versions. That is kept when the call returns; RESOURCE_EXHAUSTED
+  // (DISK_FULL): it cannot be.
+  bool copied = false;
   // How many records lie between two of these.
   uint64_t progress_records = 10'000;
 };

@@ -34,6 +34,7 @@ MapDescription Described() {
   map.options.unused_group_ttl_us = 15'000'000;
   map.options.durability = MapDurability::kSync;
   map.counts = {16, 17, 18};
+  map.origin.fork = {UINT64_MAX - 1, 19, 20, -21};
   return map;
 }
 
@@ -52,6 +53,8 @@ TEST(MapRecordTest, WhatIsReadIsWhatWasWritten) {
   EXPECT_EQ(EncodeMap(MapRecordKind::kWalkEnds, *map), bytes);
   EXPECT_EQ(map->options.num_shards, 32);
   EXPECT_EQ(map->counts.kills, 18u);
+  EXPECT_EQ(map->origin.fork.from_id, 19u);
+  EXPECT_EQ(map->origin.fork.watermark_us, -21);
 }
 
 TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {

@@ -52,6 +52,32 @@ ExpiryLog::~ExpiryLog() {
   MemoryBudget::Process().AddRetained(-bytes_);
 }
 
+void ExpiryLog::SetFork(const LogFork& fork) {
+  absl::MutexLock lock(&mu_);
+  fork_ = fork;
+}
+
+LogFork ExpiryLog::fork() const {
+  absl::MutexLock lock(&mu_);
+  return fork_;
+}
+
+void ExpiryLog::Fork() {
+  absl::MutexLock lock(&mu_);
+  const uint64_t from_id = PointId();
+  const uint64_t offset = fork_.event_offset();
+  do {
+    fork_ = {RandomId(), from_id, next_seq_, watermark_us_};
+  } while (fork_.event_offset() == offset);
+}
+
+bool ExpiryLog::IsOwn(const Point& point) const {
+  if (point.log_id == PointId()) return true;
+  return fork_.id != 0 && point.log_id == fork_.from_id &&
+         point.next_event <= fork_.next_event &&
+         point.watermark_us <= fork_.watermark_us;
+}
+
 uint64_t ExpiryLog::next_event() const {
   absl::MutexLock lock(&mu_);
   return next_seq_;
@@ -130,14 +156,14 @@ std::unique_ptr<ExpiryLog::Cursor> ExpiryLog::Subscribe(
 
 absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
     const Point& point, uint64_t pending, std::function<void()> wake) {
-  if (point.log_id != id_) {
+  absl::MutexLock lock(&mu_);
+  if (!IsOwn(point)) {
     return ErrorWithReason(
         absl::StatusCode::kFailedPrecondition, Reason::kLogChanged,
         "the resume point is of another log, from before a restart of the "
-        "server or a deletion of the namespace: begin anew without it");
+        "server, a deletion of the namespace or the restore of a backup: begin "
+        "anew without it");
   }
-  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
-  absl::MutexLock lock(&mu_);
   const uint64_t end = next_seq_ + pending;
   if (point.next_event > end) {
     return ErrorWithReason(
@@ -145,6 +171,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
         absl::StrCat("the resume point is at event ", point.next_event,
                      " and the log ends at ", end, ": begin anew without it"));
   }
+  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
   cursor->next_seq_ = point.next_event;
   cursor->watermark_us_ = point.watermark_us;
   Add(cursor.get());
@@ -240,7 +267,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
                  : watermark_us_;
   cursor->watermark_us_ = std::max(cursor->watermark_us_, complete_us);
   chunk.watermark_us = cursor->watermark_us_;
-  chunk.point = {id_, cursor->next_seq_, cursor->watermark_us_};
+  chunk.point = {PointId(), cursor->next_seq_, cursor->watermark_us_};
   chunk.closed = closed_ && !chunk.more;
   return chunk;
 }

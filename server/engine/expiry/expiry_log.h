@@ -86,6 +86,11 @@ class ExpiryLog final : public EventHolder {
   ~ExpiryLog() override;
 
   uint64_t id() const { return id_; }
+  // Whose copy it is. Before there is a cursor.
+  void SetFork(const LogFork& fork) ABSL_LOCKS_EXCLUDED(mu_);
+  LogFork fork() const ABSL_LOCKS_EXCLUDED(mu_);
+  // From here on it is a copy of what it was: another one in each copy.
+  void Fork() ABSL_LOCKS_EXCLUDED(mu_);
   // The number of the event that comes next.
   uint64_t next_event() const ABSL_LOCKS_EXCLUDED(mu_);
   // What those take that are retained.
@@ -226,6 +231,12 @@ class ExpiryLog final : public EventHolder {
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // Whether the point is one of this log.
+  bool IsOwn(const Point& point) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t PointId() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return fork_.id == 0 ? id_ : fork_.id;
+  }
+
   const uint64_t id_;
 
   // Taken before a follower's own.
@@ -243,6 +254,7 @@ class ExpiryLog final : public EventHolder {
   uint64_t left_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t owed_to_ended_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t reclaimed_ ABSL_GUARDED_BY(mu_) = 0;
+  LogFork fork_ ABSL_GUARDED_BY(mu_);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool replaying_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);

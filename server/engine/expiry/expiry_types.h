@@ -22,6 +22,23 @@ struct LogPoint {
   int64_t watermark_us = 0;
 };
 
+// A log that was copied goes on twice, and its events are others from the copy
+// on. So the copy's points have an id of their own; those of the log before it
+// are good up to where the two part.
+struct LogFork {
+  // 0: the log is no copy, and has the id that it was made with.
+  uint64_t id = 0;
+  // What both have: points with this id, up to this event and watermark.
+  uint64_t from_id = 0;
+  uint64_t next_event = 0;
+  int64_t watermark_us = 0;
+
+  // Added to the number of an event where a consumer is told it, so that a
+  // settlement that is meant for the other log settles nothing: another range
+  // of 2^32, as a new log would begin (below 2^53).
+  uint64_t event_offset() const { return (id & 0xfffff) << 32; }
+};
+
 // Where a new reader of a log begins: with what dies from now on, or with the
 // oldest retained event.
 enum class LogStart { kNow, kEarliest };

@@ -62,6 +62,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
         key_hash_));
   }
   groups_.SetOptions(options);
+  log_.SetFork(origin.fork);
 }
 
 // The server's account outlives the map: what is still live here leaves it.
@@ -324,6 +325,7 @@ int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
 TimeCacheMap::Origin TimeCacheMap::origin() const {
   Origin origin = origin_;
   origin.log_id = log_.id();
+  origin.fork = log_.fork();
   return origin;
 }
 

@@ -73,6 +73,8 @@ class TimeCacheMap {
     // Of a map that is made again, those of the one before. 0: random.
     uint64_t hash_seed = 0;
     uint64_t log_id = 0;
+    // Of a copy's map.
+    LogFork fork = {};
   };
 
   // `options` must be valid. `server_usage` counts for all maps of a server;
@@ -237,6 +239,12 @@ class TimeCacheMap {
   absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
       const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // The map is one of a copy: see LogFork. Before anybody uses it.
+  void SetLogFork(const LogFork& fork) { log_.SetFork(fork); }
+  void ForkLog() { log_.Fork(); }
+  // LogFork::event_offset.
+  uint64_t event_offset() const { return log_.fork().event_offset(); }
 
   // What is going to die.
   ExpiringFeed& expiring() { return expiring_; }

@@ -1,6 +1,7 @@
 #include "tests/support/journal/durable_store.h"
 
 #include "gtest/gtest.h"
+#include "server/journal/journal_directory.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {
@@ -41,9 +42,16 @@ absl::Status DurableStore::Open() {
   auto journal = LocalJournal::Open(kTestDirectory, options_);
   if (!journal.ok()) return journal.status();
   engine_ = std::make_unique<Engine>(&clock_, *std::move(journal));
+  const auto copied = IsMarkedAsCopy(files_.get(), kTestDirectory);
+  if (!copied.ok()) return copied.status();
+  recovery_options_.copied = *copied;
   const auto report =
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();
+  if (*copied && unmarks_) {
+    absl::Status status = UnmarkAsCopy(files_.get(), kTestDirectory);
+    if (!status.ok()) return status;
+  }
   report_ = *report;
   engine_->checkpointer = std::make_unique<Checkpointer>(
       engine_->logs.get(), &engine_->registry, &clock_, checkpointer_options_);
@@ -57,6 +65,15 @@ void DurableStore::GoOnWith(std::unique_ptr<MemoryFileSystem> files) {
   Close();
   files_ = std::move(files);
   options_.files = files_.get();
+}
+
+std::string DurableStore::BackUp() {
+  return ArchiveOf(static_cast<LocalJournal*>(&journal()));
+}
+
+absl::Status DurableStore::Restore(const std::string& archive) {
+  GoOnWith(std::make_unique<MemoryFileSystem>());
+  return Unpack(archive, files_.get(), kTestDirectory);
 }
 
 void DurableStore::Crash() {

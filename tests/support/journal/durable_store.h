@@ -50,6 +50,13 @@ class DurableStore {
   }
   void Thaw() { GoOnWith(std::move(frozen_)); }
 
+  // A backup's archive; and goes on with a disk that has it alone. Open takes
+  // it for a copy.
+  std::string BackUp();
+  absl::Status Restore(const std::string& archive);
+  // Open ends before it has taken a copy's mark away.
+  void CrashBeforeUnmarking() { unmarks_ = false; }
+
   ManualClock& clock() { return clock_; }
   // Lets what is due die and be told.
   void AdvanceBy(int64_t step_us);
@@ -101,6 +108,7 @@ class DurableStore {
   RecoveryOptions recovery_options_;
   std::unique_ptr<Engine> engine_;
   RecoveryReport report_;
+  bool unmarks_ = true;
 };
 
 }  // namespace timecache::server
