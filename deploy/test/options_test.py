@@ -126,7 +126,11 @@ class OptionsTest(unittest.TestCase):
         config = yaml.safe_load(config_text(self.of_values("journal")))
         self.assertEqual(
             config["journal"],
-            {"directory": "/var/lib/timecached/journal", "max_clock_lag": "5m"},
+            {
+                "directory": "/var/lib/timecached/journal",
+                "max_clock_lag": "5m",
+                "reserve_bytes": "256MiB",
+            },
         )
         self.assertEqual(set(config["journal"]), proto_fields(CONFIG, "JournalConfig"))
         # The server's own default.

@@ -47,6 +47,7 @@ class RefusalTest(unittest.TestCase):
         )
         self.refused("need journal.enabled=true", "journal.existingClaim=a")
         self.refused("need journal.enabled=true", "journal.maxClockLag=1m")
+        self.refused("need journal.enabled=true", "journal.reserveBytes=1GiB")
         self.refused("need service.type=NodePort", "service.nodePort=30000")
         self.refused("need service.type=LoadBalancer", "service.loadBalancerIP=192.0.2.1")
 

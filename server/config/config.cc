@@ -26,6 +26,8 @@ constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
 constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
 constexpr int64_t kDefaultClockLagSeconds = 60;
+constexpr uint64_t kDefaultReserveBytes = uint64_t{128} << 20;
+constexpr uint64_t kMaxReserveBytes = uint64_t{1} << 40;
 // 10 years.
 constexpr absl::Duration kMaxClockLag = absl::Hours(24 * 3650);
 
@@ -57,6 +59,9 @@ void FillDefaults(config::v1::ServerConfig* config) {
   if (!journal.has_max_clock_lag()) {
     journal.mutable_max_clock_lag()->set_seconds(kDefaultClockLagSeconds);
   }
+  if (!journal.has_reserve_bytes()) {
+    journal.set_reserve_bytes(kDefaultReserveBytes);
+  }
 }
 
 // Checks a configuration whose defaults are filled in against config.proto's
@@ -83,6 +88,11 @@ class Validator {
     if (status.ok()) {
       status = ValidateUpTo("journal.max_clock_lag",
                             config.journal().max_clock_lag(), kMaxClockLag);
+    }
+    if (status.ok() && config.journal().reserve_bytes() > kMaxReserveBytes) {
+      status = Error("journal.reserve_bytes",
+                     absl::StrCat(config.journal().reserve_bytes(),
+                                  ": must be from 0 (none) to 1 TiB"));
     }
     return status;
   }

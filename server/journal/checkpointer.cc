@@ -14,6 +14,11 @@ namespace {
 
 // What an entry takes in the journal beside its key and value.
 constexpr int64_t kEntryBytes = 32;
+// On a full disk, where trimming is what may help: a journal that is this times
+// what it must hold is worth a round, if that takes no more than this part of
+// the reserve.
+constexpr uint64_t kLowSpaceFactor = 2;
+constexpr uint64_t kReserveShare = 4;
 // From a step that could not be kept to the next one.
 constexpr std::chrono::seconds kRetryInterval{1};
 
@@ -72,9 +77,26 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     return maps;
   }
 
+  static uint64_t HeldBytes(const Maps& maps) {
+    uint64_t held = 0;
+    for (const auto& map : maps) {
+      const MapSize size = map->CountedSize();
+      held += static_cast<uint64_t>(size.bytes + size.entries * kEntryBytes +
+                                    map->retained_bytes());
+    }
+    return held;
+  }
+
+  // Whether maps that hold so much can be told again: on a full disk that may
+  // take a part of the reserve, whose rest is for time.
+  bool HasRoomFor(uint64_t held) const {
+    return held <= logs_.journal().statistics().reserve_bytes / kReserveShare;
+  }
+
   void BeginIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const bool low_space = logs_.journal().low_space();
     const uint64_t disk_bytes = logs_.journal().statistics().disk_bytes;
-    if (disk_bytes < options_.min_journal_bytes) return;
+    if (disk_bytes < options_.min_journal_bytes && !low_space) return;
     // All that is told from here on has later positions: also what is told of a
     // map that is made before the list is, or after it.
     std::vector<uint64_t> from;
@@ -82,13 +104,10 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       from.push_back(logs_.journal().End(p));
     }
     Maps maps = DurableMaps();
-    uint64_t held = 0;
-    for (const auto& map : maps) {
-      const MapSize size = map->CountedSize();
-      held += static_cast<uint64_t>(size.bytes + size.entries * kEntryBytes +
-                                    map->retained_bytes());
-    }
-    if (disk_bytes < options_.factor * held) return;
+    const uint64_t factor = low_space ? kLowSpaceFactor : options_.factor;
+    const uint64_t held = HeldBytes(maps);
+    if (disk_bytes < factor * held) return;
+    if (low_space && !HasRoomFor(held)) return;
     from_ = std::move(from);
     maps_ = std::move(maps);
     phase_ = Phase::kWalk;
@@ -109,6 +128,9 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void Step() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     if (stopped_) return;
+    if (logs_.journal().low_space() && !HasRoomFor(HeldBytes(DurableMaps()))) {
+      return StepLater();
+    }
     if (phase_ == Phase::kWalk) {
       StepWalk();
     } else {
@@ -163,13 +185,14 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void Next(const TimeCacheMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     LogOf(map)->WhenAllKept(
         [self = shared_from_this()](const absl::Status& status) {
-          auto step = [self] { self->Step(); };
-          if (status.ok()) {
-            self->logs_.completions().Add(std::move(step));
-          } else {
-            self->logs_.completions().AddAfter(kRetryInterval, std::move(step));
-          }
+          if (!status.ok()) return self->StepLater();
+          self->logs_.completions().Add([self] { self->Step(); });
         });
+  }
+
+  void StepLater() {
+    logs_.completions().AddAfter(
+        kRetryInterval, [self = shared_from_this()] { self->Step(); });
   }
 
   bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

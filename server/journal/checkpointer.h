@@ -13,7 +13,7 @@
 namespace timecache::server {
 
 struct CheckpointerOptions {
-  // A journal below this is left alone.
+  // A journal below this is left alone, unless its disk is full.
   uint64_t min_journal_bytes = uint64_t{256} << 20;
   // A round begins when the journal is larger than this times what it must
   // hold: entries that live, and events that are retained.

@@ -57,6 +57,14 @@ class PosixFile final : public File {
     return Check(ftruncate(descriptor_, bytes));
   }
 
+  absl::Status Allocate(uint64_t bytes) override {
+    int error;
+    do {
+      error = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+    } while (error == EINTR);
+    return error == 0 ? absl::OkStatus() : Error(path_, error);
+  }
+
   absl::Status Sync() override { return Check(fdatasync(descriptor_)); }
 
   absl::StatusOr<uint64_t> Size() const override {

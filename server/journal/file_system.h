@@ -31,6 +31,9 @@ class File {
   // All of `data`, or an error after none, some or all of it.
   virtual absl::Status Write(uint64_t offset, absl::string_view data) = 0;
   virtual absl::Status Truncate(uint64_t bytes) = 0;
+  // Makes an empty file one of so many zeros whose room is its own: also where
+  // zeros would take none.
+  virtual absl::Status Allocate(uint64_t bytes) = 0;
   // Data and what is needed to read it (fdatasync).
   virtual absl::Status Sync() = 0;
   virtual absl::StatusOr<uint64_t> Size() const = 0;

@@ -43,6 +43,8 @@ struct JournalStatistics {
   uint64_t largest_group_appends = 0;
   uint64_t syncs = 0;
   uint64_t sync_errors = 0;
+  bool low_space = false;         // see Journal::low_space, now
+  uint64_t reserve_bytes = 0;     // kept free for then; 0: none
   uint64_t full_errors = 0;       // commits that found no room on the disk
   uint64_t rejected_appends = 0;  // beyond the bound of what waits
   uint64_t commit_us = 0;         // of all commits: write and, if any, sync
@@ -112,6 +114,12 @@ class Journal {
   // that is done. Equal if there is none.
   virtual uint64_t First(uint32_t partition) const = 0;
   virtual uint64_t End(uint32_t partition) const = 0;
+
+  // Whether the journal lives on its reserve: the disk was found full, or has
+  // no room for a reserve. Appends succeed for as long as that lasts, so only
+  // what cannot be refused should be appended. Ends by itself, when the disk
+  // has room for the reserve again. Costs a load.
+  virtual bool low_space() const = 0;
 
   virtual JournalStatistics statistics() const = 0;
 };

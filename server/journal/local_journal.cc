@@ -60,10 +60,16 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   LogWriter writer(files, directory, *recovered);
   if (status.ok()) status = writer.Start();
   if (!status.ok()) return status;
+  DiskReserve reserve(files, directory, options.reserve_bytes);
+  status = reserve.Take();
+  const bool low_space = absl::IsResourceExhausted(status);
+  if (!status.ok() && !low_space) return status;
   Failpoint("open.end");
   std::unique_ptr<LocalJournal> journal(
       new LocalJournal(directory, std::move(options), *std::move(lock),
-                       std::move(writer), *std::move(recovered)));
+                       std::move(writer), *std::move(recovered),
+                       std::move(reserve)));
+  if (low_space) journal->TakeReserve();
   if (journal->options_.own_thread) {
     journal->thread_ =
         std::thread([journal = journal.get()] { journal->Run(); });
@@ -73,13 +79,14 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
 
 LocalJournal::LocalJournal(std::string directory, LocalJournalOptions options,
                            std::unique_ptr<FileLock> lock, LogWriter writer,
-                           RecoveredJournal recovered)
+                           RecoveredJournal recovered, DiskReserve reserve)
     : directory_(std::move(directory)),
       options_(std::move(options)),
       files_(options_.files),
       lock_(std::move(lock)),
       writer_(std::move(writer)),
       trim_sequence_(recovered.trim.sequence),
+      reserve_(std::move(reserve)),
       first_(std::move(recovered.trim.first)),
       end_(writer_.end()),
       segments_(recovered.segments.begin(), recovered.segments.end()),
@@ -95,7 +102,8 @@ LocalJournal::~LocalJournal() {
   while (HasPending()) RunOnce();
   if (!stopped().ok()) return;
   Failpoint("close.begin");
-  if (absl::Status status = Sync(); !status.ok()) {
+  absl::Status status = WithReserve([this] { return Sync(); });
+  if (!status.ok()) {
     HandleError(status);
     return;
   }
@@ -156,7 +164,11 @@ bool LocalJournal::HasPending() const {
 }
 
 bool LocalJournal::HasWork() const {
-  return !pending_.empty() || trim_ || options_.now() >= sync_due_;
+  return !pending_.empty() || trim_ || options_.now() >= NextDue();
+}
+
+LocalJournal::Time LocalJournal::NextDue() const {
+  return std::min(sync_due_, reserve_due_);
 }
 
 void LocalJournal::Run() {
@@ -165,10 +177,10 @@ void LocalJournal::Run() {
       absl::MutexLock lock(&mu_);
       while (!HasWork()) {
         if (stopping_) return;
-        if (sync_due_ == Time::max()) {
+        if (NextDue() == Time::max()) {
           work_.Wait(&mu_);
         } else {
-          work_.WaitUntil(&mu_, sync_due_);
+          work_.WaitUntil(&mu_, NextDue());
         }
       }
     }
@@ -180,19 +192,44 @@ void LocalJournal::RunOnce() {
   if (auto group = TakeGroup(); !group.empty()) Commit(std::move(group));
   bool sync = false;
   bool trim = false;
+  bool reserve = false;
   {
     absl::MutexLock lock(&mu_);
     sync = stopped_.ok() && options_.now() >= sync_due_;
     trim = std::exchange(trim_, false) && stopped_.ok();
+    reserve = stopped_.ok() && options_.now() >= reserve_due_;
   }
   if (sync) {
-    if (absl::Status status = Sync(); !status.ok()) HandleError(status);
+    absl::Status status = WithReserve([this] { return Sync(); });
+    if (!status.ok()) HandleError(status);
   }
   if (trim) {
-    if (absl::Status status = RemoveTrimmed(); !status.ok()) {
-      HandleError(status);
-    }
+    absl::Status status = WithReserve([this] { return RemoveTrimmed(); });
+    if (!status.ok()) HandleError(status);
   }
+  if (reserve) TakeReserve();
+}
+
+absl::Status LocalJournal::WithReserve(
+    absl::FunctionRef<absl::Status()> write) {
+  absl::Status status = write();
+  if (!absl::IsResourceExhausted(status) || !reserve_.Give()) return status;
+  low_space_ = true;
+  {
+    absl::MutexLock lock(&mu_);
+    ++statistics_.full_errors;
+    reserve_due_ = options_.now() + options_.reserve_interval;
+  }
+  Failpoint("reserve.given");
+  return write();
+}
+
+void LocalJournal::TakeReserve() {
+  // Another error than a full disk is told by the next write.
+  low_space_ = !reserve_.Take().ok();
+  absl::MutexLock lock(&mu_);
+  reserve_due_ = low_space_ ? options_.now() + options_.reserve_interval
+                            : Time::max();
 }
 
 std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
@@ -213,7 +250,7 @@ void LocalJournal::Commit(std::vector<Pending> group) {
   const Time began = options_.now();
   absl::Status status = stopped();
   if (status.ok()) {
-    status = WriteGroup(&group);
+    status = WithReserve([&] { return WriteGroup(&group); });
     if (!status.ok()) HandleError(status);
     if (const absl::Status stop = stopped(); !stop.ok()) status = stop;
   }
@@ -411,6 +448,8 @@ JournalStatistics LocalJournal::statistics() const {
   absl::MutexLock lock(&mu_);
   JournalStatistics statistics = statistics_;
   statistics.segments = segments_.size();
+  statistics.low_space = low_space();
+  statistics.reserve_bytes = options_.reserve_bytes;
   for (const SegmentState& segment : segments_) {
     statistics.disk_bytes += segment.bytes;
   }

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
+#include "server/journal/disk_reserve.h"
 #include "server/journal/file_system.h"
 #include "server/journal/journal.h"
 #include "server/journal/journal_backup.h"
@@ -30,8 +33,9 @@ namespace timecache::server {
 // once; per group, 40 B are added, 28 B for each of its partitions and 4 B for
 // each record.
 //
-// Disk full: the group is undone and its appends fail; the next group tries
-// again. Damage: see Open and Read. After a crash, damage to the last group
+// Disk full: the reserve is given up for the group, and low_space until there
+// is room for it again. Without one, the group is undone and its appends fail;
+// the next group tries again. Damage: see Open and Read. After a crash, damage to the last group
 // cannot be told from a torn write and is cut; after an orderly close, all of
 // it is found.
 //
@@ -68,6 +72,9 @@ class LocalJournal final : public Journal {
       ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t First(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t End(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
+  bool low_space() const override {
+    return low_space_.load(std::memory_order_relaxed);
+  }
   JournalStatistics statistics() const override ABSL_LOCKS_EXCLUDED(mu_);
 
   // The journal as it is now, with all that is done, while appending goes on.
@@ -89,11 +96,13 @@ class LocalJournal final : public Journal {
 
   LocalJournal(std::string directory, LocalJournalOptions options,
                std::unique_ptr<FileLock> lock, LogWriter writer,
-               RecoveredJournal recovered);
+               RecoveredJournal recovered, DiskReserve reserve);
 
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   bool HasPending() const ABSL_LOCKS_EXCLUDED(mu_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // When there is work without a call; infinity if there will be none.
+  Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // The committer's, from here on.
   std::vector<Pending> TakeGroup() ABSL_LOCKS_EXCLUDED(mu_);
@@ -106,6 +115,11 @@ class LocalJournal final : public Journal {
   absl::Status Sync() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status StartSegment() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status RemoveTrimmed() ABSL_LOCKS_EXCLUDED(mu_);
+  // Writes; and once more, if the disk is full and the reserve can be given.
+  absl::Status WithReserve(absl::FunctionRef<absl::Status()> write)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes the reserve, if there is room, or says when to try again.
+  void TakeReserve() ABSL_LOCKS_EXCLUDED(mu_);
   // Counts a full disk; stops the journal after any other error.
   void HandleError(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status stopped() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -122,6 +136,9 @@ class LocalJournal final : public Journal {
   // The committer's alone, but for the identity, which is constant.
   LogWriter writer_;
   uint64_t trim_sequence_ = 0;
+  DiskReserve reserve_;
+  // The committer writes it.
+  std::atomic<bool> low_space_{false};
 
   mutable absl::Mutex mu_;
   SteadyCondVar work_;
@@ -132,6 +149,8 @@ class LocalJournal final : public Journal {
   // When the committer has to sync, or infinity.
   Time sync_due_ ABSL_GUARDED_BY(mu_) = Time::max();
   bool trim_ ABSL_GUARDED_BY(mu_) = false;
+  // When to look for the reserve's room, or infinity.
+  Time reserve_due_ ABSL_GUARDED_BY(mu_) = Time::max();
   // As of the last commit, from here on.
   LogEnd end_ ABSL_GUARDED_BY(mu_);
   std::deque<SegmentState> segments_ ABSL_GUARDED_BY(mu_);

@@ -23,6 +23,11 @@ struct LocalJournalOptions {
   // From an ASYNC append to the start of its sync. Half of the 100 ms that a
   // power loss may take: the other half is for the sync itself.
   std::chrono::microseconds sync_interval{50'000};
+  // Room on the disk that is kept for when it is full: what waits for the disk
+  // then, and what must go on being written, such as time. 0: none.
+  uint64_t reserve_bytes = 0;
+  // From a look for that room, where it is gone, to the next one.
+  std::chrono::microseconds reserve_interval{1'000'000};
 
   // Called once, on the committer's thread, when a write or a sync fails for
   // another reason than a full disk: what the disk has is unknown, so nothing

@@ -26,7 +26,15 @@ absl::Status DiskFull() {
   return ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kDiskFull,
       "the disk of the server's journal is full: nothing is written until "
-      "there is room; what was written last may have been kept or not");
+      "there is room");
+}
+
+// Of what was told when the reserve was used up, too.
+absl::Status DiskFullMeanwhile() {
+  return ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kDiskFull,
+      "the disk of the server's journal is full: what was written last may "
+      "have been kept or not");
 }
 
 void MoveTo(std::deque<std::string>* to, std::vector<std::string>* from) {
@@ -162,7 +170,10 @@ void MapChangeLog::SetTold() {
 // --- Waiting.
 
 absl::Status MapChangeLog::CheckRoom() const {
-  if (full_.load(std::memory_order_relaxed)) return DiskFull();
+  if (full_.load(std::memory_order_relaxed) ||
+      logs_->journal_->low_space()) {
+    return DiskFull();
+  }
   const int64_t bytes = logs_->open_bytes_.load(std::memory_order_relaxed);
   if (bytes <= logs_->options_.open_bytes_max) return absl::OkStatus();
   return WithRetryAfter(
@@ -203,7 +214,7 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
     done = nullptr;
     break;
   }
-  if (done != nullptr) return done(DiskFull());
+  if (done != nullptr) return done(DiskFullMeanwhile());
   Flush();
 }
 
@@ -218,7 +229,7 @@ void MapChangeLog::WhenAllKept(Done done) {
             std::move(done));
         done = nullptr;
       } else {
-        status = DiskFull();
+        status = DiskFullMeanwhile();
       }
     }
   }
@@ -306,7 +317,7 @@ void MapChangeLog::Appended(const absl::Status& status,
 // Or stopped for good: then the process is about to end.
 void MapChangeLog::Full(absl::Status status) {
   const bool full = absl::IsResourceExhausted(status);
-  if (full) status = DiskFull();
+  if (full) status = DiskFullMeanwhile();
   std::vector<Done> waiters;
   {
     absl::MutexLock lock(&mu_);

@@ -80,9 +80,11 @@ class MapChangeLogs final : public ChangeLogs {
 // rest on is in their generation or an older one. When a generation is kept,
 // its tick is permitted, and whoever waits for it is called.
 //
-// A full disk: those who wait for the closing generation get DISK_FULL; it is
-// tried again until there is room. Its changes stay in the map: whoever meets
-// one of their keys meanwhile gets DISK_FULL, too.
+// A full disk: writes are refused as soon as the journal lives on its reserve,
+// which takes what was told before, time and settlements. Once that is used up,
+// those who wait for the closing generation get DISK_FULL; it is tried again
+// until there is room. Its changes stay in the map: whoever meets one of their
+// keys meanwhile gets DISK_FULL, too.
 class MapChangeLog final : public ChangeLog,
                            public std::enable_shared_from_this<MapChangeLog> {
  public:

@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
   const std::string& directory = config.journal().directory();
   if (directory.empty()) return nullptr;
   LocalJournalOptions options;
+  options.reserve_bytes = config.journal().reserve_bytes();
   auto journal = LocalJournal::Open(directory, options);
   if (absl::IsInvalidArgument(journal.status())) {
     // A new one.

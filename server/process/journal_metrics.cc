@@ -75,6 +75,10 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
   counter({"timecache_journal_sync_errors_total",
            "Syncs that failed; but for a full disk, the server ends then."},
           journal.sync_errors);
+  gauge({"timecache_journal_low_space",
+         "1: the disk is full, or has no room for the journal's reserve, and "
+         "changes of durable namespaces are refused."},
+        journal.low_space ? 1 : 0);
   counter({"timecache_journal_full_total",
            "Commits that found no room on the disk."},
           journal.full_errors);

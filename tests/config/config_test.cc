@@ -205,6 +205,14 @@ TEST(ConfigTest, TheJournalHasADirectoryAndABoundForTheClock) {
   EXPECT_EQ(
       Parsed("journal: {max_clock_lag: 0s}").journal().max_clock_lag().nanos(),
       0);
+  EXPECT_EQ(DefaultConfig().journal().reserve_bytes(), 128u << 20);
+  EXPECT_EQ(Parsed("journal: {reserve_bytes: 0}").journal().reserve_bytes(),
+            0u);
+  EXPECT_EQ(Parsed("journal: {reserve_bytes: 1GiB}").journal().reserve_bytes(),
+            1u << 30);
+  EXPECT_EQ(Refusal("journal:\n  reserve_bytes: 2TiB\n"),
+            "t.yaml:2: journal.reserve_bytes: 2199023255552: must be from 0 "
+            "(none) to 1 TiB");
   EXPECT_EQ(Refusal("journal:\n  max_clock_lag: 3651d\n"),
             "t.yaml:2: journal.max_clock_lag: must be from 0s to 3650d");
 }

@@ -60,7 +60,8 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "drain_delay: 0s\n"
             "journal:\n"
             "  directory: \"\"\n"
-            "  max_clock_lag: 1m\n");
+            "  max_clock_lag: 1m\n"
+            "  reserve_bytes: 134217728\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {

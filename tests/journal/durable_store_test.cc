@@ -260,6 +260,32 @@ TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
 }
 
+// What was under way when the disk filled is kept, and what dies is told.
+TEST_F(DurableStoreTest, OnAFullDiskEventsGoOnFromTheReserve) {
+  store_.options().reserve_bytes = 100'000;
+  Reopen();
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  store_.files().SetRoom(store_.files().used_bytes() + 100);
+  const Result last = store_.Put("a", "big", std::string(1'000, 'v'));
+  EXPECT_TRUE(last.status.ok()) << last.status;
+  const Result refused = store_.Put("a", "key", "new");
+  EXPECT_EQ(ReasonOf(refused.status), Reason::kDiskFull);
+  EXPECT_EQ(store_.Get("a", "key"), "value");
+  EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
+  store_.AdvanceBy(120 * kSecond);
+  EXPECT_TRUE(Await([&] { return ReadEarliest().events.size() == 2; }));
+  EXPECT_EQ(store_.Get("a", "key"), "(none)");
+  // A restart finds the disk as full.
+  LosePower();
+  store_.files().SetRoom(store_.files().used_bytes() + 50'000);
+  Reopen();
+  EXPECT_EQ(ReadEarliest().events.size(), 2u);
+  EXPECT_EQ(store_.Get("a", "key"), "(none)");
+  EXPECT_EQ(ReasonOf(store_.Put("a", "key", "new").status), Reason::kDiskFull);
+  store_.files().SetRoom(UINT64_MAX);
+  EXPECT_TRUE(Await([&] { return store_.Put("a", "key", "new").status.ok(); }));
+}
+
 TEST_F(DurableStoreTest, AServerStopsWhileTheDiskIsFull) {
   ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
   store_.files().SetRoom(store_.files().used_bytes() + 100);
@@ -347,6 +373,43 @@ TEST_F(CheckpointTest, AJournalOfOverwritesShrinksAndLosesNothing) {
   EXPECT_EQ(store_.Get("a", "old"), "value");
   EXPECT_EQ(store_.Get("a", "key9"), std::string(500, 'a' + 1'999 % 26));
   EXPECT_EQ(store_.map("a")->GetSize(store_.clock().NowUs()).entries, 11);
+}
+
+// A disk that the journal alone has filled: trimming makes room, without more
+// than a part of the reserve.
+TEST_F(CheckpointTest, AFullDiskIsTrimmedFromTheReserve) {
+  store_.options().reserve_bytes = 200'000;
+  store_.options().segment_bytes = 50'000;
+  store_.options().reserve_interval = std::chrono::milliseconds(1);
+  Reopen();
+  store_.files().SetRoom(store_.files().used_bytes() + 100'000);
+  Result result;
+  for (int i = 0; i < 1'000 && result.status.ok(); ++i) {
+    result = store_.Put("a", "key", std::string(500, 'v'));
+  }
+  EXPECT_EQ(ReasonOf(result.status), Reason::kDiskFull) << result.status;
+  EXPECT_LT(disk_bytes(), store_.checkpointer_options().min_journal_bytes);
+  Round();
+  EXPECT_TRUE(Await(
+      [&] { return store_.Put("a", "key", "after the round").status.ok(); }));
+  EXPECT_FALSE(store_.journal().low_space());
+}
+
+// Live entries that would use the reserve up are not told again meanwhile.
+TEST_F(CheckpointTest, AFullDiskIsNotTrimmedBeyondAPartOfTheReserve) {
+  store_.options().reserve_bytes = 200'000;
+  Reopen();
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(
+        store_.Put("a", absl::StrCat("key", i % 150), std::string(1'000, 'v'))
+            .status.ok());
+  }
+  store_.files().SetRoom(store_.files().used_bytes() + 100);
+  ASSERT_TRUE(store_.Put("a", "last", std::string(1'000, 'v')).status.ok());
+  ASSERT_TRUE(store_.journal().low_space());
+  store_.checkpointer().Look();
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  store_.files().SetRoom(UINT64_MAX);
 }
 
 TEST_F(CheckpointTest, EventsThatAreRetainedKeepTheirRecords) {

@@ -55,6 +55,102 @@ TEST_F(JournalTroubleTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
   EXPECT_THAT(Read(0), ElementsAre(Pair(0, "before"), Pair(1, "after")));
 }
 
+// With room for a few appends that is kept for a full disk.
+class JournalReserveTest : public JournalTroubleTest {
+ protected:
+  static constexpr uint64_t kReserveBytes = 2'000;
+
+  JournalReserveTest() {
+    harness_.options().reserve_bytes = kReserveBytes;
+    EXPECT_TRUE(harness_.Open().ok());
+  }
+  void FillDisk() { harness_.files().SetRoom(harness_.files().used_bytes()); }
+  void LookForRoom() {
+    harness_.Advance(harness_.options().reserve_interval);
+    harness_.RunOnce();
+  }
+  bool low_space() { return harness_.journal().low_space(); }
+};
+
+TEST_F(JournalReserveTest, AFullDiskTakesAppendsFromTheReserve) {
+  ASSERT_TRUE(harness_.AppendNow(0, "before").ok());
+  EXPECT_FALSE(low_space());
+  FillDisk();
+  EXPECT_EQ(*harness_.AppendNow(0, std::string(1'000, 'x')), 1);
+  EXPECT_TRUE(low_space());
+  EXPECT_TRUE(harness_.journal().statistics().low_space);
+  EXPECT_EQ(harness_.journal().statistics().full_errors, 1);
+  EXPECT_EQ(*harness_.AppendNow(0, "in the reserve"), 2);
+  // Used up.
+  EXPECT_EQ(harness_.AppendNow(0, std::string(1'000, 'y')).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  harness_.files().SetRoom(UINT64_MAX);
+  harness_.files().LosePower(MemoryFileSystem::Unsynced::kDropped, &random_);
+  harness_.Crash();
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(Read(0), ElementsAre(Pair(0, "before"),
+                                   Pair(1, std::string(1'000, 'x')),
+                                   Pair(2, "in the reserve")));
+  EXPECT_FALSE(low_space());
+}
+
+TEST_F(JournalReserveTest, TheReserveIsTakenAgainOnceThereIsRoomForAllOfIt) {
+  FillDisk();
+  ASSERT_TRUE(harness_.AppendNow(0, std::string(1'000, 'x')).ok());
+  LookForRoom();
+  EXPECT_TRUE(low_space());
+  harness_.files().SetRoom(harness_.files().used_bytes() + kReserveBytes - 1);
+  LookForRoom();
+  EXPECT_TRUE(low_space());
+  harness_.files().SetRoom(harness_.files().used_bytes() + kReserveBytes);
+  harness_.RunOnce();
+  EXPECT_TRUE(low_space()) << "it looks before it is time";
+  LookForRoom();
+  EXPECT_FALSE(low_space());
+  // And is given again.
+  EXPECT_TRUE(harness_.AppendNow(0, std::string(1'000, 'y')).ok());
+  EXPECT_TRUE(low_space());
+}
+
+TEST_F(JournalReserveTest, ASyncWithoutRoomIsTriedAgainFromTheReserve) {
+  ASSERT_TRUE(harness_.AppendNow(0, "async", Durability::kAsync).ok());
+  FailSyncs(absl::ResourceExhaustedError("full"));
+  harness_.Advance(harness_.options().sync_interval);
+  harness_.RunOnce();
+  EXPECT_TRUE(low_space());
+  harness_.files().SetFault(nullptr);
+  harness_.Advance(harness_.options().sync_interval);
+  harness_.RunOnce();
+  EXPECT_FALSE(harness_.journal().statistics().syncs == 0);
+  harness_.files().LosePower(MemoryFileSystem::Unsynced::kDropped, &random_);
+  harness_.Crash();
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(Read(0), ElementsAre(Pair(0, "async")));
+}
+
+TEST_F(JournalReserveTest, ADiskWithoutRoomForAReserveIsOpenedAllTheSame) {
+  ASSERT_TRUE(harness_.AppendNow(0, "before").ok());
+  harness_.Close();
+  harness_.options().reserve_bytes = 2 * kReserveBytes;
+  harness_.files().SetRoom(harness_.files().used_bytes() + 100);
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_TRUE(low_space());
+  EXPECT_THAT(Read(0), ElementsAre(Pair(0, "before")));
+  harness_.files().SetRoom(UINT64_MAX);
+  LookForRoom();
+  EXPECT_FALSE(low_space());
+}
+
+TEST_F(JournalReserveTest, AJournalWithoutAReserveLeavesNone) {
+  const uint64_t used_bytes = harness_.files().used_bytes();
+  harness_.options().reserve_bytes = 0;
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_LE(harness_.files().used_bytes(), used_bytes - kReserveBytes);
+  FillDisk();
+  EXPECT_FALSE(harness_.AppendNow(0, "x").ok());
+  EXPECT_FALSE(low_space());
+}
+
 TEST_F(JournalTroubleTest, ADiskThatIsFullWhenASegmentStartsIsTriedAgain) {
   while (harness_.journal().statistics().disk_bytes < 4096) {
     ASSERT_TRUE(harness_.AppendNow(0, std::string(200, 'a')).ok());

@@ -39,6 +39,9 @@ class MemoryFile final : public File {
   absl::Status Truncate(uint64_t bytes) override {
     return owner_->WriteTo(path_, node_.get(), {bytes, "", true});
   }
+  absl::Status Allocate(uint64_t bytes) override {
+    return Write(0, std::string(bytes, '\0'));
+  }
   absl::Status Sync() override { return owner_->SyncNode(path_, node_.get()); }
   absl::StatusOr<uint64_t> Size() const override {
     absl::MutexLock lock(&owner_->mu_);

@@ -150,6 +150,9 @@ journal:
   {{- with .Values.journal.maxClockLag }}
   max_clock_lag: {{ . }}
   {{- end }}
+  {{- with .Values.journal.reserveBytes }}
+  reserve_bytes: {{ . }}
+  {{- end }}
 {{- end }}
 drain_delay: {{ .Values.shutdown.drainDelaySeconds }}s
 grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
@@ -188,8 +191,8 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- fail "journal.existingClaim is one volume, for replicaCount=1" -}}
 {{- end -}}
 {{- if not .journal.enabled -}}
-{{- if or .journal.existingClaim .journal.maxClockLag -}}
-{{- fail "journal.existingClaim and journal.maxClockLag need journal.enabled=true" -}}
+{{- if or .journal.existingClaim .journal.maxClockLag .journal.reserveBytes -}}
+{{- fail "journal.existingClaim, journal.maxClockLag and journal.reserveBytes need journal.enabled=true" -}}
 {{- end -}}
 {{- range .config.namespaces -}}
 {{- $durability := dig "options" "durability" "memory" . -}}
