@@ -191,8 +191,8 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   }
 
   void StepLater() {
-    logs_.completions().AddAfter(
-        kRetryInterval, [self = shared_from_this()] { self->Step(); });
+    logs_.completions().AddAfter(kRetryInterval,
+                                 [self = shared_from_this()] { self->Step(); });
   }
 
   bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

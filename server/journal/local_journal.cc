@@ -65,10 +65,9 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   const bool low_space = absl::IsResourceExhausted(status);
   if (!status.ok() && !low_space) return status;
   Failpoint("open.end");
-  std::unique_ptr<LocalJournal> journal(
-      new LocalJournal(directory, std::move(options), *std::move(lock),
-                       std::move(writer), *std::move(recovered),
-                       std::move(reserve)));
+  std::unique_ptr<LocalJournal> journal(new LocalJournal(
+      directory, std::move(options), *std::move(lock), std::move(writer),
+      *std::move(recovered), std::move(reserve)));
   if (low_space) journal->TakeReserve();
   if (journal->options_.own_thread) {
     journal->thread_ =
@@ -228,8 +227,8 @@ void LocalJournal::TakeReserve() {
   // Another error than a full disk is told by the next write.
   low_space_ = !reserve_.Take().ok();
   absl::MutexLock lock(&mu_);
-  reserve_due_ = low_space_ ? options_.now() + options_.reserve_interval
-                            : Time::max();
+  reserve_due_ =
+      low_space_ ? options_.now() + options_.reserve_interval : Time::max();
 }
 
 std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {

@@ -60,7 +60,7 @@ std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
   return log;
 }
 
-std::shared_ptr<ChangeLog> MapChangeLogs::Resume(
+std::shared_ptr<MapChangeLog> MapChangeLogs::Resume(
     const std::shared_ptr<TimeCacheMap>& map) {
   return std::make_shared<MapChangeLog>(this, map);
 }
@@ -153,6 +153,15 @@ void MapChangeLog::TellDeleted() {
   Tell(MapRecordKind::kDeleted, [](MapDescription*) {});
 }
 
+void MapChangeLog::TellTimeSkip(const TimeSkip& skip) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    descriptions_.push_back(EncodeTimeSkip(description_.origin.log_id, skip));
+  }
+  SetTold();
+  Flush();
+}
+
 void MapChangeLog::TellWalkBegins() {
   Tell(MapRecordKind::kWalkBegins, [](MapDescription*) {});
 }
@@ -170,8 +179,7 @@ void MapChangeLog::SetTold() {
 // --- Waiting.
 
 absl::Status MapChangeLog::CheckRoom() const {
-  if (full_.load(std::memory_order_relaxed) ||
-      logs_->journal_->low_space()) {
+  if (full_.load(std::memory_order_relaxed) || logs_->journal_->low_space()) {
     return DiskFull();
   }
   const int64_t bytes = logs_->open_bytes_.load(std::memory_order_relaxed);

@@ -37,6 +37,8 @@ struct MapChangeLogsOptions {
   std::chrono::microseconds retry_interval{100'000};
 };
 
+class MapChangeLog;
+
 // What the logs of all maps share. Thread-safe.
 class MapChangeLogs final : public ChangeLogs {
  public:
@@ -50,7 +52,8 @@ class MapChangeLogs final : public ChangeLogs {
   std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) override;
   // The log of a map that was made again: it goes on.
-  std::shared_ptr<ChangeLog> Resume(const std::shared_ptr<TimeCacheMap>& map);
+  std::shared_ptr<MapChangeLog> Resume(
+      const std::shared_ptr<TimeCacheMap>& map);
 
   // A thread for what is done beside the commits; nothing on it may block.
   Completions& completions() { return completions_; }
@@ -105,6 +108,8 @@ class MapChangeLog final : public ChangeLog,
       ABSL_LOCKS_EXCLUDED(told_mu_);
   void TellDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
   void TellCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
+
+  void TellTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
 
   // All that is live is told again from now on, or has been.
   void TellWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);

@@ -44,6 +44,7 @@ void VisitNumbers(Map* map, Visit visit) {
   visit(&fork.from_id);
   visit(&fork.next_event);
   visit(&fork.watermark_us);
+  visit(&options.restart_policy);
 }
 
 // Whether the map is described with as many numbers, or more.
@@ -59,7 +60,9 @@ bool TakeNumbers(size_t count, absl::string_view* from, MapDescription* map) {
   return taken == count && map->options.limit_policy >= LimitPolicy::kReject &&
          map->options.limit_policy <= LimitPolicy::kEvictOldest &&
          map->options.durability >= MapDurability::kMemory &&
-         map->options.durability <= MapDurability::kSync;
+         map->options.durability <= MapDurability::kSync &&
+         map->options.restart_policy >= RestartPolicy::kFire &&
+         map->options.restart_policy <= RestartPolicy::kPause;
 }
 
 void PutText(absl::string_view text, std::string* to) {
@@ -103,11 +106,18 @@ std::string EncodeMap(MapRecordKind kind, const MapDescription& map) {
   return record;
 }
 
+std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip) {
+  std::string record = MapRecordPrefix(MapRecordKind::kTimeSkip, log_id);
+  PutNumber(&record, skip.from_us);
+  PutNumber(&record, skip.to_us);
+  return record;
+}
+
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record) {
   if (record.size() < kPrefixBytes) return NoDescription();
   const auto kind = static_cast<uint8_t>(record[0]);
   if (kind < static_cast<uint8_t>(MapRecordKind::kCreated) ||
-      kind > static_cast<uint8_t>(MapRecordKind::kChanges)) {
+      kind > static_cast<uint8_t>(MapRecordKind::kTimeSkip)) {
     return absl::DataLossError(
         absl::StrCat("a record of the journal is of the unknown kind ", kind,
                      ": a newer version wrote it"));
@@ -136,6 +146,14 @@ absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record) {
                      "\", which cannot be: ", status.message()));
   }
   return map;
+}
+
+absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record) {
+  if (record.body.size() != 2 * sizeof(int64_t)) return NoDescription();
+  const TimeSkip skip = {NumberAt<int64_t>(record.body, 0),
+                         NumberAt<int64_t>(record.body, sizeof(int64_t))};
+  if (skip.from_us < 0 || skip.to_us < skip.from_us) return NoDescription();
+  return skip;
 }
 
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions) {

@@ -29,6 +29,8 @@ enum class MapRecordKind : uint8_t {
   kDeleted = 5,
   // What happened to it: a ChangeRecord.
   kChanges = 6,
+  // A TimeSkip: it is after a restart, which time did not count.
+  kTimeSkip = 7,
 };
 
 struct MapRecord {
@@ -50,10 +52,12 @@ struct MapDescription {
 // What a record of this kind begins with.
 std::string MapRecordPrefix(MapRecordKind kind, uint64_t log_id);
 std::string EncodeMap(MapRecordKind kind, const MapDescription& map);
+std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip);
 
 // DATA_LOSS: nobody wrote this, or a newer version did.
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record);
 absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record);
+absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record);
 
 // The partition, of so many, that a map of this name has.
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions);

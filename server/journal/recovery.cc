@@ -46,6 +46,18 @@ struct Shared {
   std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
 };
 
+// What was told of the map in this process.
+absl::Status AwaitKept(const TimeCacheMap& map) {
+  absl::Notification kept;
+  absl::Status status;
+  map.change_log()->WhenAllKept([&](const absl::Status& result) {
+    status = result;
+    kept.Notify();
+  });
+  kept.WaitForNotification();
+  return status;
+}
+
 // Some of the partitions.
 class Part {
  public:
@@ -85,6 +97,11 @@ class Part {
         // Of a map that is deleted, or from before a walk.
         if (it == maps_.end()) return absl::OkStatus();
         return Replay(record->body, it->second.replay.get());
+      case MapRecordKind::kTimeSkip: {
+        const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(*record);
+        if (skip.ok() && it != maps_.end()) it->second.replay->Apply(*skip);
+        return skip.status();
+      }
     }
     return absl::OkStatus();
   }
@@ -149,7 +166,11 @@ class Part {
       map->Update(recovering.options, last_us);
       // Behind the last tick: what comes later may be another event in each.
       if (shared_.options->copied) map->ForkLog();
-      map->SetChangeLog(shared_.logs->Resume(recovering.map));
+      const auto log = shared_.logs->Resume(recovering.map);
+      map->SetChangeLog(log);
+      // With the fork.
+      if (shared_.options->copied) log->TellOptions(map->options());
+      SkipTime(recovering, log.get());
       absl::MutexLock lock(&shared_.mu);
       RecoveryReport& report = shared_.report;
       ++report.namespaces;
@@ -161,6 +182,19 @@ class Part {
     absl::MutexLock lock(&shared_.mu);
     shared_.report.record_bytes += bytes_;
     return absl::OkStatus();
+  }
+
+  // Behind all that the journal tells of the map.
+  void SkipTime(const Recovering& recovering, MapChangeLog* log) {
+    const TimeSkip skip = {recovering.replay->last_us(),
+                           shared_.options->now_us};
+    if (recovering.options.restart_policy != RestartPolicy::kPause ||
+        recovering.map->CountedSize().entries == 0 ||
+        skip.to_us <= skip.from_us) {
+      return;
+    }
+    log->TellTimeSkip(skip);
+    recovering.replay->Apply(skip);
   }
 
   Shared& shared_;
@@ -176,21 +210,6 @@ uint64_t RandomVersionGap() {
   constexpr uint64_t kMin = uint64_t{1} << 32;
   std::random_device random;
   return std::uniform_int_distribution<uint64_t>(kMin, 2 * kMin)(random);
-}
-
-// Tells of each map what it is now, and waits until that is kept.
-absl::Status KeepForks(const std::vector<std::shared_ptr<TimeCacheMap>>& maps) {
-  absl::Status kept;
-  for (const auto& map : maps) {
-    map->change_log()->TellOptions(map->options());
-    absl::Notification done;
-    map->change_log()->WhenAllKept([&](absl::Status status) {
-      kept.Update(status);
-      done.Notify();
-    });
-    done.WaitForNotification();
-  }
-  return kept;
 }
 
 }  // namespace
@@ -226,6 +245,9 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
 
   absl::MutexLock lock(&shared.mu);
   if (!shared.status.ok()) return shared.status;
+  for (const auto& map : shared.maps) {
+    if (absl::Status status = AwaitKept(*map); !status.ok()) return status;
+  }
   // Before the first of them is used.
   registry->RaiseVersions(shared.next_version +
                           (options.copied ? RandomVersionGap() : 0));
@@ -236,10 +258,6 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     }
   }
   shared.report.records = shared.records;
-  if (options.copied) {
-    absl::Status status = KeepForks(shared.maps);
-    if (!status.ok()) return status;
-  }
   return shared.report;
 }
 

@@ -103,6 +103,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   options.threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
   options.progress = std::ref(progress);
+  options.now_us = clock.NowUs();
   options.cancelled = [&signals] { return signals.EndPending(); };
   const absl::StatusOr<RecoveryReport> report =
       RecoverMaps(logs, registry, options);

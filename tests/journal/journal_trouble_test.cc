@@ -88,9 +88,9 @@ TEST_F(JournalReserveTest, AFullDiskTakesAppendsFromTheReserve) {
   harness_.files().LosePower(MemoryFileSystem::Unsynced::kDropped, &random_);
   harness_.Crash();
   ASSERT_TRUE(harness_.Open().ok());
-  EXPECT_THAT(Read(0), ElementsAre(Pair(0, "before"),
-                                   Pair(1, std::string(1'000, 'x')),
-                                   Pair(2, "in the reserve")));
+  EXPECT_THAT(Read(0),
+              ElementsAre(Pair(0, "before"), Pair(1, std::string(1'000, 'x')),
+                          Pair(2, "in the reserve")));
   EXPECT_FALSE(low_space());
 }
 

@@ -33,6 +33,7 @@ MapDescription Described() {
   map.options.max_backlog_bytes = 14 << 20;
   map.options.unused_group_ttl_us = 15'000'000;
   map.options.durability = MapDurability::kSync;
+  map.options.restart_policy = RestartPolicy::kPause;
   map.counts = {16, 17, 18};
   map.origin.fork = {UINT64_MAX - 1, 19, 20, -21};
   return map;
@@ -57,6 +58,37 @@ TEST(MapRecordTest, WhatIsReadIsWhatWasWritten) {
   EXPECT_EQ(map->origin.fork.watermark_us, -21);
 }
 
+// A description of fewer numbers, from before there were more.
+TEST(MapRecordTest, AnOptionThatIsMissingHasItsDefault) {
+  std::string bytes = EncodeMap(MapRecordKind::kCreated, Described());
+  --bytes[9];
+  const size_t last = 10 + static_cast<size_t>(bytes[9]) * sizeof(int64_t);
+  bytes.erase(last, sizeof(int64_t));
+  const auto map = DecodeMap(*ReadMapRecord(bytes));
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_EQ(map->options.restart_policy, RestartPolicy::kFire);
+  EXPECT_EQ(map->options.durability, MapDurability::kSync);
+  EXPECT_EQ(map->name, "sessions");
+}
+
+TEST(MapRecordTest, ATimeSkipIsReadAsItWasWritten) {
+  const std::string bytes = EncodeTimeSkip(7, {5, 1'000'000});
+  const auto record = ReadMapRecord(bytes);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->kind, MapRecordKind::kTimeSkip);
+  EXPECT_EQ(record->log_id, 7u);
+  const auto skip = DecodeTimeSkip(*record);
+  ASSERT_TRUE(skip.ok()) << skip.status();
+  EXPECT_EQ(skip->from_us, 5);
+  EXPECT_EQ(skip->to_us, 1'000'000);
+  for (const std::string& wrong :
+       {bytes + "x", bytes.substr(0, bytes.size() - 1),
+        EncodeTimeSkip(7, {5, 4}), EncodeTimeSkip(7, {-1, 4})}) {
+    EXPECT_TRUE(
+        absl::IsDataLoss(DecodeTimeSkip(*ReadMapRecord(wrong)).status()));
+  }
+}
+
 TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {
   const std::string bytes = EncodeMap(MapRecordKind::kCreated, Described());
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -71,7 +103,7 @@ TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {
 
 TEST(MapRecordTest, WhatANewerVersionWroteIsDataLoss) {
   std::string kind = EncodeMap(MapRecordKind::kCreated, Described());
-  kind[0] = 7;
+  kind[0] = 8;
   EXPECT_TRUE(absl::IsDataLoss(ReadMapRecord(kind).status()));
   // More numbers than there are, and options that cannot be.
   std::string more = EncodeMap(MapRecordKind::kCreated, Described());

@@ -169,6 +169,15 @@ void AddDurability(CLI::App& app, NamespaceOptions& options) {
          "What it survives: async a crash of the server, sync a loss of power, "
          "too; both need a journal in the server (memory)")
       ->check(CLI::IsMember({"memory", "async", "sync"}));
+  app.add_option_function<std::string>(
+         "--restart-policy",
+         [&options](const std::string& name) {
+           options.restart_policy =
+               name == "pause" ? RestartPolicy::kPause : RestartPolicy::kFire;
+         },
+         "What a restart of the server means for its entries: fire, what was "
+         "due meanwhile dies at start; pause, that time does not count (fire)")
+      ->check(CLI::IsMember({"fire", "pause"}));
 }
 
 void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {

@@ -49,6 +49,10 @@ std::string_view DurabilityName(Durability durability) {
   return "unknown";
 }
 
+std::string_view RestartPolicyName(RestartPolicy policy) {
+  return policy == RestartPolicy::kPause ? "pause" : "fire";
+}
+
 Json StatisticsToJson(const NamespaceStatistics& statistics) {
   return {{"entries", statistics.entries},
           {"bytes", statistics.bytes},
@@ -253,7 +257,8 @@ Json ToJson(const Namespace& ns) {
         {"max_operations_per_second", Told(options.max_operations_per_second)},
         {"max_backlog_bytes", Told(options.max_backlog_bytes)},
         {"unused_group_ttl_ms", Milliseconds(Told(options.unused_group_ttl))},
-        {"durability", DurabilityName(Told(options.durability))}}},
+        {"durability", DurabilityName(Told(options.durability))},
+        {"restart_policy", RestartPolicyName(Told(options.restart_policy))}}},
       {"bucket_width_ms", Milliseconds(ns.bucket_width)}};
   if (ns.statistics) {
     object["statistics"] = StatisticsToJson(*ns.statistics);
@@ -286,6 +291,8 @@ std::string Describe(const Namespace& ns) {
                     SizeText(Told(o.event_retention_bytes)))},
       {"shards", absl::StrCat(Told(o.num_shards))},
       {"durability", std::string(DurabilityName(Told(o.durability)))},
+      {"restart policy",
+       std::string(RestartPolicyName(Told(o.restart_policy)))},
       {"dead letters", Told(o.dead_letter_namespace).empty()
                            ? "none"
                            : Told(o.dead_letter_namespace)},

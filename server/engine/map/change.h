@@ -61,6 +61,13 @@ struct MapCounts {
   uint64_t kills = 0;
 };
 
+// A stretch of time that does not count: what lived at `from_us` has its put time,
+// deadline and death later by as much.
+struct TimeSkip {
+  int64_t from_us = 0;
+  int64_t to_us = 0;
+};
+
 struct GroupChange;
 
 // Takes what happens to a map. Calls come under the map's locks: they must only

@@ -114,6 +114,11 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   return absl::OkStatus();
 }
 
+void MapReplay::Apply(const TimeSkip& skip) {
+  for (const auto& shard : map_.shards_) shard->Skip(skip);
+  last_us_ = std::max(last_us_, skip.to_us);
+}
+
 std::vector<DeadBucket> MapReplay::TakeDue(int64_t now_us) {
   std::vector<Shard::Detached> due(map_.shards_.size());
   for (size_t i = 0; i < due.size(); ++i) {

@@ -49,6 +49,9 @@ class MapReplay {
   // DATA_LOSS if the changes before it do not come to its number of events.
   absl::Status Apply(const Tick& tick);
 
+  // Behind all changes of one process, before those of the next. O(entries).
+  void Apply(const TimeSkip& skip);
+
   // DATA_LOSS: no map tells this.
   absl::Status Apply(const GroupChange& change) {
     // Before the end of a walk: groups are told again behind it.

@@ -48,6 +48,11 @@ absl::Status Validate(const MapOptions& o) {
         absl::StrCat("must be a namespace's name or empty, not ",
                      absl::CEscape(o.dead_letter_map)));
   }
+  if (o.restart_policy == RestartPolicy::kPause && !IsDurable(o)) {
+    return InvalidField("restart_policy",
+                        "may be pause only where durability is async or sync: "
+                        "nothing else is there after a restart");
+  }
   if (!std::has_single_bit(static_cast<unsigned>(o.num_shards))) {
     return InvalidField(
         "num_shards",

@@ -34,6 +34,9 @@ enum class LimitPolicy { kReject, kEvictOldest };
 // What a map's entries and events survive; see Durability in namespaces.proto.
 enum class MapDurability { kMemory, kAsync, kSync };
 
+// See RestartPolicy in namespaces.proto.
+enum class RestartPolicy { kFire, kPause };
+
 // The options of a namespace. Ranges and meanings are those of NamespaceOptions
 // in proto/timecache/v1/namespaces.proto; a limit of 0 is no limit.
 struct MapOptions {
@@ -58,6 +61,8 @@ struct MapOptions {
   int64_t unused_group_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
   // Fixed between kMemory and the others when the map is made.
   MapDurability durability = MapDurability::kMemory;
+  // kPause: only of one that is durable.
+  RestartPolicy restart_policy = RestartPolicy::kFire;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.

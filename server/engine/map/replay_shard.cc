@@ -1,7 +1,9 @@
 // The part of a shard that is made again from its changes.
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "server/engine/map/shard.h"
 
@@ -56,6 +58,43 @@ void Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       break;
   }
   CompactStep();
+}
+
+void Shard::Skip(const TimeSkip& skip) {
+  const int64_t by_us = skip.to_us - skip.from_us;
+  absl::MutexLock lock(&mu_);
+  Observe(skip.to_us);
+  const auto first = generations_.upper_bound(skip.from_us);
+  std::vector<std::unique_ptr<Generation>> live;
+  for (auto it = first; it != generations_.end(); ++it) {
+    live.push_back(std::move(it->second));
+  }
+  generations_.erase(first, generations_.end());
+  for (std::unique_ptr<Generation>& generation : live) {
+    generation->death_us += by_us;
+    for (SegmentId id = generation->first; id != kNoSegment;
+         id = segments_[id].next) {
+      MovePutTimes(&segments_[id], by_us);
+    }
+    const int64_t death_us = generation->death_us;
+    generations_.emplace(death_us, std::move(generation));
+  }
+}
+
+void Shard::MovePutTimes(Segment* segment, int64_t by_us) {
+  const RecordBase old_base = segment->base;
+  segment->base.put_us += by_us;
+  for (uint32_t offset = 0; offset < segment->used;) {
+    char* const at = segment->data.get() + offset;
+    size_t size;
+    Record record = DecodeRecord(at, old_base, &size);
+    // As far from the base as it was, it takes as many bytes.
+    if (!IsRecordDead(at)) {
+      record.put_us += by_us;
+      EncodeRecord(record, segment->base, at);
+    }
+    offset += static_cast<uint32_t>(size);
+  }
 }
 
 uint64_t Shard::EndReplay() {

@@ -166,6 +166,8 @@ class Shard {
   // be renewed, removed or killed: no change.
   void Replay(const Change& change, std::unique_ptr<Generation>* dead)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // The same of a stretch of time: O(records).
+  void Skip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(mu_);
   // Nothing is replayed any more. Returns a version above all that were: those
   // that the shard gives out from now on must not be below it.
   uint64_t EndReplay() ABSL_LOCKS_EXCLUDED(mu_);
@@ -276,6 +278,8 @@ class Shard {
   void Tell(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     sink_->Add(sink_shard_, change);
   }
+  void MovePutTimes(Segment* segment, int64_t by_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TellKill(Change::Kind kind, const Kill& kill, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   template <typename Visit>

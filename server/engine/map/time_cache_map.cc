@@ -54,7 +54,8 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
       options_(options),
       max_ttl_us_(options.max_ttl_us),
       max_value_bytes_(options.max_value_bytes),
-      evict_(options.limit_policy == LimitPolicy::kEvictOldest) {
+      evict_(options.limit_policy == LimitPolicy::kEvictOldest),
+      pauses_(options.restart_policy == RestartPolicy::kPause) {
   for (int i = 0; i < options.num_shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(
         options, &usage_,
@@ -121,7 +122,9 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
   for (;;) {
     const Shard::Outcome outcome =
         ShardOf(hash).Apply(op, hash, now_us, room, result);
-    if (outcome.new_death_us != kNeverUs) Announce(outcome.new_death_us);
+    if (outcome.new_death_us != kNeverUs) {
+      AnnounceDeath(outcome.new_death_us, now_us);
+    }
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
     const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
@@ -215,7 +218,7 @@ void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
         shard.ApplyLocked(items_of(turn), now_us, room, &new_death_us));
     shard.Unlock();
   }
-  if (new_death_us != kNeverUs) Announce(new_death_us);
+  if (new_death_us != kNeverUs) AnnounceDeath(new_death_us, now_us);
   for (const Turn& turn : locked) {
     items->Drop(turn.shard, turn.done);
     if (turn.done < turn.items) {
@@ -308,13 +311,22 @@ void TimeCacheMap::Announce(int64_t due_us) {
   }
 }
 
+void TimeCacheMap::AnnounceDeath(int64_t death_us, int64_t now_us) {
+  Announce(pauses_ ? std::min(death_us, now_us + kPauseTickUs) : death_us);
+}
+
 int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
   // Before anything is looked at: what changes behind the look is told.
   announced_us_.store(kNeverUs);
   int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
   due_us = std::min(due_us, groups_.NextDueUs());
+  int64_t death_us = kNeverUs;
   for (const auto& shard : shards_)
-    due_us = std::min(due_us, shard->NextDeathUs());
+    death_us = std::min(death_us, shard->NextDeathUs());
+  if (pauses_ && death_us != kNeverUs) {
+    death_us = std::min(death_us, now_us + kPauseTickUs);
+  }
+  due_us = std::min(due_us, death_us);
   int64_t announced_us = announced_us_.load();
   while (due_us < announced_us &&
          !announced_us_.compare_exchange_weak(announced_us, due_us)) {
@@ -395,13 +407,21 @@ MapOptions TimeCacheMap::options() const {
 }
 
 void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
-  absl::MutexLock lock(&advance_mu_);
+  {
+    absl::MutexLock lock(&advance_mu_);
+    SetOptions(options, now_us);
+  }
+  if (pauses_) Announce(now_us);
+}
+
+void TimeCacheMap::SetOptions(const MapOptions& options, int64_t now_us) {
   const int num_shards = options_.num_shards;
   options_ = options;
   options_.num_shards = num_shards;
   max_ttl_us_ = options.max_ttl_us;
   max_value_bytes_ = options.max_value_bytes;
   evict_ = options.limit_policy == LimitPolicy::kEvictOldest;
+  pauses_ = options.restart_policy == RestartPolicy::kPause;
   rate_limit_.Set(options.max_operations_per_second);
   usage_.SetLimits(options.max_entries, options.max_bytes);
   log_.SetRetention(options.retention_us, options.retention_bytes, now_us);

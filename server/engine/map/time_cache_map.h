@@ -202,6 +202,10 @@ class TimeCacheMap {
     schedule_ = std::move(schedule);
   }
 
+  // How often, at least, a map that lives on after a restart for what its
+  // entries had left tells the time, while it has entries.
+  static constexpr int64_t kPauseTickUs = kMicrosPerSecond;
+
   // When Advance and Sweep next have something to do; kNeverUs if never. From
   // this call on, `schedule` tells what becomes due earlier than what it
   // returned.
@@ -294,6 +298,9 @@ class TimeCacheMap {
     refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
   }
   void Announce(int64_t due_us);
+  void AnnounceDeath(int64_t death_us, int64_t now_us);
+  void SetOptions(const MapOptions& options, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   // As ExpiryLog::Follow, of what dies after `now_us`. Calls `begin` with the
   // first event before it can be told of any that comes later.
   void Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
@@ -371,6 +378,8 @@ class TimeCacheMap {
   std::atomic<int64_t> max_ttl_us_;
   std::atomic<int64_t> max_value_bytes_;
   std::atomic<bool> evict_;
+  // Whether restart_policy is kPause.
+  std::atomic<bool> pauses_;
 };
 
 }  // namespace timecache::server

@@ -98,6 +98,22 @@ v1::Durability FromDurability(MapDurability durability) {
   return v1::DURABILITY_UNSPECIFIED;
 }
 
+absl::Status SetRestartPolicy(v1::RestartPolicy from, RestartPolicy* to) {
+  switch (from) {
+    case v1::RESTART_POLICY_UNSPECIFIED:
+      return absl::OkStatus();
+    case v1::RESTART_POLICY_FIRE:
+      *to = RestartPolicy::kFire;
+      return absl::OkStatus();
+    case v1::RESTART_POLICY_PAUSE:
+      *to = RestartPolicy::kPause;
+      return absl::OkStatus();
+    default:
+      return InvalidField("restart_policy",
+                          absl::StrCat("has no value ", from));
+  }
+}
+
 absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
   return InvalidField(
       field,
@@ -269,6 +285,9 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   }
   absl::Status status = SetLimitPolicy(from.limit_policy(), &to->limit_policy);
   if (status.ok()) status = SetDurability(from.durability(), &to->durability);
+  if (status.ok()) {
+    status = SetRestartPolicy(from.restart_policy(), &to->restart_policy);
+  }
   return status;
 }
 
@@ -316,6 +335,9 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
   SetDuration(options.unused_group_ttl_us, to->mutable_unused_group_ttl());
   to->set_durability(FromDurability(options.durability));
+  to->set_restart_policy(options.restart_policy == RestartPolicy::kPause
+                             ? v1::RESTART_POLICY_PAUSE
+                             : v1::RESTART_POLICY_FIRE);
 }
 
 void SetStatistics(const MapStatistics& from,

@@ -245,6 +245,7 @@ TEST_F(CliTest, WrongUsageExitsWithTwo) {
       {"ns", "create"},
       {"ns", "create", "n", "--limit-policy", "panic"},
       {"ns", "create", "n", "--durability", "forever"},
+      {"ns", "create", "n", "--restart-policy", "wait"},
       {"scan", "--limit", "0"},
       {"load", "--in-flight", "0"}};
   for (const auto& arguments : cases) {
@@ -407,7 +408,9 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
                                     "--shards",
                                     "4",
                                     "--durability",
-                                    "sync"});
+                                    "sync",
+                                    "--restart-policy",
+                                    "pause"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("evict-oldest"));
   const NamespaceOptions options = client_.GetNamespace("n").value().options;
@@ -423,6 +426,8 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
   EXPECT_EQ(options.event_retention_bytes, 32u << 20);
   EXPECT_EQ(options.num_shards, 4u);
   EXPECT_EQ(options.durability, Durability::kSync);
+  EXPECT_EQ(options.restart_policy, RestartPolicy::kPause);
+  EXPECT_THAT(result.out, ContainsRegex("restart policy +pause\n"));
   ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).exit_code, 0);
   EXPECT_EQ(client_.GetNamespace("n").value().options.sliding, false);
   EXPECT_EQ(client_.GetNamespace("n").value().options.num_buckets, 3u);

@@ -76,7 +76,8 @@ TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
                 "67108864 num_shards: 16 dead_letter_namespace: '' "
                 "max_operations_per_second: 0 max_backlog_bytes: 0 "
                 "unused_group_ttl { seconds: 604800 } "
-                "durability: DURABILITY_MEMORY")
+                "durability: DURABILITY_MEMORY "
+                "restart_policy: RESTART_POLICY_FIRE")
                 .SerializeAsString());
   EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
   EXPECT_FALSE(made.has_statistics());
@@ -138,6 +139,8 @@ TEST_F(NamespaceTest, EveryOptionOutOfItsRangeIsRefusedByName) {
       {"num_shards: 3", "num_shards", "power of two"},
       {"num_shards: 512", "num_shards", "between 1 and 256"},
       {"durability: 4", "durability", "has no value 4"},
+      {"restart_policy: 3", "restart_policy", "has no value 3"},
+      {"restart_policy: RESTART_POLICY_PAUSE", "restart_policy", "durability"},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.option);

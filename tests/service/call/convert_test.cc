@@ -170,6 +170,7 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   options.num_shards = 256;
   options.dead_letter_map = "dead";
   options.durability = MapDurability::kSync;
+  options.restart_policy = RestartPolicy::kPause;
   v1::NamespaceOptions message;
   SetOptions(options, &message);
   const MapOptions back = *NewOptions(message);
@@ -181,6 +182,7 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   EXPECT_EQ(back.retention_bytes, kMaxRetentionBytes);
   EXPECT_EQ(back.dead_letter_map, "dead");
   EXPECT_EQ(back.durability, MapDurability::kSync);
+  EXPECT_EQ(back.restart_policy, RestartPolicy::kPause);
   v1::NamespaceOptions none;
   none.set_dead_letter_namespace("");
   ASSERT_TRUE(ApplyOptions(none, &options).ok());

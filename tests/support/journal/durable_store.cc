@@ -45,6 +45,7 @@ absl::Status DurableStore::Open() {
   const auto copied = IsMarkedAsCopy(files_.get(), kTestDirectory);
   if (!copied.ok()) return copied.status();
   recovery_options_.copied = *copied;
+  recovery_options_.now_us = clock_.NowUs();
   const auto report =
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();

@@ -24,6 +24,13 @@ enum class Durability {
   kSync,    // A loss of power, too.
 };
 
+// What a restart of the server means for the entries of a durable namespace;
+// see the enum in namespaces.proto.
+enum class RestartPolicy {
+  kFire,   // What was due meanwhile dies at start.
+  kPause,  // The time for which the server was down does not count.
+};
+
 // How a namespace behaves. Unset: the default where one is made, no change
 // where one is updated; in an answer of a server all are set.
 struct NamespaceOptions {
@@ -70,6 +77,9 @@ struct NamespaceOptions {
   // What it survives. kAsync and kSync may be changed into each other; whether
   // it is kMemory is fixed at creation. Default kMemory.
   std::optional<Durability> durability = {};
+  // What a restart means for its entries. kPause needs kAsync or kSync. Default
+  // kFire.
+  std::optional<RestartPolicy> restart_policy = {};
 };
 
 // What a namespace holds and has done since it was made.

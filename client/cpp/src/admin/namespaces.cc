@@ -87,6 +87,11 @@ v1::NamespaceOptions MakeOptions(const NamespaceOptions& options) {
   if (options.durability) {
     proto.set_durability(DurabilityToProto(*options.durability));
   }
+  if (options.restart_policy) {
+    proto.set_restart_policy(*options.restart_policy == RestartPolicy::kPause
+                                 ? v1::RESTART_POLICY_PAUSE
+                                 : v1::RESTART_POLICY_FIRE);
+  }
   return proto;
 }
 
@@ -126,6 +131,11 @@ NamespaceOptions ReadOptions(const v1::NamespaceOptions& proto) {
     options.unused_group_ttl = FromProto(proto.unused_group_ttl());
   }
   options.durability = DurabilityFromProto(proto.durability());
+  if (proto.restart_policy() != v1::RESTART_POLICY_UNSPECIFIED) {
+    options.restart_policy = proto.restart_policy() == v1::RESTART_POLICY_PAUSE
+                                 ? RestartPolicy::kPause
+                                 : RestartPolicy::kFire;
+  }
   return options;
 }
 
