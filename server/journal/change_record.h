@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_
 #define TIMECACHED_SERVER_JOURNAL_CHANGE_RECORD_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,14 +33,20 @@ class ChangeRecord {
 
   bool empty() const { return bytes_.size() == prefix_.size(); }
   size_t size() const { return bytes_.size(); }
-  // What was added since the last Take.
+  // What was added since the last Take. The next record has room for as much,
+  // up to kReadyBytes, so that it need not grow step by step.
   std::string Take() {
     base_ = Base();
-    return std::exchange(bytes_, prefix_);
+    std::string taken = std::exchange(bytes_, std::string());
+    bytes_.reserve(std::min(taken.size(), kReadyBytes));
+    bytes_ = prefix_;
+    return taken;
   }
 
  private:
   friend class ChangeReader;
+  static constexpr size_t kReadyBytes = 16 << 10;
+
   // What numbers are differences from.
   struct Base {
     int64_t at_us = 0;
