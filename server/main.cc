@@ -30,6 +30,7 @@
 #include "server/observability/log.h"
 #include "server/observability/loss_log.h"
 #include "server/observability/monitoring.h"
+#include "server/process/disk_log.h"
 #include "server/process/durability.h"
 #include "server/process/heap.h"
 #include "server/process/journal_metrics.h"
@@ -215,11 +216,14 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   }
   AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
   const ServiceManager manager = ServiceManager::FromEnvironment();
+  DiskLog disk_log(change_logs == nullptr ? nullptr : &change_logs->journal(),
+                   config.journal().directory());
   LossLog loss_log(&registry, &system_clock, CountersOf(server));
   {
     const auto logs = housekeeping.Every(kLogInterval, [&] {
       call_log.WriteDue();
       loss_log.Look();
+      disk_log.Look();
     });
     Lifecycle{signals, &manager, monitoring.readiness(), &reload, &server}
         .Run();
