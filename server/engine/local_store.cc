@@ -1,11 +1,13 @@
 #include "server/engine/local_store.h"
 
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/engine/error.h"
 #include "server/engine/local_readers.h"
 
 namespace timecache::server {
@@ -50,6 +52,17 @@ void Refuse(const absl::Status& error, absl::Span<Result> results) {
   }
 }
 
+// Counts operations that the change log of `map` has refused.
+void CountRefused(const absl::Status& error, uint64_t operations,
+                  TimeCacheMap* map) {
+  const std::optional<Reason> reason = ReasonOf(error);
+  if (reason == Reason::kDiskFull) {
+    map->CountRefused(LimitHit::kDiskFull, operations);
+  } else if (reason == Reason::kJournalBacklog) {
+    map->CountRefused(LimitHit::kJournalBacklog, operations);
+  }
+}
+
 // Calls `done` with `answer` once all that `map` has told is kept.
 template <typename Done, typename T>
 void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
@@ -58,8 +71,9 @@ void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
   // The log is the map's.
   log->WhenAllKept([map = std::move(map), done = std::move(done),
                     answer = std::move(answer)](absl::Status status) mutable {
-    if (!status.ok()) return done(std::move(status));
-    done(std::move(answer));
+    if (status.ok()) return done(std::move(answer));
+    CountRefused(status, 1, map.get());
+    done(std::move(status));
   });
 }
 
@@ -77,18 +91,23 @@ bool Writes(const Operation& op, bool sliding) {
   return true;
 }
 
-// While the log has no room, only what reads is tried.
-void ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
-                int64_t now_us, const absl::Status& error,
-                absl::Span<Result> results) {
+// While the log has no room, only what reads is tried. Returns how many
+// operations were.
+size_t ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
+                  int64_t now_us, const absl::Status& error,
+                  absl::Span<Result> results) {
   const bool sliding = map->options().sliding;
+  size_t reads = 0;
   for (size_t i = 0; i < operations.size(); ++i) {
     if (Writes(operations[i], sliding)) {
       Refuse(error, results.subspan(i, 1));
     } else {
       map->Apply(operations[i], now_us, &results[i]);
+      ++reads;
     }
   }
+  CountRefused(error, operations.size() - reads, map);
+  return reads;
 }
 
 void Apply(TimeCacheMap* map, absl::Span<const Operation> operations,
@@ -123,14 +142,18 @@ void LocalStore::Execute(absl::string_view name,
     results = results.subspan(0, admitted);
     if (ChangeLog* const log = (*map)->change_log()) {
       const absl::Status room = log->CheckRoom();
+      size_t applied = operations.size();
       if (room.ok()) {
         Apply(map->get(), operations, now_us, results);
       } else {
-        ApplyReads(map->get(), operations, now_us, room, results);
+        applied = ApplyReads(map->get(), operations, now_us, room, results);
       }
-      return log->WhenKept(operations,
-                           [map = *map, done = std::move(done)](
-                               absl::Status status) mutable { done(status); });
+      return log->WhenKept(
+          operations, [map = *map, applied,
+                       done = std::move(done)](absl::Status status) mutable {
+            if (!status.ok()) CountRefused(status, applied, map.get());
+            done(status);
+          });
     }
     Apply(map->get(), operations, now_us, results);
   }
@@ -315,7 +338,10 @@ void WhenKept(Maps maps, Store::Readers<Reader> readers,
   map->change_log()->WhenAllKept(
       [map, maps = std::move(maps), readers = std::move(readers),
        done = std::move(done)](absl::Status status) mutable {
-        if (!status.ok()) return done(std::move(status));
+        if (!status.ok()) {
+          CountRefused(status, 1, map.get());
+          return done(std::move(status));
+        }
         WhenKept<Reader>(std::move(maps), std::move(readers), std::move(done));
       });
 }

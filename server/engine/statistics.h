@@ -123,7 +123,7 @@ struct MapStatistics {
   DurationHistogram delivery_lateness;
   uint64_t bound_violations = 0;
   OperationCounts operations;
-  // Puts that a limit refused, by LimitHit.
+  // Operations that a limit refused, by LimitHit.
   std::array<uint64_t, kLimitHits> refused = {};
   // Operations beyond max_operations_per_second.
   uint64_t rate_limited = 0;

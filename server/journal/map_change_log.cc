@@ -329,7 +329,7 @@ void MapChangeLog::Full(absl::Status status) {
   std::vector<Done> waiters;
   {
     absl::MutexLock lock(&mu_);
-    full_ = true;
+    if (!full_.exchange(true)) ++logs_->full_logs_;
     for (std::vector<Done>& each : waiters_) {
       std::move(each.begin(), each.end(), std::back_inserter(waiters));
       each.clear();
@@ -351,7 +351,7 @@ void MapChangeLog::Kept() {
     waiters.swap(waiters_[closed]);
     ++kept_;
     has_closing_ = false;
-    full_ = false;
+    if (full_.exchange(false)) --logs_->full_logs_;
   }
   logs_->open_bytes_ -= closing_counted_;
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());

@@ -63,12 +63,20 @@ class MapChangeLogs final : public ChangeLogs {
   int64_t open_bytes() const {
     return open_bytes_.load(std::memory_order_relaxed);
   }
+  int64_t open_bytes_max() const { return options_.open_bytes_max; }
+  // The disk has had no room at the last try, or none for the reserve, and is
+  // tried again: writes are refused.
+  bool disk_full() const {
+    return journal_->low_space() ||
+           full_logs_.load(std::memory_order_relaxed) > 0;
+  }
 
  private:
   friend class MapChangeLog;
 
   const MapChangeLogsOptions options_;
   std::atomic<int64_t> open_bytes_{0};
+  std::atomic<int> full_logs_{0};
   Completions completions_;
   // Before the completions are gone, its last calls come.
   std::unique_ptr<Journal> journal_;

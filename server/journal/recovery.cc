@@ -145,7 +145,11 @@ class Part {
     bytes_ += bytes;
     const uint64_t records = ++shared_.records;
     const RecoveryOptions& options = *shared_.options;
-    if (records % options.progress_records != 0) return absl::OkStatus();
+    if (records % options.progress_records != 0 &&
+        bytes_ - told_bytes_ < options.progress_bytes) {
+      return absl::OkStatus();
+    }
+    told_bytes_ = bytes_;
     if (options.progress) options.progress({records, shared_.records_end});
     return options.cancelled && options.cancelled()
                ? absl::CancelledError("the recovery was cancelled")
@@ -200,6 +204,8 @@ class Part {
   Shared& shared_;
   absl::flat_hash_map<uint64_t, Recovering> maps_;
   uint64_t bytes_ = 0;
+  // As of the last progress.
+  uint64_t told_bytes_ = 0;
 };
 
 // What it was copied from goes on with the versions behind the copy, at most
@@ -231,6 +237,7 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     shared.records_end += records;
     parts[partition % threads].push_back({partition, first});
   }
+  if (options.progress) options.progress({0, shared.records_end});
   std::vector<std::thread> running;
   for (auto& from : parts) {
     if (from.empty()) continue;

@@ -22,7 +22,8 @@ struct RecoveryOptions {
   // Each has a part of the partitions, and passes over the whole journal: at
   // least 1.
   int threads = 1;
-  // Told now and then, on one of the threads. May be null.
+  // Told before the first record, on the thread of the call, then now and then
+  // on any of the threads. May be null.
   std::function<void(const RecoveryProgress&)> progress;
   // Asked as often; true ends it with CANCELLED. May be null.
   std::function<bool()> cancelled;
@@ -34,8 +35,10 @@ struct RecoveryOptions {
   // The time at which the maps go on, where restart_policy is kPause. INT64_MIN:
   // where they ended.
   int64_t now_us = INT64_MIN;
-  // How many records lie between two of these.
+  // At most so many records lie between two of these, and on one thread so many
+  // bytes.
   uint64_t progress_records = 10'000;
+  uint64_t progress_bytes = 1 << 20;
 };
 
 struct RecoveryReport {

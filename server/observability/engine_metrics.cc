@@ -330,7 +330,8 @@ constexpr MetricInfo kExpired = {
     "Entries that died: their time was up (expired), they made room (evicted), "
     "or their bucket was killed by hand (rotated)."};
 constexpr MetricInfo kRefused = {"timecache_refused_total",
-                                 "Puts that a limit refused, by the limit."};
+                                 "Operations that a limit, or the journal's "
+                                 "disk, refused, by the reason."};
 constexpr MetricInfo kLateness = {
     "timecache_lateness_seconds",
     "Time from an entry's death to the publication of its event."};

@@ -2,6 +2,7 @@
 
 #include "tests/support/journal/durable_store.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -53,6 +54,13 @@ class DurableStoreTest : public ::testing::Test {
     const auto cursor = store_.map(name)->Subscribe(
         ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
     return ReadAll(cursor.get());
+  }
+
+  // Operations of "a", by what refused them.
+  uint64_t Refused(LimitHit hit) {
+    return store_.map("a")
+        ->GetStatistics(store_.clock().NowUs())
+        .refused[static_cast<size_t>(hit)];
   }
 
   DurableStore store_;
@@ -250,8 +258,26 @@ TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   const Result refused = store_.Put("a", "key", "new");
   EXPECT_EQ(ReasonOf(refused.status), Reason::kDiskFull);
   EXPECT_EQ(store_.Get("a", "key"), "value");
+  EXPECT_TRUE(store_.logs().disk_full());
+  EXPECT_EQ(Refused(LimitHit::kDiskFull), 2u);
+  // In a batch, which is answered as a whole.
+  const std::vector<Operation> operations = {Operation::Put("key", "new"),
+                                             Operation::Get("key"),
+                                             Operation::Remove("key")};
+  std::vector<Result> results(operations.size());
+  absl::Notification done;
+  store_.store().Execute("a", operations, absl::MakeSpan(results),
+                         [&](const absl::Status& status) {
+                           EXPECT_TRUE(status.ok()) << status;
+                           done.Notify();
+                         });
+  done.WaitForNotification();
+  EXPECT_EQ(results[1].entry.value, "value");
+  EXPECT_EQ(Refused(LimitHit::kDiskFull), 4u);
   store_.files().SetRoom(UINT64_MAX);
   EXPECT_TRUE(Await([&] { return store_.Put("a", "key", "new").status.ok(); }));
+  EXPECT_FALSE(store_.logs().disk_full());
+  EXPECT_EQ(Refused(LimitHit::kJournalBacklog), 0u);
   // It was in the map, and is kept by now.
   EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
   LosePower();
@@ -284,6 +310,44 @@ TEST_F(DurableStoreTest, OnAFullDiskEventsGoOnFromTheReserve) {
   EXPECT_EQ(ReasonOf(store_.Put("a", "key", "new").status), Reason::kDiskFull);
   store_.files().SetRoom(UINT64_MAX);
   EXPECT_TRUE(Await([&] { return store_.Put("a", "key", "new").status.ok(); }));
+}
+
+TEST_F(DurableStoreTest, WritesAreRefusedWhileTooManyWaitForTheDisk) {
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  absl::Notification free;
+  std::atomic<bool> stuck = true;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
+    if (stuck) free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  const std::string value(1 << 20, 'v');
+  const Operation put = Operation::Put("big", value);
+  constexpr int kPuts = 100;
+  std::vector<Result> results(kPuts);
+  std::atomic<int> answered = 0;
+  for (Result& result : results) {
+    store_.store().Execute("a", {&put, 1}, {&result, 1},
+                           [&](const absl::Status& status) {
+                             EXPECT_TRUE(status.ok()) << status;
+                             ++answered;
+                           });
+  }
+  const uint64_t refused = Refused(LimitHit::kJournalBacklog);
+  EXPECT_GT(refused, 20u);
+  EXPECT_FALSE(store_.logs().disk_full());
+  EXPECT_GT(store_.logs().open_bytes(), store_.logs().open_bytes_max());
+  EXPECT_EQ(store_.Get("a", "key"), "value");
+  stuck = false;
+  free.Notify();
+  EXPECT_TRUE(Await([&] { return answered == kPuts; }));
+  const auto backlog =
+      std::count_if(results.begin(), results.end(), [](const Result& result) {
+        return ReasonOf(result.status) == Reason::kJournalBacklog;
+      });
+  EXPECT_EQ(static_cast<uint64_t>(backlog), refused);
+  EXPECT_TRUE(Await([&] { return store_.Put("a", "key", "new").status.ok(); }));
+  EXPECT_EQ(Refused(LimitHit::kDiskFull), 0u);
+  store_.files().SetFault(nullptr);
 }
 
 TEST_F(DurableStoreTest, AServerStopsWhileTheDiskIsFull) {
@@ -327,6 +391,12 @@ TEST_F(DurableStoreTest, ARecoveryThatIsCancelledLeavesTheJournalAsItIs) {
   options.cancelled = [] { return true; };
   EXPECT_TRUE(absl::IsCancelled(store_.Open()));
   EXPECT_EQ(records, 10u);
+  // Few records may be many bytes.
+  options.progress_records = 1'000'000;
+  options.progress_bytes = 200;
+  EXPECT_TRUE(absl::IsCancelled(store_.Open()));
+  EXPECT_LT(records, 10u);
+  EXPECT_GE(records, 1u);
   options = RecoveryOptions();
   Reopen();
   EXPECT_EQ(store_.Get("a", "key19"), "value");

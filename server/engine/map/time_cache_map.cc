@@ -269,6 +269,8 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
           usage_.server()->max_bytes()));
     case LimitHit::kMaxMemory:
     case LimitHit::kShardFull:
+    case LimitHit::kDiskFull:
+    case LimitHit::kJournalBacklog:
     case LimitHit::kNone:
       break;
   }

@@ -102,6 +102,11 @@ class TimeCacheMap {
   // RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), and when to come again: the error
   // of the others.
   absl::Status RateError(int64_t now_us) const;
+  // In GetStatistics, from now on. Lock-free.
+  void CountRefused(LimitHit hit, uint64_t operations = 1) {
+    refused_[static_cast<size_t>(hit)].fetch_add(operations,
+                                                 std::memory_order_relaxed);
+  }
 
   // Applies one operation. Result.status is OK, INVALID_ARGUMENT (malformed
   // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
@@ -294,9 +299,6 @@ class TimeCacheMap {
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
-  void CountRefused(LimitHit hit) {
-    refused_[static_cast<size_t>(hit)].fetch_add(1, std::memory_order_relaxed);
-  }
   void Announce(int64_t due_us);
   void AnnounceDeath(int64_t death_us, int64_t now_us);
   void SetOptions(const MapOptions& options, int64_t now_us)
@@ -343,7 +345,7 @@ class TimeCacheMap {
   ExpiringFeed expiring_;
   // Set before use.
   std::shared_ptr<ChangeLog> change_log_;
-  // Puts that a limit refused, by LimitHit.
+  // Operations that a limit refused, by LimitHit.
   std::array<std::atomic<uint64_t>, kLimitHits> refused_ = {};
   // The earliest due time that `schedule_` knows of.
   std::atomic<int64_t> announced_us_{kNeverUs};

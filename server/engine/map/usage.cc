@@ -18,6 +18,10 @@ Reason LimitReason(LimitHit hit) {
       return Reason::kMaxMemory;
     case LimitHit::kShardFull:
       return Reason::kShardFull;
+    case LimitHit::kDiskFull:
+      return Reason::kDiskFull;
+    case LimitHit::kJournalBacklog:
+      return Reason::kJournalBacklog;
     case LimitHit::kNone:
       break;
   }

@@ -12,7 +12,7 @@
 
 namespace timecache::server {
 
-// Which limit an addition would pass.
+// Which limit an operation would pass.
 enum class LimitHit : uint8_t {
   kNone,
   kMaxEntries,
@@ -21,11 +21,15 @@ enum class LimitHit : uint8_t {
   kServerMaxBytes,
   // The process has no memory for more: see MemoryBudget.
   kMaxMemory,
-  // A shard can hold no more records, whatever the limits. The last of them.
+  // A shard can hold no more records, whatever the limits.
   kShardFull,
+  // The change log has no room, or is behind: see ChangeLog::CheckRoom. The
+  // last of them.
+  kDiskFull,
+  kJournalBacklog,
 };
 inline constexpr size_t kLimitHits =
-    static_cast<size_t>(LimitHit::kShardFull) + 1;
+    static_cast<size_t>(LimitHit::kJournalBacklog) + 1;
 
 // The reason of the error that says so, as MAX_ENTRIES.
 Reason LimitReason(LimitHit hit);
