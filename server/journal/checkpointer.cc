@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/journal/failpoint.h"
 
 namespace timecache::server {
 namespace {
@@ -46,6 +47,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     absl::MutexLock lock(&mu_);
     if (stopped_) return;
     if (phase_ == Phase::kWait && MayTrim()) {
+      Failpoint("checkpoint.groups");
       phase_ = Phase::kGroups;
       BeginGroups();
     }
@@ -108,6 +110,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     const uint64_t held = HeldBytes(maps);
     if (disk_bytes < factor * held) return;
     if (low_space && !HasRoomFor(held)) return;
+    Failpoint("checkpoint.begin");
     from_ = std::move(from);
     maps_ = std::move(maps);
     phase_ = Phase::kWalk;
@@ -118,10 +121,12 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void BeginMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     place_ = ScanPlace();
     if (maps_.empty()) {
+      Failpoint("checkpoint.walked");
       phase_ = Phase::kWait;
       return;
     }
     LogOf(*maps_.back())->TellWalkBegins();
+    Failpoint("checkpoint.walk_begun");
     Next(*maps_.back());
   }
 
@@ -131,6 +136,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     if (logs_.journal().low_space() && !HasRoomFor(HeldBytes(DurableMaps()))) {
       return StepLater();
     }
+    Failpoint("checkpoint.step");
     if (phase_ == Phase::kWalk) {
       StepWalk();
     } else {
@@ -142,10 +148,12 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     TimeCacheMap* const map = maps_.back().get();
     if (map->TellAgain(clock_.NowUs(), options_.step_entries,
                        options_.step_bytes, &place_)) {
+      Failpoint("checkpoint.step_told");
       return Next(*map);
     }
     const MapCounts counts = map->EndWalk(clock_.NowUs());
     LogOf(*map)->TellWalkEnds(counts);
+    Failpoint("checkpoint.walk_ended");
     walked_.push_back({maps_.back(), counts.next_event});
     maps_.pop_back();
     BeginMap();
@@ -168,6 +176,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       if (map->groups().TellAgain(walked_.back().next_event,
                                   options_.step_entries, options_.step_bytes,
                                   &group_place_)) {
+        Failpoint("checkpoint.groups_told");
         return Next(*map);
       }
       if (!told_groups_) {
@@ -204,12 +213,15 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   }
 
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    Failpoint("checkpoint.trim");
     for (uint32_t p = 0; p < from_.size(); ++p) {
       // Positions that were the journal's are not beyond its end.
       logs_.journal().TrimBefore(p, from_[p]).IgnoreError();
+      Failpoint("checkpoint.trim_one");
     }
     phase_ = Phase::kIdle;
     ++rounds_;
+    Failpoint("checkpoint.end");
   }
 
   MapChangeLogs& logs_;

@@ -9,14 +9,30 @@
 
 namespace timecache::server {
 
-// Before and after each step of a commit, a roll to the next segment, a trim, a
-// backup, its restore and a close.
+// Of a journal: before and after each step of a commit, a roll to the next
+// segment, a trim, a backup, its restore and a close.
 inline constexpr absl::string_view kFailpoints[] = {
     "commit.begin",   "commit.written", "commit.synced",     "commit.published",
     "roll.begin",     "roll.created",   "roll.end",          "trim.begin",
     "trim.written",   "trim.removed",   "trim.end",          "backup.begin",
     "backup.segment", "restore.copied", "restore.described", "restore.end",
     "close.begin",    "close.written",  "open.cut",          "open.end",
+};
+
+// Of a Checkpointer, whose lock is held: before and after each step of a round,
+// in their order.
+inline constexpr absl::string_view kCheckpointFailpoints[] = {
+    "checkpoint.begin",        // a round is due
+    "checkpoint.walk_begun",   // a map's walk is begun, and told
+    "checkpoint.step",         // what was told before is kept
+    "checkpoint.step_told",    // and more is told
+    "checkpoint.walk_ended",   // a map's walk is told to be over
+    "checkpoint.walked",       // all maps' are
+    "checkpoint.groups",       // no event from before the walks is retained
+    "checkpoint.groups_told",  // some of a map's groups are told
+    "checkpoint.trim",         // all is told and kept
+    "checkpoint.trim_one",     // of one partition is dropped what was before
+    "checkpoint.end",          // and of all
 };
 
 namespace internal {
