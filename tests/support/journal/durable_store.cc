@@ -27,7 +27,7 @@ DurableStore::Engine::Engine(const Clock* clock,
 
 DurableStore::Engine::~Engine() = default;
 
-DurableStore::DurableStore() {
+DurableStore::DurableStore() : directory_(kTestDirectory) {
   recovery_options_.threads = 2;
   options_.partitions = 4;
   options_.segment_bytes = 64 << 10;
@@ -39,10 +39,10 @@ DurableStore::~DurableStore() { Close(); }
 
 absl::Status DurableStore::Open() {
   Close();
-  auto journal = LocalJournal::Open(kTestDirectory, options_);
+  auto journal = LocalJournal::Open(directory_, options_);
   if (!journal.ok()) return journal.status();
   engine_ = std::make_unique<Engine>(&clock_, *std::move(journal));
-  const auto copied = IsMarkedAsCopy(files_.get(), kTestDirectory);
+  const auto copied = IsMarkedAsCopy(options_.files, directory_);
   if (!copied.ok()) return copied.status();
   recovery_options_.copied = *copied;
   recovery_options_.now_us = clock_.NowUs();
@@ -50,7 +50,7 @@ absl::Status DurableStore::Open() {
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();
   if (*copied && unmarks_) {
-    absl::Status status = UnmarkAsCopy(files_.get(), kTestDirectory);
+    absl::Status status = UnmarkAsCopy(options_.files, directory_);
     if (!status.ok()) return status;
   }
   report_ = *report;

@@ -29,12 +29,18 @@ namespace timecache::server {
 MapOptions DurableOptions(MapDurability durability = MapDurability::kSync);
 
 // The engine of a server, from its start to its end and again. Its clock stands
-// still. Thread-safe while it is open, but for what changes that.
+// still. On a disk in memory, or, after UseDirectory, on a real one, for which
+// what is about crashes is not. Thread-safe while it is open, but for what
+// changes that.
 class DurableStore {
  public:
   DurableStore();
   ~DurableStore();
 
+  void UseDirectory(const std::string& directory) {
+    directory_ = directory;
+    options_.files = FileSystem::Posix();
+  }
   // Opens the journal, and recovers; closes first what is open.
   absl::Status Open();
   void Close();
@@ -103,6 +109,7 @@ class DurableStore {
   std::unique_ptr<MemoryFileSystem> files_ =
       std::make_unique<MemoryFileSystem>();
   std::unique_ptr<MemoryFileSystem> frozen_;
+  std::string directory_;
   LocalJournalOptions options_;
   CheckpointerOptions checkpointer_options_;
   RecoveryOptions recovery_options_;
