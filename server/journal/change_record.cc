@@ -346,7 +346,12 @@ class ChangeReader {
     const uint64_t ttl = Varint();
     record.ttl_us = static_cast<int64_t>(ttl >> 1);
     record.own_ttl = (ttl & 1) != 0;
-    change->death_us = Plus(Plus(record.put_us, record.ttl_us), Signed());
+    // No entry's deadline is past the end of time.
+    int64_t deadline_us;
+    if (__builtin_add_overflow(record.put_us, record.ttl_us, &deadline_us)) {
+      Fail();
+    }
+    change->death_us = Plus(deadline_us, Signed());
   }
   void TakeKill(Change* change) {
     change->death_us = Plus(change->at_us, Signed());

@@ -241,6 +241,21 @@ TEST(ChangeRecordTest, AGroupWithoutANameIsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(Read(record.Take(), &texts)));
 }
 
+// Of kStore, shard 0, at the end of time: version 1, put at once, and a key
+// without a value.
+TEST(ChangeRecordTest, ADeadlinePastTheEndOfTimeIsDataLoss) {
+  const std::string at_the_end =
+      absl::StrCat(std::string("\1\0\xfe", 3), std::string(8, '\xff'),
+                   std::string("\1\2\0", 3));
+  std::vector<std::string> texts;
+  const std::string dies_then(1, '\0');
+  const std::string dies_later(1, '\2');
+  const std::string rest("\0\1k\0", 4);
+  EXPECT_TRUE(Read(at_the_end + dies_then + rest, &texts).ok());
+  EXPECT_EQ(texts.size(), 1u);
+  EXPECT_TRUE(absl::IsDataLoss(Read(at_the_end + dies_later + rest, &texts)));
+}
+
 TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
   const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
   for (const int kind : {0, 7, 16, after_groups, 255}) {
