@@ -1,0 +1,152 @@
+#include "timecache/recipes/lock.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/src/recipes/random_id.h"
+#include "client/cpp/src/rpc/steady_time.h"
+#include "timecache/status.h"
+#include "timecache/watcher.h"
+
+namespace timecache {
+namespace {
+
+// The value of a lock that was released.
+constexpr char kFree[] = "";
+constexpr absl::Duration kShortestTtl = absl::Milliseconds(1);
+
+// A lock that changes hands this often while it is asked for is taken.
+constexpr int kMaxTries = 4;
+
+bool IsUnmet(const absl::Status& status) {
+  return HasReason(status, ErrorReason::kKeyExists) ||
+         HasReason(status, ErrorReason::kKeyNotFound) ||
+         HasReason(status, ErrorReason::kVersionMismatch);
+}
+
+absl::Duration LeftUntil(SteadyTime time) {
+  return time == kSteadyNever ? absl::InfiniteDuration()
+                              : absl::FromChrono(time - SteadyNow());
+}
+
+}  // namespace
+
+Lock::Lock(const Client& client, std::string key, LockOptions options)
+    : client_(client),
+      key_(std::move(key)),
+      options_(std::move(options)),
+      mark_(absl::StrCat(options_.owner, options_.owner.empty() ? "" : " ",
+                         absl::Hex(RandomId(), absl::kZeroPad16),
+                         absl::Hex(RandomId(), absl::kZeroPad16))) {}
+
+absl::StatusOr<std::optional<uint64_t>> Lock::TryAcquire() {
+  for (int i = 0; i < kMaxTries; ++i) {
+    auto token = Put(std::nullopt);
+    if (!token.ok() || *token) return token;
+    const auto entry = client_.Get(key_);
+    if (!entry.ok()) return entry.status();
+    if (!*entry) continue;
+    if ((*entry)->value == mark_) {
+      token = TakeOver((*entry)->version);
+    } else if ((*entry)->value == kFree) {
+      token = Put((*entry)->version);
+    } else {
+      token_.reset();
+      return std::nullopt;
+    }
+    if (!token.ok() || *token) return token;
+  }
+  token_.reset();
+  return std::nullopt;
+}
+
+absl::StatusOr<std::optional<uint64_t>> Lock::Acquire(absl::Duration timeout) {
+  const SteadyTime give_up_at = SteadyAfter(timeout);
+  auto token = TryAcquire();
+  if (!token.ok() || *token) return token;
+
+  Watcher watcher(client_, {.key_prefix = key_, .keys_only = true});
+  // What ends before the watch stands makes no event: so its first batch is a
+  // reason to try.
+  bool stands = false;
+  SteadyTime recheck_at = SteadyAfter(options_.recheck);
+  while (SteadyNow() < give_up_at) {
+    const auto batch =
+        watcher.Next(std::min(LeftUntil(give_up_at), LeftUntil(recheck_at)));
+    bool may_be_free = SteadyNow() >= recheck_at;
+    if (batch.ok()) {
+      may_be_free |= !stands || batch->lost > 0 || batch->log_changed ||
+                     std::any_of(batch->events.begin(), batch->events.end(),
+                                 [this](const ExpiredEvent& event) {
+                                   return event.key == key_;
+                                 });
+      stands = true;
+    } else if (!absl::IsDeadlineExceeded(batch.status())) {
+      return batch.status();
+    }
+    if (!may_be_free) continue;
+    token = TryAcquire();
+    if (!token.ok() || *token) return token;
+    recheck_at = SteadyAfter(options_.recheck);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> Lock::Renew() {
+  if (!token_) return false;
+  const SteadyTime sent_at = SteadyNow();
+  const auto touched = client_.Touch(key_, {.if_version = *token_});
+  if (IsUnmet(touched.status())) {
+    token_.reset();
+    return false;
+  }
+  if (!touched.ok()) return touched.status();
+  Own(*token_, sent_at);
+  return true;
+}
+
+absl::StatusOr<bool> Lock::Release() {
+  if (!token_) return false;
+  const auto put =
+      client_.Put(key_, kFree, {.ttl = kShortestTtl, .if_version = *token_});
+  const bool unmet = IsUnmet(put.status());
+  if (!put.ok() && !unmet) return put.status();
+  token_.reset();
+  return !unmet;
+}
+
+absl::Duration Lock::remaining() const {
+  if (!token_) return absl::ZeroDuration();
+  return std::max(absl::ZeroDuration(), LeftUntil(safe_until_));
+}
+
+// nullopt: the key is there, or not with this version.
+absl::StatusOr<std::optional<uint64_t>> Lock::Put(
+    std::optional<uint64_t> if_version) {
+  const SteadyTime sent_at = SteadyNow();
+  const auto put = client_.Put(key_, mark_,
+                               {.ttl = options_.ttl,
+                                .condition = PutCondition::kIfAbsent,
+                                .if_version = if_version});
+  if (IsUnmet(put.status())) return std::nullopt;
+  if (!put.ok()) return put.status();
+  return Own(put->version, sent_at);
+}
+
+// The entry is this Lock's, of this lease or of an acquisition that was not
+// answered. The renewal says from when on its time counts.
+absl::StatusOr<std::optional<uint64_t>> Lock::TakeOver(uint64_t version) {
+  token_ = version;
+  const auto renewed = Renew();
+  if (!renewed.ok()) return renewed.status();
+  return token_;
+}
+
+std::optional<uint64_t> Lock::Own(uint64_t version, SteadyTime sent_at) {
+  token_ = version;
+  safe_until_ = SteadyAfter(options_.ttl, sent_at);
+  return token_;
+}
+
+}  // namespace timecache
