@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # rootfs.sh DIRECTORY PROGRAM...: makes a root file system of these programs and what
-# they load: shared libraries, roots of certificates, the user who runs them. Nothing
-# else is in it, no shell and no package manager. For scanners it has what dpkg says
+# they load: shared libraries, roots of certificates, the user who runs them, and that
+# user's directory for a journal. Nothing else is in it, no shell and no package manager. For scanners it has what dpkg says
 # of the packages that the files come from, and their licences.
 set -euo pipefail
 
@@ -44,5 +44,7 @@ done
 printf 'root:x:0:0:root:/:/sbin/nologin\ntimecached:x:%d:%d:timecached:/:/sbin/nologin\n' \
   "$user" "$user" >"$root/etc/passwd"
 printf 'root:x:0:\ntimecached:x:%d:\n' "$user" >"$root/etc/group"
+# A named volume that is mounted here gets the owner of it.
+install -d -m 0700 -o "$user" -g "$user" "$root/var/lib/timecached"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 cp /etc/os-release "$root/etc/os-release"

@@ -84,6 +84,9 @@ describe_image() {
     '"Healthcheck"' 'org.opencontainers.image.title'; do
     grep -qF "$expected" <<<"$config" || die "the image's configuration has no $expected"
   done
+  local state
+  state=$(stat -c '%u:%g %a' "$root/var/lib/timecached")
+  [[ $state == '65532:65532 700' ]] || die "/var/lib/timecached is of $state"
   [[ ! -e $root/bin/sh && ! -e $root/usr/bin/sh ]] || die "there is a shell in the image"
 }
 
