@@ -160,10 +160,15 @@ class Timecached(Server):
 
 
 class DurableTimecached(Timecached):
-    """Its namespace is kept in a journal."""
+    """It has a journal, in which its namespace is kept if that is of such a durability."""
 
     def __init__(self, bench, durability):
         super().__init__(bench, durability=durability)
+
+    def journal_status(self):
+        done = processes.run([self.bench.programs.ctl, "status", "--json", "--address",
+                              self.address], START_SECONDS)
+        return json.loads(done.output)["journal"]
 
     def configuration(self):
         return f"journal: {{directory: {self._journal}}}\n" + super().configuration()
@@ -173,7 +178,8 @@ class DurableTimecached(Timecached):
         return super().command(directory)
 
     def journal_bytes(self):
-        return sum(file.stat().st_size for file in self._journal.iterdir())
+        """Of its records: there is a reserve beside them."""
+        return self.journal_status()["disk_bytes"]
 
 
 class DurableRedis(Redis):

@@ -1,9 +1,11 @@
 """What it costs to keep each put: on the disk before the answer, or soon after it.
 
 All servers write to one disk, in turns. SYNC is beside Redis that syncs its AOF before it
-answers, and etcd, which syncs its log; ASYNC beside Redis that syncs each second.
+answers, and etcd, which syncs its log; ASYNC beside Redis that syncs each second. What
+a journal costs who reads, and who keeps nothing, is beside a namespace of durability MEMORY.
 """
 
+import concurrent.futures
 import time
 
 from .. import figures, loads, servers
@@ -17,6 +19,16 @@ SYNC_OF_REDIS = 3
 SYNC_OF_ETCD = 20
 ASYNC_OF_MEMORY = 0.7
 RECOVERY_SECONDS = 10
+# Of MEMORY puts to a server with a journal to those to one without.
+WITH_JOURNAL_OF_WITHOUT = 0.98
+# A ratio so close to one takes more runs.
+WITH_JOURNAL_REPEATS = 7
+# While reads are measured: puts a second, in batches, of the keys that are read.
+WRITES_PER_SECOND = 50_000
+READ_KEYS = 100_000
+# One without a pause keeps the checkpointer busy: the journal is rewritten again and again.
+REWRITTEN_KEYS = 1_000_000
+BYTES_PER_PUT = 16 + 64
 
 
 def _seconds(bench):
@@ -29,7 +41,13 @@ def _entries(bench):
 
 def estimate_seconds(bench):
     single = len(CALLERS) * 3 + 1
-    return bench.repeats * ((single + 6) * (_seconds(bench) + 1) + bench.pick(90, 12))
+    with_journal = 2 * max(bench.repeats, WITH_JOURNAL_REPEATS) * (_seconds(bench) + 1)
+    return with_journal + bench.repeats * (
+        (single + 8) * (_seconds(bench) + 1) + _rewrite_seconds(bench) + bench.pick(94, 16))
+
+
+def _rewrite_seconds(bench):
+    return bench.pick(60, 20)
 
 
 def _put(bench, load, server):
@@ -86,6 +104,86 @@ def _batches(bench, rows, data):
     data["batches"] = runs
 
 
+def _reads_under_writes(bench, durability):
+    """Gets, one a call, of keys that are put meanwhile."""
+    with servers.DurableTimecached(bench, durability) as server:
+        loads.fill(bench, server, READ_KEYS)
+        seconds = _seconds(bench)
+        writes = loads.Load(keys=READ_KEYS, connections=4, depth=DEPTH,
+                            rate=WRITES_PER_SECOND, seconds=seconds + 2)
+        reads = loads.Load(put_percent=0, keys=READ_KEYS, connections=16, seconds=seconds)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            written = pool.submit(loads.drive, bench, server, writes)
+            time.sleep(1)
+            done = loads.drive(bench, server, reads)
+            done["writes_per_second"] = written.result()["operations_per_second"]
+        return done
+
+
+def _reads(bench, rows, data):
+    runs = bench.turns(f"gets under {figures.count(WRITES_PER_SECOND)} puts/s", {
+        "SYNC": lambda: _reads_under_writes(bench, "sync"),
+        "MEMORY": lambda: _reads_under_writes(bench, "memory")})
+    what = f"SYNC get x 1, 16 callers, under {figures.count(WRITES_PER_SECOND)} puts/s"
+    rows.append(figures.compared(what, "operations/s", loads.rates(runs["SYNC"]),
+                                 "MEMORY", loads.rates(runs["MEMORY"])))
+    for part in ("p50", "p99"):
+        rows.append(figures.compared(
+            f"{what}: {part}", "us", *_sides(runs, lambda run: run["latency_us"][part])))
+    rows.append(figures.compared(
+        f"{what}: puts meanwhile", "operations/s",
+        *_sides(runs, lambda run: run["writes_per_second"])))
+    data["reads"] = runs
+
+
+def _sides(runs, of):
+    return ([of(run) for run in runs["SYNC"]], "MEMORY",
+            [of(run) for run in runs["MEMORY"]])
+
+
+def _with_journal(bench, rows, data):
+    """What a journal costs a namespace that is not in it."""
+    load = loads.Load(connections=16, depth=DEPTH, seconds=_seconds(bench))
+    runs = bench.turns(f"MEMORY put x {DEPTH}", {
+        "with": lambda: _put(bench, load, servers.DurableTimecached(bench, "memory")),
+        "without": lambda: _put(bench, load, servers.Timecached(bench))},
+        max(bench.repeats, WITH_JOURNAL_REPEATS))
+    rows.append(figures.compared(
+        f"MEMORY put x {DEPTH}, 16 callers, with a journal", "operations/s",
+        loads.rates(runs["with"]), "without", loads.rates(runs["without"]),
+        figures.at_least(WITH_JOURNAL_OF_WITHOUT)))
+    data["with_journal"] = runs
+
+
+def _rewrites(bench, rows, data):
+    """What the journal writes for what is put, with all checkpoints that come."""
+    load = loads.Load(connections=16, depth=DEPTH, keys=REWRITTEN_KEYS,
+                      seconds=_rewrite_seconds(bench))
+
+    def rewrite(durability):
+        with servers.DurableTimecached(bench, durability) as server:
+            loads.fill(bench, server, REWRITTEN_KEYS)
+            before = server.journal_status()
+            done = loads.drive(bench, server, load)
+            after = server.journal_status()
+            written = after["written_bytes"] - before["written_bytes"]
+            done["journal_bytes_per_byte"] = written / (done["operations"] * BYTES_PER_PUT)
+            done["checkpoints"] = after["checkpoints"] - before["checkpoints"]
+            done["journal_bytes"] = after["disk_bytes"]
+            return done
+    runs = bench.turns(f"rewriting {figures.count(REWRITTEN_KEYS)} entries",
+                       {"SYNC": lambda: rewrite("sync")}, bench.pick(3, 1))["SYNC"]
+    what = f"SYNC put x {DEPTH} of {figures.count(REWRITTEN_KEYS)} keys"
+    rows.append(figures.alone(f"{what}: written per byte put", "B",
+                              [run["journal_bytes_per_byte"] for run in runs]))
+    rows.append(figures.alone(f"{what}: checkpoints meanwhile", "",
+                              [run["checkpoints"] for run in runs]))
+    rows.append(figures.alone(f"{what}: journal at the end", "MiB",
+                              [run["journal_bytes"] / 2**20 for run in runs]))
+    rows.append(figures.alone(what, "operations/s", loads.rates(runs)))
+    data["rewrites"] = runs
+
+
 def _recovery(bench, server, entries):
     """Seconds from the start of a server that has so many entries on its disk."""
     with server:
@@ -119,6 +217,9 @@ def run(bench):
     rows, data = [], {}
     _unary(bench, rows, data)
     _batches(bench, rows, data)
+    _with_journal(bench, rows, data)
+    _reads(bench, rows, data)
+    _rewrites(bench, rows, data)
     _recoveries(bench, rows, data)
     return Outcome(rows, data)
 
