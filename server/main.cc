@@ -34,8 +34,10 @@
 #include "server/process/durability.h"
 #include "server/process/heap.h"
 #include "server/process/journal_metrics.h"
+#include "server/process/journal_status.h"
 #include "server/process/lifecycle.h"
 #include "server/process/machine.h"
+#include "server/process/recovery_metrics.h"
 #include "server/process/reload.h"
 #include "server/process/server_setup.h"
 #include "server/process/service_manager.h"
@@ -147,8 +149,11 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   });
   Registry registry(&clock, &reaper, ToRegistryLimits(config.limits()),
                     WireFormat());
+  const ServiceManager manager = ServiceManager::FromEnvironment();
+  RecoveryMetrics recovery_metrics;
   // From here on probes are told that it starts.
   Monitoring monitoring(&registry, &reaper, &clock);
+  monitoring.metrics()->Add(&recovery_metrics);
   if (absl::Status status = monitoring.Start(config.http().address());
       !status.ok()) {
     return Fail(status.message());
@@ -159,17 +164,6 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   if (!journal.ok()) return Fail(journal.status().message());
   change_logs = *std::move(journal);
   std::unique_ptr<Checkpointer> checkpointer;
-  if (change_logs != nullptr) {
-    absl::Status status = Recover(config, *signals, clock, manual_clock.get(),
-                                  change_logs.get(), &registry);
-    if (absl::IsCancelled(status)) return EXIT_SUCCESS;
-    if (!status.ok()) return Fail(status.message());
-    checkpointer =
-        std::make_unique<Checkpointer>(change_logs.get(), &registry, &clock);
-  }
-  if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
-    return Fail(status.message());
-  }
 
   ServerOptions options = ToServerOptions(config, manual_clock.get());
   options.grpc_memory_bytes = memory.grpc_bytes;
@@ -179,12 +173,6 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   CallLog call_log(SlowCallUs(config), &system_clock);
   options.call_observers.push_back(&call_log);
   Housekeeping housekeeping;
-  const auto trims = housekeeping.Every(kHeapTrimInterval, [] { TrimHeap(); });
-  const auto checkpoints =
-      checkpointer == nullptr
-          ? nullptr
-          : housekeeping.Every(kCheckpointInterval,
-                               [&checkpointer] { checkpointer->Look(); });
   FileWatch files(&housekeeping);
   std::shared_ptr<AccessFile> access;
   if (!config.access().file().empty()) {
@@ -197,8 +185,34 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
   if (!tls.ok()) return Fail(tls.status().message());
   options.credentials = (*tls)->credentials();
   options.flush = [&reaper] { reaper.Flush(); };
+  if (change_logs != nullptr) {
+    options.describe_journal = [&](v1::JournalStatus* status) {
+      DescribeJournal(config.journal().directory(), change_logs.get(),
+                      *checkpointer, status);
+    };
+  }
   LocalStore store(&registry, &clock);
   Server server(&store, &clock, std::move(options));
+  // All but health waits for the recovery, which may take minutes.
+  if (absl::Status status = server.StartHealth(); !status.ok())
+    return Fail(status.message());
+  std::unique_ptr<Housekeeping::Task> checkpoints;
+  if (change_logs != nullptr) {
+    absl::Status status =
+        Recover(config, *signals, clock, manual_clock.get(),
+                {&recovery_metrics, monitoring.readiness(), &manager},
+                change_logs.get(), &registry);
+    if (absl::IsCancelled(status)) return EXIT_SUCCESS;
+    if (!status.ok()) return Fail(status.message());
+    checkpointer =
+        std::make_unique<Checkpointer>(change_logs.get(), &registry, &clock);
+    checkpoints = housekeeping.Every(kCheckpointInterval,
+                                     [&checkpointer] { checkpointer->Look(); });
+  }
+  const auto trims = housekeeping.Every(kHeapTrimInterval, [] { TrimHeap(); });
+  if (absl::Status status = CreateNamespaces(config, &registry); !status.ok()) {
+    return Fail(status.message());
+  }
   if (absl::Status status = server.Start(); !status.ok())
     return Fail(status.message());
   LogStartupChecks(config);
@@ -215,7 +229,6 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
     monitoring.metrics()->Add(journal_metrics.get());
   }
   AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
-  const ServiceManager manager = ServiceManager::FromEnvironment();
   DiskLog disk_log(change_logs == nullptr ? nullptr : &change_logs->journal(),
                    config.journal().directory());
   LossLog loss_log(&registry, &system_clock, CountersOf(server));

@@ -50,6 +50,30 @@ Rates RatesOf(const ServerSample& before, const ServerSample& now,
   return rates;
 }
 
+JournalRates JournalRatesOf(const ServerSample* before,
+                            const ServerSample& now) {
+  JournalRates rates;
+  if (!now.server.journal) return rates;
+  const JournalStatus& b = *now.server.journal;
+  const bool same = before != nullptr && before->server.journal &&
+                    before->server.start_time == now.server.start_time;
+  const JournalStatus a = same ? *before->server.journal : JournalStatus();
+  const auto commits = static_cast<double>(b.commits - a.commits);
+  const auto bytes = static_cast<double>(b.written_bytes - a.written_bytes);
+  const double seconds =
+      same ? absl::ToDoubleSeconds(now.server.now - before->server.now) : 0;
+  if (seconds > 0) {
+    rates.commits_per_second = commits / seconds;
+    rates.bytes_per_second = bytes / seconds;
+  }
+  if (commits > 0) {
+    rates.commit = (b.commit_time - a.commit_time) / commits;
+    rates.group_appends = static_cast<double>(b.appends - a.appends) / commits;
+    rates.group_bytes = bytes / commits;
+  }
+  return rates;
+}
+
 absl::Duration LagOf(const ServerSample& sample, const Group& group) {
   if (!group.statistics || !group.statistics->oldest_unsettled) {
     return absl::ZeroDuration();

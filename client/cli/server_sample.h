@@ -1,6 +1,7 @@
 // A server at one moment, as `status` and `top` show it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,19 @@ struct Rates {
 // in `before`, or was made again since.
 Rates RatesOf(const ServerSample& before, const ServerSample& now,
               const Namespace& ns);
+
+// What the journal did per second, and its commits on average: between two
+// samples, or, without one before or after a restart, since its start.
+struct JournalRates {
+  // Unset: without a sample before.
+  std::optional<double> commits_per_second;
+  std::optional<double> bytes_per_second;
+  absl::Duration commit = {};
+  double group_appends = 0;
+  double group_bytes = 0;
+};
+JournalRates JournalRatesOf(const ServerSample* before,
+                            const ServerSample& now);
 
 // How far behind the group is: the age of its oldest unsettled event.
 absl::Duration LagOf(const ServerSample& sample, const Group& group);

@@ -10,7 +10,8 @@ from programs import check_config
 
 SYSTEMD = chart.DEPLOY / "systemd"
 UNITS = {"s": 1, "min": 60}
-MIN_RECOVERY_SECONDS = 300
+# Until the server says for the first time that its recovery makes progress.
+MIN_START_SECONDS = 60
 # In which a slow disk takes what waits for it.
 FLUSH_SECONDS = 30
 
@@ -52,10 +53,11 @@ class SystemdTest(unittest.TestCase):
         self.assertEqual(self.service["DynamicUser"], "yes")
         self.assertEqual(self.service["ProtectSystem"], "strict")
 
-    def test_a_recovery_and_a_drain_have_their_time(self):
+    def test_a_start_and_a_drain_have_their_time(self):
+        # Whoever notifies asks for more time: see ServiceManager::Starting.
         self.assertEqual(self.service["Type"], "notify")
         self.assertGreaterEqual(
-            seconds(self.service["TimeoutStartSec"]), MIN_RECOVERY_SECONDS
+            seconds(self.service["TimeoutStartSec"]), MIN_START_SECONDS
         )
         grace = seconds(yaml.safe_load(self.text)["grace_period"])
         self.assertGreaterEqual(

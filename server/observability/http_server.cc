@@ -152,7 +152,7 @@ class HttpServer::Connections : public httplib::Server {
   }
 
   void Answer(const httplib::Request& request, httplib::Response* response) {
-    const auto answer = [response](int status, const char* text) {
+    const auto answer = [response](int status, absl::string_view text) {
       response->status = status;
       response->set_content(absl::StrCat(text, "\n"), kText);
     };
@@ -166,7 +166,7 @@ class HttpServer::Connections : public httplib::Server {
     } else if (request.path == "/readyz") {
       switch (readiness_->state()) {
         case Readiness::State::kStarting:
-          return answer(kUnavailable, "starting");
+          return answer(kUnavailable, StartingText());
         case Readiness::State::kServing:
           return answer(kOk, "ok");
         case Readiness::State::kDraining:
@@ -175,6 +175,12 @@ class HttpServer::Connections : public httplib::Server {
     } else {
       answer(kNotFound, "there are /metrics, /healthz and /readyz");
     }
+  }
+
+  std::string StartingText() const {
+    const int recovered = readiness_->recovered();
+    if (recovered < 0) return "starting";
+    return absl::StrCat("starting: recovering, ", recovered, " %");
   }
 
   // Those that may wait get a page of now, the others the last one.

@@ -18,7 +18,8 @@ namespace timecache::server {
 //             up to kMaxScrapes at a time wait for it, and others get the last
 //             one, or 503 before the first
 //   /healthz  200 "ok", while the process runs
-//   /readyz   200 "ok" while it serves; 503 "starting" or "draining"
+//   /readyz   200 "ok" while it serves; 503 "starting", "starting: recovering,
+//             40 %" while the journal is read, or "draining"
 //
 // Whoever reaches the port may ask. It tells numbers and the names of
 // namespaces, consumer groups and methods: no keys, no values, and nothing of

@@ -22,6 +22,9 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr uint32_t kPartitions = 64;
 // Each passes over the whole journal.
 constexpr unsigned kMaxRecoveryThreads = 8;
+// How long a recovery may be without progress until the service manager may
+// think that it is stuck: what makes maps of the last records, too.
+constexpr absl::Duration kPatience = absl::Minutes(2);
 
 int64_t MillisSince(SteadyClock::time_point began) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -29,16 +32,26 @@ int64_t MillisSince(SteadyClock::time_point began) {
       .count();
 }
 
-// At most once a second, whichever thread calls.
-class ProgressLog {
+// Tells the observers, and logs, at most once a second, whichever thread calls.
+class ProgressTeller {
  public:
+  explicit ProgressTeller(const RecoveryObservers& observers)
+      : observers_(observers) {}
+
   void operator()(const RecoveryProgress& progress) {
+    const auto percent = static_cast<int>(
+        progress.records * 100 / std::max<uint64_t>(progress.records_end, 1));
+    observers_.metrics->Progress(progress);
+    observers_.readiness->SetRecovered(percent);
     const int64_t now_ms = MillisSince(began_);
     int64_t due_ms = due_ms_;
     if (now_ms < due_ms ||
         !due_ms_.compare_exchange_strong(due_ms, now_ms + 1000)) {
       return;
     }
+    observers_.manager->Starting(absl::StrCat("Recovering, ", percent, " %"),
+                                 kPatience);
+    if (progress.records == 0) return;
     Log(LogLevel::kInfo, "recovery_progress",
         {{"records", progress.records},
          {"of", progress.records_end},
@@ -46,8 +59,9 @@ class ProgressLog {
   }
 
  private:
+  const RecoveryObservers& observers_;
   const SteadyClock::time_point began_ = SteadyClock::now();
-  std::atomic<int64_t> due_ms_{1000};
+  std::atomic<int64_t> due_ms_{0};
 };
 
 absl::Status CheckClock(const config::v1::ServerConfig& config,
@@ -91,14 +105,17 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
 
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, const Clock& clock,
-                     ManualClock* manual_clock, MapChangeLogs* logs,
+                     ManualClock* manual_clock,
+                     const RecoveryObservers& observers, MapChangeLogs* logs,
                      Registry* registry) {
   const auto began = SteadyClock::now();
   registry->SetChangeLogs(logs);
+  observers.metrics->Begin();
+  observers.readiness->SetRecovered(0);
   Log(LogLevel::kInfo, "recovery_started",
       {{"journal", config.journal().directory()},
        {"bytes", logs->journal().statistics().disk_bytes}});
-  ProgressLog progress;
+  ProgressTeller progress(observers);
   RecoveryOptions options;
   options.threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
@@ -107,6 +124,10 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   options.cancelled = [&signals] { return signals.EndPending(); };
   const absl::StatusOr<RecoveryReport> report =
       RecoverMaps(logs, registry, options);
+  if (absl::IsCancelled(report.status())) {
+    Log(LogLevel::kInfo, "recovery_cancelled",
+        {{"took_ms", MillisSince(began)}});
+  }
   if (!report.ok()) return report.status();
   if (manual_clock != nullptr) {
     manual_clock->AdvanceTo(report->last_us);
@@ -115,6 +136,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
              !status.ok()) {
     return status;
   }
+  observers.metrics->Finish(*report);
   Log(LogLevel::kInfo, "recovery_done",
       {{"namespaces", report->namespaces},
        {"entries", report->entries},

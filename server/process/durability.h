@@ -10,6 +10,9 @@
 #include "server/engine/clock.h"
 #include "server/engine/registry.h"
 #include "server/journal/map_change_log.h"
+#include "server/observability/readiness.h"
+#include "server/process/recovery_metrics.h"
+#include "server/process/service_manager.h"
 #include "server/process/signals.h"
 #include "timecache/config/v1/config.pb.h"
 
@@ -21,14 +24,23 @@ namespace timecache::server {
 absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
     const config::v1::ServerConfig& config);
 
+// Who is told how far a recovery is. None is owned.
+struct RecoveryObservers {
+  RecoveryMetrics* metrics;
+  Readiness* readiness;
+  // Each second, so that it waits as long as there is progress.
+  const ServiceManager* manager;
+};
+
 // Adds to the registry what the journal tells of; from now on durable maps are
 // kept there. Logs recovery_started, recovery_progress each second, and
-// recovery_done. CANCELLED: a signal to end has come meanwhile; nothing was
-// changed. FAILED_PRECONDITION: the journal is further ahead of the clock
+// recovery_done, or recovery_cancelled. CANCELLED: a signal to end has come
+// meanwhile; nothing was changed. FAILED_PRECONDITION: the journal is further ahead of the clock
 // than journal.max_clock_lag; a clock that stands still goes on to where it is.
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, const Clock& clock,
-                     ManualClock* manual_clock, MapChangeLogs* logs,
+                     ManualClock* manual_clock,
+                     const RecoveryObservers& observers, MapChangeLogs* logs,
                      Registry* registry);
 
 }  // namespace timecache::server

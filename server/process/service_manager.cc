@@ -31,6 +31,12 @@ ServiceManager ServiceManager::FromEnvironment() {
   return ServiceManager(path == nullptr ? "" : path);
 }
 
+void ServiceManager::Starting(absl::string_view status,
+                              absl::Duration at_most) const {
+  Send(absl::StrCat("EXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(at_most),
+                    "\nSTATUS=", status));
+}
+
 void ServiceManager::Ready(absl::string_view status) const {
   Send(absl::StrCat("READY=1\nSTATUS=", status));
 }

@@ -1,4 +1,4 @@
-// What systemd is told: started, reloading, stopping.
+// What systemd is told: starting, started, reloading, stopping.
 
 #ifndef TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_
 #define TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_
@@ -27,6 +27,9 @@ class ServiceManager {
   // The one that started this process, if one did.
   static ServiceManager FromEnvironment();
 
+  // Is about to start, which makes progress: the next call comes within
+  // `at_most`, however long it takes in all.
+  void Starting(absl::string_view status, absl::Duration at_most) const;
   // Serves. `status` is shown by systemctl status.
   void Ready(absl::string_view status) const;
   // Reads its configuration; Ready says when that is over.

@@ -40,7 +40,6 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
     : options_(std::move(options)),
       clock_(clock),
       store_(store),
-      start_us_(clock->NowUs()),
       acceptor_(
           options_.limits.max_connections(),
           static_cast<int>(options_.limits.max_new_connections_per_second())),
@@ -118,7 +117,22 @@ Server::~Server() {
   if (server_ != nullptr) Drain(0);
 }
 
+absl::Status Server::StartHealth() {
+  if (options_.health_address.empty()) return absl::OkStatus();
+  auto health = std::make_unique<HealthServer>();
+  absl::Status status = health->Start(options_.health_address);
+  if (!status.ok()) return status;
+  health_server_ = std::move(health);
+  health_address_ = health_server_->address();
+  return absl::OkStatus();
+}
+
 absl::Status Server::Start() {
+  if (health_server_ == nullptr) {
+    absl::Status status = StartHealth();
+    if (!status.ok()) return status;
+  }
+  start_us_ = clock_->NowUs();
   // Health is a service of our own.
   grpc::EnableDefaultHealthCheckService(false);
   if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
@@ -147,25 +161,17 @@ absl::Status Server::Start() {
   if (server_ == nullptr)
     return absl::UnavailableError("cannot start the gRPC server");
   addresses_ = acceptor_.addresses();
-  if (!options_.health_address.empty()) {
-    health_server_ = std::make_unique<HealthServer>();
-    const absl::Status status = health_server_->Start(options_.health_address);
-    if (!status.ok()) {
-      health_server_.reset();
-      return status;
-    }
-    health_address_ = health_server_->address();
-  }
   acceptor_.Start();
   responses_.Start();
+  if (health_server_ != nullptr) health_server_->SetServing(true);
   keep_awake_ = std::make_unique<KeepAwake>(server_.get());
   return absl::OkStatus();
 }
 
 void Server::SetNotServing() {
   draining_.store(true, std::memory_order_relaxed);
-  health_service_.SetNotServing();
-  if (health_server_ != nullptr) health_server_->SetNotServing();
+  health_service_.SetServing(false);
+  if (health_server_ != nullptr) health_server_->SetServing(false);
 }
 
 DrainReport Server::Drain(int64_t grace_us) {
@@ -238,6 +244,9 @@ void Server::DescribeLimits(v1::GetServerResponse* server) const {
   to->set_retained_bytes(static_cast<uint64_t>(shares.retained_bytes));
   to->set_backlog_bytes(static_cast<uint64_t>(shares.backlog_bytes));
   set(acceptor_.open(), acceptor_.max(), server->mutable_connections());
+  if (options_.describe_journal) {
+    options_.describe_journal(server->mutable_journal());
+  }
 }
 
 }  // namespace timecache::server

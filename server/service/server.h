@@ -69,6 +69,8 @@ struct ServerOptions {
   AdminObserver observer;
   // What GetServer says.
   std::string version;
+  // Says what the journal does; null: there is none.
+  std::function<void(v1::JournalStatus* journal)> describe_journal;
 };
 
 // How a drain went.
@@ -83,7 +85,8 @@ struct DrainReport {
   bool in_time = false;
 };
 
-// Serves from Start to Drain. Start and Drain are called once, by one thread.
+// Serves from Start to Drain. StartHealth, Start and Drain are called once, by
+// one thread.
 class Server {
  public:
   // Neither is owned; both must outlive the server.
@@ -92,8 +95,11 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // Serves health on its own address, if there is one, as NOT_SERVING: for who
+  // has something to do before Start. Errors as Start.
+  absl::Status StartHealth();
   // Listens on all addresses, or on none: UNAVAILABLE that says which address
-  // failed and why.
+  // failed and why. StartHealth, if it was not called.
   absl::Status Start();
 
   // Where it listens, with the ports that were taken for port 0.
@@ -148,7 +154,7 @@ class Server {
   ServerOptions options_;
   const Clock* const clock_;
   Store* const store_;
-  const int64_t start_us_;
+  int64_t start_us_ = 0;
   std::atomic<bool> draining_{false};
   ConnectionAcceptor acceptor_;
   ResponseLedger responses_;

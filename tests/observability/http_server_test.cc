@@ -126,6 +126,9 @@ TEST_F(HttpServerTest, IsReadyWhileItServes) {
   Start();
   EXPECT_THAT(Get("/readyz"),
               AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("starting\n")));
+  readiness_.SetRecovered(40);
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "),
+                                    EndsWith("starting: recovering, 40 %\n")));
   readiness_.Set(Readiness::State::kServing);
   EXPECT_THAT(Get("/readyz"),
               AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("ok\n")));

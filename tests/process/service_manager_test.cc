@@ -49,6 +49,8 @@ class ServiceManagerTest : public ::testing::Test {
 
 TEST_F(ServiceManagerTest, SaysWhatSystemdExpects) {
   const ServiceManager manager(name_);
+  manager.Starting("Recovering, 40 %", absl::Minutes(2));
+  EXPECT_EQ(Next(), "EXTEND_TIMEOUT_USEC=120000000\nSTATUS=Recovering, 40 %");
   manager.Ready("Serving");
   EXPECT_EQ(Next(), "READY=1\nSTATUS=Serving");
   manager.Reloading();

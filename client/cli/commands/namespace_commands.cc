@@ -47,15 +47,16 @@ int RunList(const Context& context) {
     name_columns = std::max(name_columns, ns.name.size());
   }
   std::string text =
-      absl::StrFormat("%-*s %10s %8s %14s %10s", name_columns, "NAME", "TTL",
-                      "BUCKETS", "ENTRIES", "BYTES");
+      absl::StrFormat("%-*s %10s %8s %14s %10s %10s", name_columns, "NAME",
+                      "TTL", "BUCKETS", "ENTRIES", "BYTES", "DURABILITY");
   for (const Namespace& ns : *list) {
     const auto statistics = ns.statistics.value_or(NamespaceStatistics());
     absl::StrAppendFormat(
-        &text, "\n%-*s %10s %8d %14s %10s", name_columns, ns.name,
+        &text, "\n%-*s %10s %8d %14s %10s %10s", name_columns, ns.name,
         DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
         ns.options.num_buckets.value_or(0), CountText(statistics.entries),
-        SizeText(statistics.bytes));
+        SizeText(statistics.bytes),
+        DurabilityName(ns.options.durability.value_or(Durability::kMemory)));
   }
   return Print(context, {{"namespaces", array}}, text);
 }

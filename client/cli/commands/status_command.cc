@@ -126,12 +126,13 @@ void AddInterval(CLI::App& app, Arguments& arguments, const std::string& help) {
 void AddStatusCommands(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* status = app.add_subcommand(
-      "status", "Show the server: limits, namespaces, groups");
+      "status", "Show the server: limits, journal, namespaces, groups");
   AddInterval(*status, *arguments, "Tell rates, too: those of this long");
   status->footer(
       "LATE/BOUND: 99 % of deaths were told within the first, of the bucket "
       "width\nthat is promised; VIOLATIONS were told later. LAG: the age of a "
-      "group's oldest\nunsettled event.\n\n"
+      "group's oldest\nunsettled event. \"memory only\": no journal keeps "
+      "namespaces over a restart.\n\n"
       "Examples:\n"
       "  timecachectl status\n"
       "  timecachectl status --interval 5s --json | jq .namespaces[].rates");

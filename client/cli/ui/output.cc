@@ -37,18 +37,6 @@ std::string_view PolicyName(LimitPolicy policy) {
   return policy == LimitPolicy::kEvictOldest ? "evict-oldest" : "reject";
 }
 
-std::string_view DurabilityName(Durability durability) {
-  switch (durability) {
-    case Durability::kMemory:
-      return "memory";
-    case Durability::kAsync:
-      return "async";
-    case Durability::kSync:
-      return "sync";
-  }
-  return "unknown";
-}
-
 std::string_view RestartPolicyName(RestartPolicy policy) {
   return policy == RestartPolicy::kPause ? "pause" : "fire";
 }
@@ -344,6 +332,18 @@ std::string Describe(const Group& group) {
   };
   if (group.statistics) Append(StatisticsFields(*group.statistics), &fields);
   return Columns(fields);
+}
+
+std::string_view DurabilityName(Durability durability) {
+  switch (durability) {
+    case Durability::kMemory:
+      return "memory";
+    case Durability::kAsync:
+      return "async";
+    case Durability::kSync:
+      return "sync";
+  }
+  return "unknown";
 }
 
 std::string_view CauseName(ExpiryCause cause) {

@@ -45,6 +45,9 @@ std::string Describe(const Group& group);
 // "expired", "evicted", "rotated", "expiring".
 std::string_view CauseName(ExpiryCause cause);
 
+// "memory", "async", "sync".
+std::string_view DurabilityName(Durability durability);
+
 // Writes to standard output, buffered. False once nobody reads it any more, or
 // it cannot be written (a full disk): WriteError tells which.
 bool Write(std::string_view bytes);

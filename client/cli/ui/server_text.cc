@@ -131,17 +131,68 @@ std::string Wrap(const std::vector<std::string>& parts, size_t columns) {
   return text;
 }
 
+const char* CheckpointText(CheckpointState state) {
+  switch (state) {
+    case CheckpointState::kWriting:
+      return ", one writes entries again";
+    case CheckpointState::kWaiting:
+      return ", one waits for retained events";
+    case CheckpointState::kIdle:
+    case CheckpointState::kUnknown:
+      break;
+  }
+  return "";
+}
+
+// Of a server that tells of one.
+std::vector<std::string> JournalTexts(const ServerSample& sample,
+                                      const ServerSample* before) {
+  const JournalStatus& j = *sample.server.journal;
+  const JournalRates rates = JournalRatesOf(before, sample);
+  std::vector<std::string> texts = {absl::StrCat("journal ", j.directory),
+                                    SizeText(j.disk_bytes)};
+  if (j.disk_full) texts.push_back("DISK FULL: changes are refused");
+  texts.push_back(absl::StrCat("waiting ", SizeText(j.waiting_bytes.used),
+                               " of ", SizeText(j.waiting_bytes.max)));
+  texts.push_back(rates.commits_per_second
+                      ? absl::StrCat("commits ",
+                                     RateText(*rates.commits_per_second),
+                                     "/s, ",
+                                     SizeText(static_cast<uint64_t>(
+                                         rates.bytes_per_second.value_or(0))),
+                                     "/s")
+                      : absl::StrCat("commits ", CountText(j.commits)));
+  if (rates.group_appends > 0) {
+    texts.push_back(absl::StrCat(
+        "each ", DurationText(absl::Trunc(rates.commit, absl::Microseconds(1))),
+        ", 99 % below ", DurationText(j.commit_p99)));
+    texts.push_back(
+        absl::StrCat("groups of ", RateText(rates.group_appends), " appends, ",
+                     SizeText(static_cast<uint64_t>(rates.group_bytes))));
+  }
+  texts.push_back(absl::StrCat("checkpoints ", CountText(j.checkpoints),
+                               CheckpointText(j.checkpoint_state)));
+  return texts;
+}
+
 std::string HeaderText(const std::string& address, const ServerSample& sample,
-                       size_t columns) {
+                       const ServerSample* before, size_t columns) {
   const ServerInfo& s = sample.server;
   std::vector<std::string> uses;
   for (const Limit& limit : LimitsOf(s)) uses.push_back(limit.Text(s));
   if (uses.empty()) {
     uses = {"limits: told to those who may read all namespaces"};
   }
-  return absl::StrCat("timecached ", s.version, " at ", address, ": ",
-                      s.draining ? "draining" : "serving", ", up ",
-                      AgeText(s.now - s.start_time), "\n", Wrap(uses, columns));
+  const bool told = !LimitsOf(s).empty();
+  std::string text = absl::StrCat("timecached ", s.version, " at ", address,
+                                  ": ", s.draining ? "draining" : "serving",
+                                  ", up ", AgeText(s.now - s.start_time),
+                                  told && !s.journal ? ", memory only" : "",
+                                  "\n", Wrap(uses, columns));
+  if (s.journal) {
+    absl::StrAppend(&text, "\n", Wrap(JournalTexts(sample, before), columns));
+  }
+  return text;
 }
 
 Row NamespaceRow(const Namespace& ns, const Rates* rates) {
@@ -160,7 +211,9 @@ Row NamespaceRow(const Namespace& ns, const Rates* rates) {
                     DurationText(ns.bucket_width)),
        CountText(s.bound_violations), CountText(s.watchers),
        CountText(s.live_buckets), CountText(s.expired + s.evicted + s.rotated),
-       DurationText(ns.options.ttl.value_or(absl::ZeroDuration()))});
+       DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
+       std::string(DurabilityName(
+           ns.options.durability.value_or(Durability::kMemory)))});
   return row;
 }
 
@@ -180,8 +233,9 @@ std::vector<Row> NamespaceRows(const ServerSample& sample,
   if (before != nullptr) {
     names.insert(names.end(), {"PUT/S", "HIT/S", "MISS/S", "DIED/S"});
   }
-  names.insert(names.end(), {"ENTRIES", "BYTES", "LATE/BOUND", "VIOLATIONS",
-                             "WATCHERS", "BUCKETS", "DIED", "TTL"});
+  names.insert(names.end(),
+               {"ENTRIES", "BYTES", "LATE/BOUND", "VIOLATIONS", "WATCHERS",
+                "BUCKETS", "DIED", "TTL", "DURABILITY"});
   std::vector<Row> table = {std::move(names)};
   for (const auto& [ns, rates] : order) {
     table.push_back(NamespaceRow(*ns, before == nullptr ? nullptr : &rates));
@@ -202,12 +256,52 @@ std::vector<Row> GroupRows(const ServerSample& sample) {
   return table;
 }
 
+const char* StateName(CheckpointState state) {
+  switch (state) {
+    case CheckpointState::kIdle:
+      return "idle";
+    case CheckpointState::kWriting:
+      return "writing";
+    case CheckpointState::kWaiting:
+      return "waiting";
+    case CheckpointState::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+// Of a server that tells of one.
+Json JournalJson(const ServerSample& sample, const ServerSample* before) {
+  const JournalStatus& j = *sample.server.journal;
+  const JournalRates rates = JournalRatesOf(before, sample);
+  Json object = {
+      {"directory", j.directory},
+      {"disk_bytes", j.disk_bytes},
+      {"disk_full", j.disk_full},
+      {"waiting_bytes",
+       {{"used", j.waiting_bytes.used}, {"max", j.waiting_bytes.max}}},
+      {"commits", j.commits},
+      {"appends", j.appends},
+      {"written_bytes", j.written_bytes},
+      {"commit_ms", absl::ToDoubleMilliseconds(rates.commit)},
+      {"commit_p99_ms", absl::ToDoubleMilliseconds(j.commit_p99)},
+      {"group_appends", rates.group_appends},
+      {"group_bytes", rates.group_bytes},
+      {"checkpoints", j.checkpoints},
+      {"checkpoint_state", StateName(j.checkpoint_state)}};
+  if (rates.commits_per_second) {
+    object["rates"] = {{"commits", *rates.commits_per_second},
+                       {"written_bytes", rates.bytes_per_second.value_or(0)}};
+  }
+  return object;
+}
+
 }  // namespace
 
 std::string ServerText(const std::string& address, const ServerSample& sample,
                        const ServerSample* before, int rows, int columns) {
   const auto width = static_cast<size_t>(std::max(columns, 1));
-  std::string text = HeaderText(address, sample, width);
+  std::string text = HeaderText(address, sample, before, width);
   // The lines above, and an empty one before each table.
   int left = rows - 2 - static_cast<int>(std::ranges::count(text, '\n'));
   // Names with rates, and of groups with what waits.
@@ -260,6 +354,7 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
           {"start_time", ExactTimeText(s.start_time)},
           {"time", ExactTimeText(s.now)},
           {"limits", limits},
+          {"journal", s.journal ? JournalJson(sample, before) : Json()},
           {"namespaces", namespaces},
           {"groups", groups}};
 }

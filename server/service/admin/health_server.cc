@@ -8,7 +8,9 @@
 namespace timecache::server {
 
 HealthServer::HealthServer()
-    : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond) {}
+    : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond) {
+  health_service_.SetServing(false);
+}
 
 absl::Status HealthServer::Start(const std::string& address) {
   grpc::EnableDefaultHealthCheckService(false);
@@ -32,8 +34,6 @@ absl::Status HealthServer::Start(const std::string& address) {
   acceptor_.Start();
   return absl::OkStatus();
 }
-
-void HealthServer::SetNotServing() { health_service_.SetNotServing(); }
 
 void HealthServer::Stop() {
   acceptor_.Stop();

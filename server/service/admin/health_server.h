@@ -17,8 +17,8 @@
 namespace timecache::server {
 
 // Serves grpc.health.v1.Health and nothing else, in plain text, for probes that
-// have no certificate. Start, SetNotServing, Stop and the destructor are called
-// by one thread, what counts by any. Costs one more gRPC server, which shares
+// have no certificate. Start, SetServing, Stop and the destructor are called by
+// one thread, what counts by any. Costs one more gRPC server, which shares
 // the threads of the first.
 class HealthServer {
  public:
@@ -37,9 +37,9 @@ class HealthServer {
   HealthServer(const HealthServer&) = delete;
   HealthServer& operator=(const HealthServer&) = delete;
 
-  // Says SERVING from now on. Errors as ConnectionAcceptor::Listen.
+  // Says NOT_SERVING from now on. Errors as ConnectionAcceptor::Listen.
   absl::Status Start(const std::string& address);
-  void SetNotServing();
+  void SetServing(bool serving) { health_service_.SetServing(serving); }
   // Ends open watches of health, and serves no more. What it counted stays.
   void Stop();
 

@@ -138,10 +138,10 @@ void HealthService::Remove(const HealthWatch* watch, const PeerAddress& from) {
   if (own.empty()) watches_.erase(it);
 }
 
-void HealthService::SetNotServing() {
+void HealthService::SetServing(bool serving) {
   absl::MutexLock lock(&mu_);
-  serving_ = false;
-  for (const auto& watch : All()) watch->Tell(false);
+  serving_ = serving;
+  for (const auto& watch : All()) watch->Tell(serving);
 }
 
 void HealthService::EndWatches() {

@@ -43,8 +43,9 @@ class HealthService final
   explicit HealthService(PeerGuard* guard, size_t max_watches = kMaxWatches)
       : guard_(guard), max_watches_(max_watches) {}
 
-  // Says NOT_SERVING from now on, also to those who watch.
-  void SetNotServing() ABSL_LOCKS_EXCLUDED(mu_);
+  // Says SERVING, as it does at first, or NOT_SERVING from now on, also to
+  // those who watch.
+  void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends all watches with UNAVAILABLE (DRAINING), also those whose clients do
   // not read, and takes no more.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mu_);

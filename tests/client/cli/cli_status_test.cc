@@ -67,6 +67,79 @@ TEST(ServerTextTest, LimitsThatAreNotToldAreNoZeros) {
   EXPECT_EQ(lines[1], "limits: told to those who may read all namespaces");
 }
 
+// A sample with a journal that has made so many commits of two appends and
+// 1,000 bytes, in 2 ms each.
+ServerSample WithJournal(int seconds, uint64_t commits) {
+  ServerSample sample = Sample(seconds, 0, 0);
+  sample.namespaces[1].options.durability = Durability::kSync;
+  sample.server.journal = JournalStatus{
+      .directory = "/var/lib/journal",
+      .disk_bytes = 5 << 20,
+      .waiting_bytes = {.used = 2048, .max = 64 << 20},
+      .commits = commits,
+      .appends = 2 * commits,
+      .written_bytes = 1000 * commits,
+      .commit_time = absl::Milliseconds(2) * static_cast<int64_t>(commits),
+      .commit_p99 = absl::Microseconds(4096),
+      .checkpoints = 3,
+      .checkpoint_state = CheckpointState::kIdle};
+  return sample;
+}
+
+TEST(ServerTextTest, AServerWithoutAJournalSaysSo) {
+  ServerSample sample = Sample(100, 0, 0);
+  EXPECT_THAT(
+      ServerText("host:1", sample, nullptr),
+      AllOf(HasSubstr("up 1m40s, memory only\n"), Not(HasSubstr("journal "))));
+  EXPECT_EQ(ServerJson("host:1", sample, nullptr)["journal"], nullptr);
+  // It may have one, and not tell this caller.
+  sample.server.entries.reset();
+  sample.server.watchers.reset();
+  EXPECT_THAT(ServerText("host:1", sample, nullptr),
+              Not(HasSubstr("memory only")));
+}
+
+TEST(ServerTextTest, TheJournalTellsOfItsCommits) {
+  const ServerSample sample = WithJournal(100, 1500);
+  EXPECT_THAT(
+      ServerText("host:1", sample, nullptr),
+      AllOf(
+          HasSubstr("journal /var/lib/journal   5MiB   waiting 2KiB of 64MiB"),
+          HasSubstr("commits 1,500   each 2ms, 99 % below 4.096ms"),
+          HasSubstr("groups of 2.0 appends, 1000B   checkpoints 3\n"),
+          Not(HasSubstr("memory only")), Not(HasSubstr("FULL")),
+          HasSubstr("DURABILITY"), HasSubstr(" sync")));
+  const cli::Json json = ServerJson("host:1", sample, nullptr)["journal"];
+  EXPECT_EQ(json["directory"], "/var/lib/journal");
+  EXPECT_EQ(json["waiting_bytes"]["used"], 2048);
+  EXPECT_EQ(json["disk_full"], false);
+  EXPECT_EQ(json["group_appends"], 2.0);
+  EXPECT_EQ(json["commit_ms"], 2.0);
+  EXPECT_EQ(json["checkpoint_state"], "idle");
+  EXPECT_FALSE(json.contains("rates"));
+}
+
+TEST(ServerTextTest, ACommitIsThatOfTheTimeBetween) {
+  const ServerSample before = WithJournal(10, 1500);
+  ServerSample now = WithJournal(20, 2500);
+  now.server.journal->commit_time =
+      before.server.journal->commit_time + absl::Seconds(5);
+  now.server.journal->disk_full = true;
+  now.server.journal->checkpoint_state = CheckpointState::kWaiting;
+  EXPECT_THAT(ServerText("host:1", now, &before),
+              AllOf(HasSubstr("DISK FULL: changes are refused"),
+                    HasSubstr("commits 100/s, 97.7KiB/s   each 5ms"),
+                    HasSubstr("checkpoints 3, one waits for retained events")));
+  const cli::Json json = ServerJson("host:1", now, &before)["journal"];
+  EXPECT_EQ(json["rates"]["commits"], 100.0);
+  EXPECT_EQ(json["commit_ms"], 5.0);
+  EXPECT_EQ(json["checkpoint_state"], "waiting");
+  // Of a server that was started again in between: since its start.
+  now.server.start_time += absl::Seconds(15);
+  EXPECT_FALSE(JournalRatesOf(&before, now).commits_per_second);
+  EXPECT_EQ(JournalRatesOf(&before, now).group_bytes, 1000);
+}
+
 TEST(ServerTextTest, RatesAreOfTheTimeBetweenAndTheBusiestComesFirst) {
   const ServerSample before = Sample(10, 1000, 50);
   const ServerSample now = Sample(20, 31'000, 50);
@@ -158,6 +231,7 @@ TEST_F(StatusTest, ShowsTheServerAndItsNamespaces) {
   EXPECT_EQ(json["limits"], nullptr);
   EXPECT_EQ(json["serving"], true);
   EXPECT_EQ(json["namespaces"][1]["name"], "sessions");
+  EXPECT_EQ(json["journal"], nullptr);
   EXPECT_EQ(json["namespaces"][1]["rates"]["puts"], 0.0);
 }
 

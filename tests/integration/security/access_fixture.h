@@ -66,6 +66,11 @@ class AccessTest : public ::testing::Test {
     access_ = *std::move(file);
     TestServerOptions options;
     options.access = access_.get();
+    options.change = [](server::ServerOptions* to) {
+      to->describe_journal = [](v1::JournalStatus* journal) {
+        journal->set_directory("/a/journal");
+      };
+    };
     server_ = std::make_unique<TestServer>(options);
   }
 

@@ -194,7 +194,7 @@ TEST_F(AccessTest, ListsShowWhatTheCallerHasAnyRightIn) {
   ExpectUnknown(As("", &Names::ListNamespaces, "").status, v1::NO_CREDENTIALS);
 }
 
-// What all namespaces hold is for who may read all of them.
+// What all namespaces hold, and where, is for who may read all of them.
 TEST_F(AccessTest, TheServersLimitsAreForWhoMayReadEverything) {
   SetRules("", Rule("watcher", "watch", "*") + Rule("worker", "read", "de*"));
   const v1::GetServerResponse all = Must(As("admin", &Info::GetServer, ""));
@@ -205,6 +205,7 @@ TEST_F(AccessTest, TheServersLimitsAreForWhoMayReadEverything) {
   EXPECT_TRUE(all.has_memory_bytes());
   EXPECT_TRUE(all.has_connections());
   EXPECT_TRUE(all.has_memory_shares());
+  EXPECT_EQ(all.journal().directory(), "/a/journal");
   for (const char* who : {"reader", "writer", "watcher", "worker"}) {
     SCOPED_TRACE(who);
     const v1::GetServerResponse some = Must(As(who, &Info::GetServer, ""));

@@ -83,7 +83,7 @@ TEST_F(HealthTest, WhoHasMostGivesWayToWhoHasFewer) {
   // Each has its half now.
   EXPECT_EQ(WatchOn(unix_).Next(), std::nullopt);
   EXPECT_EQ(service_.refused_watches(), 3u);
-  service_.SetNotServing();
+  service_.SetServing(false);
   EXPECT_EQ(many[0]->Next(), "\x08\x02");
 }
 

@@ -26,6 +26,7 @@
 #include "timecache/export.h"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
+#include "timecache/server_types.h"
 #include "timecache/settle.h"
 #include "timecache/types.h"
 #include "timecache/watch_types.h"

@@ -1,5 +1,5 @@
-// Namespaces and the server as the client describes them: plain structs. Ranges
-// and defaults are those of proto/timecache/v1/namespaces.proto.
+// Namespaces as the client describes them: plain structs. Ranges and defaults
+// are those of proto/timecache/v1/namespaces.proto.
 #pragma once
 
 #include <cstdint>
@@ -121,42 +121,6 @@ struct Namespace {
   std::optional<NamespaceStatistics> statistics = {};  // Where asked for.
   // ttl / (num_buckets - 1): the most that an entry may outlive its ttl.
   absl::Duration bucket_width = {};
-};
-
-// A limit of the server, and what counts towards it now.
-struct LimitUse {
-  uint64_t used = 0;
-  uint64_t max = 0;  // 0: no limit.
-};
-
-// What holds the memory that limits.max_memory_bytes counts.
-struct MemoryShares {
-  uint64_t entries_bytes = 0;
-  uint64_t retained_bytes = 0;  // Events that logs retain.
-  uint64_t backlog_bytes = 0;   // Events that only consumer groups hold.
-};
-
-// The server itself. Limits are unset for those who may not read all
-// namespaces.
-struct ServerInfo {
-  std::string version = {};    // "0.1.0".
-  absl::Time start_time = {};  // On the server's clock, as `now`.
-  absl::Time now = {};         // When it answered.
-  bool draining = false;       // It has been told to stop.
-  std::optional<LimitUse> namespaces = {};
-  std::optional<LimitUse> entries = {};
-  std::optional<LimitUse> bytes = {};
-  std::optional<LimitUse> watchers = {};
-  std::optional<LimitUse> memory_bytes = {};
-  std::optional<LimitUse> connections = {};
-  std::optional<MemoryShares> memory_shares = {};
-};
-
-// What grpc.health.v1.Health says of the server.
-enum class ServingStatus {
-  kUnknown,
-  kServing,
-  kNotServing,  // It is stopping, or has not begun.
 };
 
 }  // namespace timecache

@@ -15,6 +15,33 @@ LimitUse ReadUse(const v1::LimitUse& proto) {
   return {.used = proto.used(), .max = proto.max()};
 }
 
+CheckpointState ReadState(v1::CheckpointState state) {
+  switch (state) {
+    case v1::CHECKPOINT_STATE_IDLE:
+      return CheckpointState::kIdle;
+    case v1::CHECKPOINT_STATE_WRITING:
+      return CheckpointState::kWriting;
+    case v1::CHECKPOINT_STATE_WAITING:
+      return CheckpointState::kWaiting;
+    default:
+      return CheckpointState::kUnknown;
+  }
+}
+
+JournalStatus ReadJournal(const v1::JournalStatus& proto) {
+  return {.directory = proto.directory(),
+          .disk_bytes = proto.disk_bytes(),
+          .waiting_bytes = ReadUse(proto.waiting_bytes()),
+          .disk_full = proto.disk_full(),
+          .commits = proto.commits(),
+          .appends = proto.appends(),
+          .written_bytes = proto.written_bytes(),
+          .commit_time = FromProto(proto.commit_time()),
+          .commit_p99 = FromProto(proto.commit_p99()),
+          .checkpoints = proto.checkpoints(),
+          .checkpoint_state = ReadState(proto.checkpoint_state())};
+}
+
 ServerInfo ReadServer(const v1::GetServerResponse& proto) {
   ServerInfo server = {.version = proto.version(),
                        .start_time = FromProto(proto.start_time()),
@@ -36,6 +63,7 @@ ServerInfo ReadServer(const v1::GetServerResponse& proto) {
                             .retained_bytes = shares.retained_bytes(),
                             .backlog_bytes = shares.backlog_bytes()};
   }
+  if (proto.has_journal()) server.journal = ReadJournal(proto.journal());
   return server;
 }
 
