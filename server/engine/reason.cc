@@ -48,6 +48,8 @@ constexpr Named kReasons[] = {
     {Reason::kMaxNamespaces, "MAX_NAMESPACES"},
     {Reason::kGroupExists, "GROUP_EXISTS"},
     {Reason::kMaxGroups, "MAX_GROUPS"},
+    {Reason::kNoJournal, "NO_JOURNAL"},
+    {Reason::kMaxBackups, "MAX_BACKUPS"},
     {Reason::kUnknownService, "UNKNOWN_SERVICE"},
     {Reason::kMaxHealthWatches, "MAX_HEALTH_WATCHES"},
 };

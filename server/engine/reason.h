@@ -56,6 +56,8 @@ enum class Reason : uint8_t {
   kMaxNamespaces = 61,
   kGroupExists = 62,
   kMaxGroups = 63,
+  kNoJournal = 64,
+  kMaxBackups = 65,
 
   kUnknownService = 80,
   kMaxHealthWatches = 81,

@@ -58,15 +58,22 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
       hub_(clock, options_.limits.max_watchers(),
            options_.limits.max_expiring_watchers()),
       health_service_(&acceptor_.guard()),
+      backups_{options_.backup_source,
+               ToDuration(options_.limits.response_timeout())},
+      backup_turns_(options_.backup_source == nullptr
+                        ? nullptr
+                        : std::make_unique<Turns>()),
       time_cache_service_(&gate_, store, &hub_, &streams_, &turns_,
                           ToDuration(options_.limits.max_call_duration())),
       namespace_service_(&gate_, store, options_.observer),
       group_service_(&gate_, store, options_.observer),
-      server_service_(&gate_,
-                      [this](bool limits, v1::GetServerResponse* server) {
-                        Describe(server);
-                        if (limits) DescribeLimits(server);
-                      }),
+      server_service_(
+          &gate_,
+          [this](bool limits, v1::GetServerResponse* server) {
+            Describe(server);
+            if (limits) DescribeLimits(server);
+          },
+          &backups_, &streams_, backup_turns_.get()),
       unknown_service_(&acceptor_.guard()) {
   time_cache_service_.CountCalls(v1::TimeCacheService::service_full_name(),
                                  &counted_calls_);

@@ -71,6 +71,8 @@ struct ServerOptions {
   std::string version;
   // Says what the journal does; null: there is none.
   std::function<void(v1::JournalStatus* journal)> describe_journal;
+  // Of the journal; null without one.
+  BackupSource backup_source;
 };
 
 // How a drain went.
@@ -164,6 +166,9 @@ class Server {
   OpenStreams streams_;
   HealthService health_service_;
   Turns turns_;
+  Backups backups_;
+  // Reads for them, which may wait for a disk; null without a journal.
+  const std::unique_ptr<Turns> backup_turns_;
   TimeCacheService time_cache_service_;
   NamespaceService namespace_service_;
   GroupService group_service_;

@@ -21,4 +21,10 @@ grpc::ServerUnaryReactor* ServerService::GetServer(Context* context,
       });
 }
 
+grpc::ServerWriteReactor<grpc::ByteBuffer>* ServerService::BackupJournal(
+    Context* context, const Bytes* request) {
+  return BackupStream::Start(gate_, context, backups_, streams_, turns_,
+                             *request);
+}
+
 }  // namespace timecache::server

@@ -1,4 +1,4 @@
-// timecache.v1.ServerService: says what the server is.
+// timecache.v1.ServerService: says what the server is, and streams backups.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_SERVER_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_SERVER_SERVICE_H_
@@ -6,31 +6,46 @@
 #include <functional>
 #include <utility>
 
+#include "server/service/admin/backup_stream.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
+#include "server/service/call/open_streams.h"
+#include "server/service/call/turns.h"
 #include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache::server {
 
-// Thread-safe. Calls are rare and answered inline.
+// Thread-safe. Calls are rare; GetServer is answered inline.
 class ServerService final
-    : public RawService<v1::ServerService::WithRawCallbackMethod_GetServer<
-          v1::ServerService::Service>> {
+    : public RawService<v1::ServerService::WithRawCallbackMethod_BackupJournal<
+          v1::ServerService::WithRawCallbackMethod_GetServer<
+              v1::ServerService::Service>>> {
  public:
   // Says what the server is, and how far its limits are used if `limits`.
   using DescribeServer =
       std::function<void(bool limits, v1::GetServerResponse* server)>;
 
-  // `gate` is not owned, and must outlive the service.
-  ServerService(const CallGate* gate, DescribeServer describe_server)
-      : gate_(*gate), describe_server_(std::move(describe_server)) {}
+  // None is owned, and all must outlive the service. `turns`, for backups
+  // alone, may be null without a source of them.
+  ServerService(const CallGate* gate, DescribeServer describe_server,
+                Backups* backups, OpenStreams* streams, Turns* turns)
+      : gate_(*gate),
+        describe_server_(std::move(describe_server)),
+        backups_(backups),
+        streams_(streams),
+        turns_(turns) {}
 
   grpc::ServerUnaryReactor* GetServer(Context* context, const Bytes* request,
                                       Bytes* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* BackupJournal(
+      Context* context, const Bytes* request) override;
 
  private:
   const CallGate& gate_;
   const DescribeServer describe_server_;
+  Backups* const backups_;
+  OpenStreams* const streams_;
+  Turns* const turns_;
 };
 
 }  // namespace timecache::server

@@ -79,11 +79,13 @@ inline constexpr Method kListGroups{21, kGroups, "ListGroups", kUnary};
 inline constexpr Method kUpdateGroup{22, kGroups, "UpdateGroup", kUnary};
 inline constexpr Method kDeleteGroup{23, kGroups, "DeleteGroup", kUnary};
 inline constexpr Method kGetServer{24, kServer, "GetServer", kUnary};
-inline constexpr Method kAdvance{25, kTime, "Advance", kUnary};
-inline constexpr Method kNow{26, kTime, "Now", kUnary};
-inline constexpr Method kReflection{27, kLook, "ServerReflectionInfo",
+inline constexpr Method kBackupJournal{25, kServer, "BackupJournal",
+                                       kServerStream};
+inline constexpr Method kAdvance{26, kTime, "Advance", kUnary};
+inline constexpr Method kNow{27, kTime, "Now", kUnary};
+inline constexpr Method kReflection{28, kLook, "ServerReflectionInfo",
                                     kBidiStream};
-inline constexpr Method kReflectionAlpha{28, kLookAlpha, "ServerReflectionInfo",
+inline constexpr Method kReflectionAlpha{29, kLookAlpha, "ServerReflectionInfo",
                                          kBidiStream};
 
 }  // namespace methods
@@ -115,6 +117,7 @@ inline constexpr std::array kMethods = {
     methods::kUpdateGroup,
     methods::kDeleteGroup,
     methods::kGetServer,
+    methods::kBackupJournal,
     methods::kAdvance,
     methods::kNow,
     methods::kReflection,

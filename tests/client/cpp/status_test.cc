@@ -38,6 +38,8 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kShardFull:
     case ErrorReason::kMaxResponseBytes:
     case ErrorReason::kMaxCallDuration:
+    case ErrorReason::kNoJournal:
+    case ErrorReason::kMaxBackups:
     case ErrorReason::kDiskFull:
     case ErrorReason::kJournalBacklog:
     case ErrorReason::kResumePointTrimmed:

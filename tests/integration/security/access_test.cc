@@ -223,6 +223,28 @@ TEST_F(AccessTest, TheServersLimitsAreForWhoMayReadEverything) {
   EXPECT_TRUE(Must(As("worker", &Info::GetServer, "")).has_entries());
 }
 
+// A backup has what is in every namespace.
+TEST_F(AccessTest, ABackupIsForWhoMayAdministerTheWholeServer) {
+  SetRules("", Rule("worker", "admin", "de*") +
+                   Rule("reader", "read, write, watch, settle", "*"));
+  const auto back_up = [this](const std::string& who) {
+    grpc::ClientContext context;
+    SignAs(who, &context);
+    const auto reader =
+        server_->about()->BackupJournal(&context, v1::BackupJournalRequest());
+    v1::BackupJournalResponse response;
+    while (reader->Read(&response)) {
+    }
+    return reader->Finish();
+  };
+  ExpectDenied(back_up("worker"), "admin", "*");
+  ExpectDenied(back_up("reader"), "admin", "*");
+  ExpectUnknown(back_up(""), v1::NO_CREDENTIALS);
+  // It has no journal.
+  EXPECT_EQ(back_up("admin").error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+}
+
 // What cannot be put by hand cannot be had put by a namespace.
 TEST_F(AccessTest, DeadLettersNeedTheRightToWriteThem) {
   SetRules("", Rule("worker", "admin", "mine-*"));

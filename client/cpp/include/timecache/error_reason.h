@@ -105,6 +105,10 @@ enum class ErrorReason : int32_t {
   kGroupExists = 62,
   // RESOURCE_EXHAUSTED: 64 groups in a namespace.
   kMaxGroups = 63,
+  // FAILED_PRECONDITION: the server keeps no journal, so there is nothing to back up.
+  kNoJournal = 64,
+  // RESOURCE_EXHAUSTED: two backups are under way.
+  kMaxBackups = 65,
 
   // --- grpc.health.v1 and grpc.reflection.
 

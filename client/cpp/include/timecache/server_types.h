@@ -65,6 +65,12 @@ struct ServerInfo {
   std::optional<JournalStatus> journal = {};
 };
 
+// A piece of a backup of the server's journal.
+struct BackupPiece {
+  uint64_t total_bytes = 0;  // Of all pieces together.
+  std::string data = {};     // At most 1 MiB, never empty.
+};
+
 // What grpc.health.v1.Health says of the server.
 enum class ServingStatus {
   kUnknown,

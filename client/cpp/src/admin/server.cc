@@ -1,6 +1,11 @@
+#include <stop_token>
+#include <utility>
+
 #include "client/cpp/src/data/convert.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
+#include "client/cpp/src/rpc/rpc_status.h"
+#include "client/cpp/src/rpc/steady_time.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "timecache/client.h"
 
@@ -75,6 +80,30 @@ absl::StatusOr<ServerInfo> Client::GetServer(const CallOptions& call) const {
       v1::GetServerRequest(), CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return ReadServer(*response);
+}
+
+absl::Status Client::BackupJournal(
+    absl::FunctionRef<bool(BackupPiece piece)> visit,
+    const CallOptions& call) const {
+  if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
+  const SteadyTime deadline =
+      SteadyAfter(call.timeout.value_or(absl::InfiniteDuration()));
+  grpc::ClientContext context;
+  Prepare(call, deadline, context);
+  core_->connection.Await(deadline);
+  const std::stop_callback cancel(call.cancellation,
+                                  [&context] { context.TryCancel(); });
+  auto reader =
+      core_->server.BackupJournal(&context, v1::BackupJournalRequest());
+  v1::BackupJournalResponse response;
+  bool wanted = true;
+  while (wanted && reader->Read(&response)) {
+    wanted = visit({.total_bytes = response.total_bytes(),
+                    .data = std::move(*response.mutable_data())});
+  }
+  if (!wanted) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  return wanted ? FromGrpcStatus(status) : CancelledByCaller();
 }
 
 absl::StatusOr<ServingStatus> Client::CheckHealth(
