@@ -190,6 +190,7 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
       DescribeJournal(config.journal().directory(), change_logs.get(),
                       *checkpointer, status);
     };
+    options.backup_source = BackupsOf(change_logs.get());
   }
   LocalStore store(&registry, &clock);
   Server server(&store, &clock, std::move(options));
@@ -268,6 +269,11 @@ int Main(int argc, char** argv) {
   gpr_set_log_function(LogGrpc);
   KeepTokensOutOfTraces(*config);
   RaiseOpenFiles();
+
+  if (!flags.restore.empty()) {
+    absl::Status status = RestoreBackup(flags.restore, *config);
+    if (!status.ok()) return Fail(status.message());
+  }
 
   // Before there is a thread that could take them.
   Signals signals;

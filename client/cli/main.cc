@@ -145,6 +145,7 @@ int Main(int argc, char** argv) {
   AddStatusCommands(app, context);
   AddTokenCommand(app, context);
   AddNamespaceCommands(app, context);
+  AddBackupCommand(app, context);
   AddJournalCommand(app, context);
   AddCompletionCommand(app, context);
   if (const auto exit_code = RunHiddenCommand(app, context, argc, argv)) {

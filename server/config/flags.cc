@@ -31,6 +31,8 @@ constexpr char kExamples[] = R"(examples:
   timecached --listen 0.0.0.0:7171 --tls-cert server.crt --tls-key server.key
   timecached --http 127.0.0.1:7172
   timecached --journal /var/lib/timecached/journal
+  timecached --journal /var/lib/timecached/journal --restore /backups/monday
+  zstd -dc backup.tar.zst | timecached --journal journal --restore -
   timecached --config timecached.yaml --log-format=json
   timecached --config timecached.yaml --check-config
   timecached --listen 127.0.0.1:0 --virtual-clock
@@ -102,6 +104,11 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--journal", flags->journal,
                   "Keep namespaces of durability async and sync in this "
                   "directory, across restarts")
+      ->type_name("DIRECTORY")
+      ->check(NameOf("directory"));
+  app->add_option("--restore", flags->restore,
+                  "First fill the journal's directory, which must hold none, "
+                  "from this backup; -: from standard input")
       ->type_name("DIRECTORY")
       ->check(NameOf("directory"));
   AddTransportFlags(app, flags);

@@ -21,6 +21,7 @@ struct Flags {
   bool allow_plaintext = false;  // for what is in listen
   std::string http;              // address for metrics and probes, checked
   std::string journal;           // directory
+  std::string restore;           // directory of a backup, or "-"
   bool virtual_clock = false;    // time stands still until it is advanced
   bool check_config = false;     // check the configuration, print it, and end
   std::string log_level;         // debug, info, warning, error

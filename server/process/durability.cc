@@ -1,13 +1,19 @@
 #include "server/process/durability.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "server/journal/journal_copy.h"
+#include "server/journal/journal_directory.h"
+#include "server/journal/journal_tools.h"
 #include "server/journal/local_journal.h"
 #include "server/journal/recovery.h"
 #include "server/observability/log.h"
@@ -20,6 +26,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 // Of a new journal. Each is recovered by one thread.
 constexpr uint32_t kPartitions = 64;
+// Of a backup, at once.
+constexpr size_t kInputBytes = size_t{1} << 20;
 // Each passes over the whole journal.
 constexpr unsigned kMaxRecoveryThreads = 8;
 // How long a recovery may be without progress until the service manager may
@@ -81,7 +89,84 @@ absl::Status CheckClock(const config::v1::ServerConfig& config,
       "that"));
 }
 
+// What standard input has next.
+absl::StatusOr<std::string> ReadInput() {
+  std::string bytes(kInputBytes, '\0');
+  while (true) {
+    const ssize_t size = read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (size >= 0) {
+      bytes.resize(static_cast<size_t>(size));
+      return bytes;
+    }
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, "standard input");
+  }
+}
+
+absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
+  if (isatty(STDIN_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "standard input is a terminal: let a backup come from there "
+        "(timecached "
+        "--restore - < FILE)");
+  }
+  auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);
+  if (!copy.ok()) return copy.status();
+  absl::Status status = (*copy)->AddArchive(ReadInput);
+  if (!status.ok()) return status;
+  return (*copy)->Finish();
+}
+
+class LocalBackup final : public BackupBytes {
+ public:
+  explicit LocalBackup(std::unique_ptr<JournalBackup> backup)
+      : backup_(std::move(backup)) {}
+  uint64_t total_bytes() const override { return backup_->total_bytes(); }
+  absl::StatusOr<std::string> Read(size_t bytes) override {
+    return backup_->Read(bytes);
+  }
+
+ private:
+  const std::unique_ptr<JournalBackup> backup_;
+};
+
 }  // namespace
+
+absl::Status RestoreBackup(const std::string& from,
+                           const config::v1::ServerConfig& config) {
+  const auto began = SteadyClock::now();
+  const std::string& directory = config.journal().directory();
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        "--restore needs --journal DIRECTORY: where the journal will be");
+  }
+  const auto report =
+      from == "-" ? RestoreInput(directory)
+                  : RestoreJournal(FileSystem::Posix(), from, directory);
+  if (!report.ok()) {
+    const absl::string_view advice =
+        absl::IsAlreadyExists(report.status())
+            ? "; a backup is restored once, into an empty directory: start "
+              "without --restore, or name another --journal"
+            : "";
+    return absl::Status(report.status().code(),
+                        absl::StrCat("the backup cannot be restored: ",
+                                     report.status().message(), advice));
+  }
+  Log(LogLevel::kInfo, "restore_done",
+      {{"from", from},
+       {"journal", directory},
+       {"records", report->Records()},
+       {"took_ms", MillisSince(began)}});
+  return absl::OkStatus();
+}
+
+BackupSource BackupsOf(MapChangeLogs* logs) {
+  auto* const journal = dynamic_cast<LocalJournal*>(&logs->journal());
+  if (journal == nullptr) return nullptr;
+  return [journal] {
+    return std::make_unique<LocalBackup>(journal->OpenBackup());
+  };
+}
 
 absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
     const config::v1::ServerConfig& config) {
@@ -122,6 +207,10 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   options.progress = std::ref(progress);
   options.now_us = clock.NowUs();
   options.cancelled = [&signals] { return signals.EndPending(); };
+  const std::string& directory = config.journal().directory();
+  const auto copied = IsMarkedAsCopy(FileSystem::Posix(), directory);
+  if (!copied.ok()) return copied.status();
+  options.copied = *copied;
   const absl::StatusOr<RecoveryReport> report =
       RecoverMaps(logs, registry, options);
   if (absl::IsCancelled(report.status())) {
@@ -129,6 +218,10 @@ absl::Status Recover(const config::v1::ServerConfig& config,
         {{"took_ms", MillisSince(began)}});
   }
   if (!report.ok()) return report.status();
+  if (*copied) {
+    absl::Status status = UnmarkAsCopy(FileSystem::Posix(), directory);
+    if (!status.ok()) return status;
+  }
   if (manual_clock != nullptr) {
     manual_clock->AdvanceTo(report->last_us);
   } else if (absl::Status status =
@@ -142,6 +235,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
        {"entries", report->entries},
        {"records", report->records},
        {"record_bytes", report->record_bytes},
+       {"copied", *copied},
        {"took_ms", MillisSince(began)}});
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_PROCESS_DURABILITY_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,6 +15,7 @@
 #include "server/process/recovery_metrics.h"
 #include "server/process/service_manager.h"
 #include "server/process/signals.h"
+#include "server/service/admin/backup_source.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
@@ -32,11 +34,24 @@ struct RecoveryObservers {
   const ServiceManager* manager;
 };
 
+// Fills journal.directory from a backup: a directory, or "-" for an archive on
+// standard input. Logs restore_done. ALREADY_EXISTS: it holds a journal.
+// DATA_LOSS: the backup is damaged, or not whole. After an error, nothing of it
+// is there. INVALID_ARGUMENT: no journal is configured, or standard input is a
+// terminal.
+absl::Status RestoreBackup(const std::string& from,
+                           const config::v1::ServerConfig& config);
+
+// The journal of `logs`, which must outlive it and its backups.
+BackupSource BackupsOf(MapChangeLogs* logs);
+
 // Adds to the registry what the journal tells of; from now on durable maps are
-// kept there. Logs recovery_started, recovery_progress each second, and
+// kept there. A copy of a journal goes on as another one (RecoveryOptions::
+// copied). Logs recovery_started, recovery_progress each second, and
 // recovery_done, or recovery_cancelled. CANCELLED: a signal to end has come
-// meanwhile; nothing was changed. FAILED_PRECONDITION: the journal is further ahead of the clock
-// than journal.max_clock_lag; a clock that stands still goes on to where it is.
+// meanwhile; nothing was changed. FAILED_PRECONDITION: the journal is further
+// ahead of the clock than journal.max_clock_lag; a clock that stands still goes
+// on to where it is.
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, const Clock& clock,
                      ManualClock* manual_clock,

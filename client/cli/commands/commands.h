@@ -27,7 +27,8 @@ void AddHealthCommand(CLI::App& app, Context& context);
 // status, top
 void AddStatusCommands(CLI::App& app, Context& context);
 void AddTokenCommand(CLI::App& app, Context& context);
-// journal check, salvage
+void AddBackupCommand(CLI::App& app, Context& context);
+// journal check, salvage, restore
 void AddJournalCommand(CLI::App& app, Context& context);
 // ns create, get, list, update, delete, rotate
 void AddNamespaceCommands(CLI::App& app, Context& context);

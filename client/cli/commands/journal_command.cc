@@ -1,13 +1,21 @@
-// journal check, salvage: on a directory that no server has open.
+// journal check, salvage, restore: on a directory that no server has open.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/commands/journal_path.h"
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/journal_text.h"
+#include "client/cli/ui/progress.h"
 #include "server/journal/file_system.h"
+#include "server/journal/journal_copy.h"
+#include "server/journal/journal_directory.h"
 #include "server/journal/journal_tools.h"
 
 namespace timecache::cli {
@@ -20,13 +28,11 @@ using server::JournalReport;
 struct Arguments {
   std::string directory;
   std::string to;
+  bool if_missing = false;
 };
 
-// Without the slashes that a shell's completion leaves at its end.
-std::string Trimmed(std::string directory) {
-  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-  return directory;
-}
+// Of an archive, at once.
+constexpr size_t kInputBytes = 1 << 20;
 
 // What a server writes while it is read would look like damage.
 absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& directory) {
@@ -69,27 +75,98 @@ int RunSalvage(const Context& context, const Arguments& arguments) {
                DescribeSalvage(arguments.directory, arguments.to, *report));
 }
 
+absl::StatusOr<JournalReport> RestoreInput(const std::string& to) {
+  if (isatty(STDIN_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "standard input is a terminal: let a backup come from there");
+  }
+  auto copy = server::JournalCopy::Begin(FileSystem::Posix(), to);
+  if (!copy.ok()) return copy.status();
+  std::string bytes(kInputBytes, '\0');
+  const absl::Status status =
+      (*copy)->AddArchive([&bytes]() -> absl::StatusOr<std::string> {
+        const size_t size = std::fread(bytes.data(), 1, bytes.size(), stdin);
+        if (size > 0 || std::ferror(stdin) == 0) return bytes.substr(0, size);
+        return absl::ErrnoToStatus(errno, "standard input");
+      });
+  if (!status.ok()) return status;
+  return (*copy)->Finish();
+}
+
+int RunRestore(const Context& context, const Arguments& arguments) {
+  const std::string& from = arguments.directory;
+  const std::string& to = arguments.to;
+  if (arguments.if_missing &&
+      server::ReadFormat(FileSystem::Posix(), to).ok()) {
+    return Print(context, {{"journal", to}, {"restored", false}},
+                 absl::StrCat(to, ": holds a journal: nothing to do"));
+  }
+  const auto report =
+      from == "-" ? RestoreInput(to)
+                  : server::RestoreJournal(FileSystem::Posix(), from, to);
+  if (!report.ok()) return context.Fail(report.status());
+  Json object = ToJson(to, *report);
+  object["restored"] = true;
+  return Print(
+      context, object,
+      absl::StrCat("restored ", CountText(report->Records()), " records to ",
+                   to, ": start timecached --journal ", to));
+}
+
 CLI::Option* AddDirectory(CLI::App& app, const std::string& name,
                           std::string& directory, const std::string& help) {
   return app
       .add_option_function<std::string>(
           name,
-          [&directory](const std::string& path) { directory = Trimmed(path); },
+          [&directory](const std::string& path) {
+            directory = TrimmedPath(path);
+          },
           help)
       ->required()
       ->type_name("DIR");
+}
+
+void AddRestore(CLI::App& journal, Context& context,
+                const std::shared_ptr<Arguments>& arguments) {
+  CLI::App* restore = journal.add_subcommand(
+      "restore", "Make a journal of a backup; timecached --restore does, too");
+  AddDirectory(*restore, "from", arguments->directory,
+               "The backup: a directory, or - for an archive on standard "
+               "input");
+  AddDirectory(*restore, "to", arguments->to,
+               "The journal: an empty directory, or a new one");
+  restore->add_flag("--if-missing", arguments->if_missing,
+                    "Do nothing, with exit code 0, if there is a journal");
+  restore->footer(
+      "Checks all of it, and leaves nothing behind if it is damaged. A server "
+      "that starts\nwith it goes on from the backup: entries whose time is "
+      "over "
+      "expire at once, and are\ntold. Watchers resume where the backup knows "
+      "of their place; those that were farther\nget LOG_CHANGED.\n\n"
+      "Examples:\n"
+      "  timecachectl journal restore /backups/monday "
+      "/var/lib/timecached/journal\n"
+      "  zstd -dc backup.tar.zst | timecachectl journal restore - journal");
+  restore->callback([&context, arguments] {
+    context.command = [&context, arguments] {
+      return RunRestore(context, *arguments);
+    };
+  });
 }
 
 }  // namespace
 
 void AddJournalCommand(CLI::App& app, Context& context) {
   CLI::App* journal = app.add_subcommand(
-      "journal", "Check the journal of a stopped server, or salvage it");
+      "journal",
+      "Check the journal of a stopped server, salvage it, restore a backup");
   journal->require_subcommand(1);
   journal->footer(
       "Examples:\n"
       "  timecachectl journal check /var/lib/timecached/journal\n"
-      "  timecachectl journal salvage /var/lib/timecached/journal new");
+      "  timecachectl journal salvage /var/lib/timecached/journal new\n"
+      "  timecachectl journal restore /backups/monday "
+      "/var/lib/timecached/journal");
   auto arguments = std::make_shared<Arguments>();
   CLI::App* check = journal->add_subcommand(
       "check", "Read all of a journal, and say what of it is readable");
@@ -127,6 +204,7 @@ void AddJournalCommand(CLI::App& app, Context& context) {
       return RunSalvage(context, *arguments);
     };
   });
+  AddRestore(*journal, context, arguments);
 }
 
 }  // namespace timecache::cli

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/common/units.h"
 
 namespace timecache::cli {
 namespace {
@@ -45,9 +46,13 @@ std::string RenderProgress(const Progress& progress) {
     bar.resize(kBarColumns, ' ');
     line = absl::StrFormat("[%s] %3d%%  ", bar, static_cast<int>(part * 100));
   }
+  const uint64_t rate = RatePerSecond(progress.done, progress.elapsed);
+  if (progress.is_size) {
+    return absl::StrCat(line, SizeText(progress.done), "  ", SizeText(rate),
+                        "/s");
+  }
   return absl::StrCat(line, CountText(progress.done), " ", progress.unit, "  ",
-                      CountText(RatePerSecond(progress.done, progress.elapsed)),
-                      "/s");
+                      CountText(rate), "/s");
 }
 
 ProgressBar::ProgressBar() : shown_(isatty(STDERR_FILENO) == 1) {}

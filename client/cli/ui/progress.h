@@ -14,6 +14,7 @@ struct Progress {
   uint64_t bytes_all = 0;   // 0: unknown, as of a pipe.
   absl::Duration elapsed = {};
   std::string unit = "entries";
+  bool is_size = false;  // `done` is of bytes: it is shown as "1.5 MiB".
 };
 
 // "1234567" -> "1,234,567".

@@ -1,0 +1,21 @@
+// Directories of journals, as the command line has them.
+#pragma once
+
+#include <string>
+
+namespace timecache::cli {
+
+// Without the slashes that a shell's completion leaves at its end.
+inline std::string TrimmedPath(std::string directory) {
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  return directory;
+}
+
+// Where its name is.
+inline std::string ParentOf(const std::string& directory) {
+  const size_t slash = directory.rfind('/');
+  if (slash == directory.npos) return ".";
+  return slash == 0 ? "/" : directory.substr(0, slash);
+}
+
+}  // namespace timecache::cli
