@@ -44,11 +44,12 @@ void AddFormatFlags(CLI::App& load, LoadArguments& arguments) {
             if (format == "tsv") arguments.format = LoadFormat::kTsv;
             if (format == "raw") arguments.format = LoadFormat::kRaw;
             if (format == "json") arguments.format = LoadFormat::kJson;
+            if (format == "binary") arguments.format = LoadFormat::kBinary;
           },
           "tsv: KEY<TAB>VALUE as scan prints it; raw: the same without "
-          "escapes; json: an object a line; auto: json or tsv, by the first "
-          "line (auto)")
-      ->check(CLI::IsMember({"auto", "tsv", "raw", "json"}));
+          "escapes; json: an object a line; binary: of dump; auto: binary, "
+          "json or tsv, by how it begins (auto)")
+      ->check(CLI::IsMember({"auto", "tsv", "raw", "json", "binary"}));
   load.add_option_function<std::string>(
           "--deadlines",
           [&arguments](const std::string& deadlines) {

@@ -12,9 +12,10 @@
 namespace timecache::cli {
 
 enum class LoadFormat {
-  kTsv,   // As `scan` prints it.
-  kRaw,   // The same without escapes.
-  kJson,  // As `dump`, and `scan --json`, print it.
+  kTsv,     // As `scan` prints it.
+  kRaw,     // The same without escapes.
+  kJson,    // As `dump`, and `scan --json`, print it.
+  kBinary,  // As `dump --format binary` writes it: no lines.
 };
 
 struct LoadEntry {

@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/commands/dump_binary.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/units.h"
 
@@ -58,7 +60,7 @@ Loader::~Loader() {
 }
 
 int Loader::Run(const std::function<int()>& signal) {
-  ReadLines();
+  Read();
   // Every put has its result by now; how the stream ends does not matter.
   pipeline_.Close().IgnoreError();
   return Summarize(signal);
@@ -71,20 +73,33 @@ void Loader::Interrupt() {
   [[maybe_unused]] const ssize_t written = write(stop_fd_, &once, sizeof(once));
 }
 
+void Loader::Read() {
+  const int first = reader_.Peek();
+  if (!format_ && first == static_cast<unsigned char>(kDumpMagic[0])) {
+    format_ = LoadFormat::kBinary;
+  }
+  if (format_ == LoadFormat::kBinary) {
+    ReadFrames();
+  } else {
+    ReadLines();
+  }
+}
+
+bool Loader::Came(LineReader::Result result) {
+  if (result == LineReader::Result::kEnd) reached_end_ = true;
+  if (result == LineReader::Result::kError) {
+    read_error_ = absl::UnknownError(absl::StrCat(
+        "reading ", PlaceText(line_number_ + 1), ": ", std::strerror(errno)));
+  }
+  return result == LineReader::Result::kLine ||
+         result == LineReader::Result::kTooLong;
+}
+
 void Loader::ReadLines() {
   std::string line;
   while (!failed_ && interrupts_ == 0) {
     const LineReader::Result result = reader_.Next(line);
-    if (result == LineReader::Result::kStopped) return;
-    if (result == LineReader::Result::kEnd) {
-      reached_end_ = true;
-      return;
-    }
-    if (result == LineReader::Result::kError) {
-      read_error_ = absl::UnknownError(absl::StrCat(
-          "reading line ", line_number_ + 1, ": ", std::strerror(errno)));
-      return;
-    }
+    if (!Came(result)) return;
     ++line_number_;
     if (result == LineReader::Result::kTooLong) {
       ReportBad(
@@ -98,12 +113,61 @@ void Loader::ReadLines() {
   }
 }
 
+// Behind damage nothing can be read.
+void Loader::ReadFrames() {
+  std::string bytes;
+  if (reader_.NextBytes(kDumpMagic.size(), bytes) !=
+          LineReader::Result::kLine ||
+      bytes != kDumpMagic) {
+    read_error_ = absl::InvalidArgumentError("not a binary dump");
+    return;
+  }
+  while (!failed_ && interrupts_ == 0) {
+    LineReader::Result result = reader_.NextBytes(kFrameHeadBytes, bytes);
+    if (!Came(result)) return;
+    absl::StatusOr<size_t> size = size_t{0};
+    if (result == LineReader::Result::kLine) {
+      size = FrameBytes(bytes);
+      if (size.ok()) result = reader_.NextBytes(*size, bytes);
+    }
+    if (size.ok() && result != LineReader::Result::kLine) {
+      // In its midst: the summary says that its end is missing.
+      if (result != LineReader::Result::kTooLong) Came(result);
+      reached_end_ = reached_end_ || result == LineReader::Result::kTooLong;
+      return;
+    }
+    ++line_number_;
+    const auto frame = size.ok() ? ParseFrame(bytes) : size.status();
+    if (!frame.ok()) {
+      read_error_ = absl::Status(frame.status().code(),
+                                 absl::StrCat(PlaceText(line_number_), ": ",
+                                              frame.status().message()));
+      return;
+    }
+    if (const DumpMark* mark = std::get_if<DumpMark>(&*frame)) {
+      TakeMark(*mark);
+    } else {
+      TakeEntry(std::get<LoadEntry>(*frame));
+    }
+    absl::MutexLock lock(&mu_);
+    bar_.Update(ProgressNow());
+  }
+}
+
+std::string Loader::PlaceText(uint64_t number) const {
+  return absl::StrCat(format_ == LoadFormat::kBinary ? "record " : "line ",
+                      number);
+}
+
 void Loader::Take(const std::string& line) {
   if (IsBlank(line, format_.value_or(LoadFormat::kTsv))) return;
   if (!format_) format_ = GuessFormat(line);
-  if (*format_ == LoadFormat::kJson && TakeMark(line)) return;
+  if (*format_ == LoadFormat::kJson && TakeMarkLine(line)) return;
+  TakeEntry(Parse(line));
+}
+
+void Loader::TakeEntry(const absl::StatusOr<LoadEntry>& entry) {
   ++dump_entries_;
-  const absl::StatusOr<LoadEntry> entry = Parse(line);
   if (!entry.ok()) {
     ReportBad(line_number_, std::string(entry.status().message()));
     return;
@@ -131,23 +195,27 @@ void Loader::Take(const std::string& line) {
   if (!taken.ok()) Answered(line_number_, absl::InfinitePast(), taken);
 }
 
-bool Loader::TakeMark(const std::string& line) {
+bool Loader::TakeMarkLine(const std::string& line) {
   const auto mark = ParseDumpMark(line);
   if (!mark.ok()) {
     ReportBad(line_number_, std::string(mark.status().message()));
     return true;
   }
   if (!*mark) return false;
-  if ((*mark)->head) {
-    head_ = (*mark)->head;
+  TakeMark(**mark);
+  return true;
+}
+
+void Loader::TakeMark(const DumpMark& mark) {
+  if (mark.head) {
+    head_ = mark.head;
     dump_ended_ = false;
     dump_entries_ = 0;
     WarnIfClockIsBehind();
   } else {
     dump_ended_ = true;
-    dump_entries_said_ = (*mark)->entries;
+    dump_entries_said_ = mark.entries;
   }
-  return true;
 }
 
 // A server whose clock has not reached the time of the dump keeps another time:
@@ -216,7 +284,7 @@ void Loader::ReportBad(uint64_t number, const std::string& why) {
   ++bad_;
   if (bad_ > kMaxReportedLines) return;
   bar_.Wipe();
-  Warn(absl::StrCat("line ", number, ": ", why));
+  Warn(absl::StrCat(PlaceText(number), ": ", why));
   if (bad_ == kMaxReportedLines) Warn("further bad lines are only counted");
 }
 
@@ -293,16 +361,18 @@ int Loader::Summarize(const std::function<int()>& signal) {
   WarnIfLate();
   absl::MutexLock lock(&mu_);
   if (failed_) {
-    Warn(absl::StrCat("line ", failure_.first, " was not stored"));
+    Warn(absl::StrCat(PlaceText(failure_.first), " was not stored"));
     context_.Fail(failure_.second);
   }
   if (interrupts_ > 0) {
     if (!failed_) {
       Warn(line_number_ == 0
                ? "interrupted before the first line was loaded"
-               : absl::StrCat("interrupted: all lines up to line ",
-                              line_number_,
-                              " were loaded, and none behind it"));
+               : absl::StrCat(
+                     "interrupted: all ",
+                     format_ == LoadFormat::kBinary ? "records" : "lines",
+                     " up to ", PlaceText(line_number_),
+                     " were loaded, and none behind it"));
     }
     return kExitInterrupted + signal();
   }

@@ -1,4 +1,4 @@
-// One run of `load`: lines of a file become puts.
+// One run of `load`: lines of a file, or records, become puts.
 #pragma once
 
 #include <atomic>
@@ -64,10 +64,18 @@ class Loader {
   void Interrupt();
 
  private:
+  void Read();
   void ReadLines();
+  void ReadFrames();
+  // What the reader has said; false if nothing came.
+  bool Came(LineReader::Result result);
   void Take(const std::string& line);
+  void TakeEntry(const absl::StatusOr<LoadEntry>& entry);
   // False if the line is no mark of a dump.
-  bool TakeMark(const std::string& line);
+  bool TakeMarkLine(const std::string& line);
+  void TakeMark(const DumpMark& mark);
+  // "line 7".
+  std::string PlaceText(uint64_t number) const;
   void WarnIfClockIsBehind();
   absl::StatusOr<LoadEntry> Parse(const std::string& line) const;
   // The entry's time to live; zero: its deadline has passed.
@@ -91,6 +99,7 @@ class Loader {
   const Client client_;
   ServerClock clock_{client_};
 
+  // Or of the record, where there are no lines.
   uint64_t line_number_ = 0;
   std::optional<LoadFormat> format_;  // Known from the first line on.
   std::optional<DumpHead> head_;      // Of the dump that is being read.

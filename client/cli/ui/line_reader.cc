@@ -46,6 +46,25 @@ bool LineReader::Fill() {
   return false;
 }
 
+int LineReader::Peek() {
+  if (begin_ == end_ && !Fill()) return -1;
+  return static_cast<unsigned char>(block_[begin_]);
+}
+
+LineReader::Result LineReader::NextBytes(size_t count, std::string& bytes) {
+  bytes.clear();
+  while (bytes.size() < count && (begin_ < end_ || Fill())) {
+    const size_t taken = std::min(count - bytes.size(), end_ - begin_);
+    bytes.append(block_.data() + begin_, taken);
+    begin_ += taken;
+    bytes_read_ += taken;
+  }
+  if (bytes.size() == count) return Result::kLine;
+  if (state_ == State::kError) return Result::kError;
+  if (state_ == State::kStopped) return Result::kStopped;
+  return bytes.empty() ? Result::kEnd : Result::kTooLong;
+}
+
 LineReader::Result LineReader::Next(std::string& line) {
   line.clear();
   bool any = false;

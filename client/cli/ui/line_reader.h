@@ -1,4 +1,4 @@
-// Lines of a file, one at a time and no longer than allowed.
+// Lines of a file, one at a time and no longer than allowed; or its bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,11 @@ class LineReader {
   // The next line, without its end. kTooLong: it was skipped. kError: errno
   // tells. kStopped: asked for by stop_fd.
   Result Next(std::string& line);
+
+  // The next byte, which stays; -1 where Next would not give a line.
+  int Peek();
+  // The next so many bytes. kEnd: there is none; kTooLong: fewer than that.
+  Result NextBytes(size_t count, std::string& bytes);
 
   // Bytes of all lines so far.
   uint64_t bytes_read() const { return bytes_read_; }

@@ -23,6 +23,8 @@ namespace timecache::test {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr int kEntries = 300;
 constexpr int64_t kTtlSeconds = 100;
@@ -185,6 +187,97 @@ TEST_F(CliDumpTest, WhatScanPrintsLoadsAsTheSameBytes) {
     return lines;
   };
   EXPECT_EQ(without_deadlines(Entries("b")), without_deadlines(Entries("a")));
+}
+
+TEST_F(CliDumpTest, ABinaryDumpIsTheSameByteForByte) {
+  Fill("a");
+  const Exit dumped =
+      Run({"dump", "-n", "a", "--format", "binary", path_, "--json"});
+  ASSERT_EQ(dumped.code, 0) << dumped.err;
+  EXPECT_EQ(json::parse(dumped.out)["entries"], kEntries);
+  EXPECT_EQ(access((path_ + ".partial").c_str(), F_OK), -1);
+  const Exit loaded = Run({"load", "-n", "b", path_, "--json"});
+  ASSERT_EQ(loaded.code, 0) << loaded.err;
+  EXPECT_EQ(json::parse(loaded.out)["loaded"], kEntries);
+  EXPECT_EQ(Entries("b"), Entries("a"));
+  // Through a pipe, too.
+  const Exit piped =
+      RunToEnd({"/bin/sh", "-c",
+                absl::StrCat(TIMECACHECTL, " --address ", server_.address(),
+                             " dump -n a --format binary | ", TIMECACHECTL,
+                             " --address ", server_.address(), " load -n c")});
+  ASSERT_EQ(piped.code, 0) << piped.err;
+  EXPECT_EQ(Entries("c"), Entries("a"));
+}
+
+TEST_F(CliDumpTest, ABinaryDumpThatIsCutOrDamagedIsSaidToBe) {
+  Fill("a");
+  const std::string dump = Run({"dump", "-n", "a", "--format", "binary"}).out;
+  const size_t middle = dump.size() / 2;
+  std::string damaged = dump;
+  damaged[middle] ^= 1;
+  const auto load = [&](const std::string& bytes) {
+    const Exit exit = Run({"load", "-n", "b", FileOf(bytes), "--json"});
+    EXPECT_EQ(exit.code, 2);
+    EXPECT_EQ(json::parse(exit.out)["complete"], false);
+    return exit.err;
+  };
+  EXPECT_THAT(load(damaged), HasSubstr("damaged"));
+  // Within a record, within the length of one, and between two.
+  for (const size_t cut : {middle, middle + 1, middle + 17, dump.size() - 3}) {
+    EXPECT_THAT(load(dump.substr(0, cut)), HasSubstr("cut off"));
+  }
+  EXPECT_EQ(Run({"load", "-n", "c", FileOf(dump)}).code, 0);
+  EXPECT_EQ(Entries("c"), Entries("a"));
+}
+
+TEST_F(CliDumpTest, TheLargestValuesPassInBothForms) {
+  for (const char* ns : {"big", "json", "binary"}) {
+    ASSERT_EQ(
+        Run({"ns", "create", ns, "--ttl", "100s", "--max-value-bytes", "16MiB"})
+            .code,
+        0);
+  }
+  for (int i = 0; i < 3; ++i) {
+    v1::PutRequest request;
+    request.set_namespace_("big");
+    request.set_key(absl::StrCat("key", i));
+    request.set_value(std::string(16 << 20, static_cast<char>(i * 120)));
+    grpc::ClientContext context;
+    v1::PutResponse response;
+    ASSERT_TRUE(server_.data()->Put(&context, request, &response).ok());
+  }
+  for (const char* form : {"json", "binary"}) {
+    ASSERT_EQ(Run({"dump", "-n", "big", "--format", form, path_}).code, 0);
+    const Exit loaded = Run({"load", "-n", form, path_, "--json"});
+    ASSERT_EQ(loaded.code, 0) << loaded.err;
+    EXPECT_EQ(json::parse(loaded.out)["loaded"], 3);
+    EXPECT_EQ(Entries(form), Entries("big"));
+  }
+}
+
+TEST_F(CliDumpTest, ADumpThatCannotBeWrittenLeavesNoFile) {
+  Fill("a");
+  const Exit nowhere = Run({"dump", "-n", "a", "/nonexistent/dump"});
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("/nonexistent/dump"));
+  const Exit missing = Run({"dump", "-n", "nothing", path_});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_EQ(access(path_.c_str(), F_OK), -1);
+  EXPECT_EQ(access((path_ + ".partial").c_str(), F_OK), -1);
+}
+
+TEST_F(CliDumpTest, ALifeThatIsTooLongForANamespaceNamesItsRecord) {
+  Fill("a");
+  ASSERT_EQ(
+      Run({"ns", "create", "short", "--ttl", "10s", "--max-ttl", "10s"}).code,
+      0);
+  const std::string dump = Run({"dump", "-n", "a", "--format", "binary"}).out;
+  const Exit loaded = Run({"load", "-n", "short", FileOf(dump), "--json"});
+  EXPECT_EQ(loaded.code, 2);
+  EXPECT_THAT(loaded.err,
+              AllOf(HasSubstr("record "), HasSubstr("ttl"), HasSubstr("10s")));
+  EXPECT_GT(json::parse(loaded.out)["bad_lines"], 0);
 }
 
 }  // namespace
