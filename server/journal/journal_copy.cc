@@ -14,6 +14,8 @@ namespace {
 
 // Where a directory is the root of a disk.
 constexpr char kLostAndFound[] = "lost+found";
+// Of a server's directory that tar has packed: see disk_reserve.h.
+constexpr char kReserveFile[] = "RESERVE";
 // FORMAT is some lines of text.
 constexpr size_t kFormatBytesMax = 4096;
 
@@ -103,7 +105,7 @@ absl::Status JournalCopy::Clear() {
 absl::Status JournalCopy::BeginFile(const std::string& name, uint64_t bytes) {
   name_ = name;
   offset_ = 0;
-  if (name == kLockFile) return absl::OkStatus();
+  if (name == kLockFile || name == kReserveFile) return absl::OkStatus();
   if (!IsPart(name)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not a backup of timecached: it has a file \"", name, "\""));
