@@ -154,10 +154,10 @@ void HeldInScan(benchmark::State& state) {
     size_t bytes = 0;
     ScanPlace place;
     const Stopwatch watch;
-    while (peer.map().Scan(
-        "", peer.now_us(), 1'000, 1 << 20, &place,
-        [&bytes](absl::string_view key, absl::string_view value, uint64_t,
-                 int64_t, int64_t) { bytes += key.size() + value.size(); })) {
+    while (peer.map().Scan("", peer.now_us(), 1'000, 1 << 20, &place,
+                           [&bytes](const EntryView& entry) {
+                             bytes += entry.key.size() + entry.value.size();
+                           })) {
     }
     Report(state, watch.Seconds());
     benchmark::DoNotOptimize(bytes);

@@ -86,6 +86,9 @@ bool Writes(const Operation& op, bool sliding) {
     case OpKind::kPut:
     case OpKind::kRemove:
     case OpKind::kTouch:
+    case OpKind::kAppend:
+    case OpKind::kCombine:
+    case OpKind::kGather:
       break;
   }
   return true;

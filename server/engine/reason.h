@@ -42,6 +42,12 @@ enum class Reason : uint8_t {
   kMaxCallDuration = 30,
   kDiskFull = 31,
   kJournalBacklog = 32,
+  kValueTooLarge = 33,
+  kValueKindMismatch = 34,
+  kNotANumber = 35,
+  kNumberOverflow = 36,
+  kGatherMismatch = 37,
+  kPartExists = 38,
 
   kResumePointTrimmed = 40,
   kResumePointAhead = 41,

@@ -79,12 +79,19 @@ struct OperationCounts {
   uint64_t misses = 0;
   // Of entries that were there.
   uint64_t removals = 0;
+  // That succeeded, whatever they did.
+  uint64_t appends = 0;
+  uint64_t combines = 0;
+  uint64_t gathers = 0;
 
   void Add(const OperationCounts& more) {
     puts += more.puts;
     hits += more.hits;
     misses += more.misses;
     removals += more.removals;
+    appends += more.appends;
+    combines += more.combines;
+    gathers += more.gathers;
   }
 };
 

@@ -2,15 +2,20 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
 namespace timecache::server {
 namespace {
 
-// A record is a row of items. Each begins with a byte: Change::Kind, kTick, or
-// kGroup + GroupChange::Kind. Numbers are varints, signed ones zigzag.
+// A record is a row of items. Each begins with a byte: Change::Kind, kTick,
+// kStoreParts, or kGroup + GroupChange::Kind. Numbers are varints, signed ones
+// zigzag.
 //
 //   kStore   shard  at  version  put  ttl << 1 | own  death  key  value
+//            kStoreParts: the value is GatheredParts
+//   kAppend  shard  at  base  version - base  renewed, and if it is, put
+//            ttl << 1 | own  death;  key  bytes
 //   kRenew   shard  at  version  put  ttl << 1 | own  death  key
 //   kRemove  shard  at  key
 //   kKill    shard  at  death  number  cause
@@ -25,19 +30,22 @@ namespace {
 //   kExpired       group  end  unreported
 //   kUnused        group  unused
 //   kLossReported  group
-//   kKept          group  first  attempt  ready  death  published  cause
-//                  version  put  deadline  key  value
+//   kKept          group  first  attempt  ready  death  published
+//                  parts << 2 | cause  version  put  deadline  key  value
 //   the others     group  first  end - first  attempt  and, if they fail, ready
 //
-// `at`, `version`, `watermark`, `ready`, `death`, `first` and `end` are
-// differences from the item before that had one (all times from the same row),
-// put is one from `at` or, of a kept event, from the death, death one from the
+// `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are
+// differences from the item before that had one (all times from the same row,
+// and base and version from the same), put is one from `at` or, of a kept event, from the death, death one from the
 // deadline or, of a kill, from `at`, a kept event's deadline one from put; a
 // key, a value or a name is its length and its bytes. A group without a name
 // is that of the item before. `unused` is 0 for none, or 1 and a time.
 constexpr uint8_t kTick = 6;
+constexpr uint8_t kStoreParts = 8;
 constexpr uint8_t kGroup = 16;
 constexpr int kMaxVarintBytes = 10;
+// Of a kept event's cause.
+constexpr int kCauseBits = 2;
 
 void PutVarint(std::string* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) {
@@ -96,10 +104,13 @@ absl::Status Malformed() {
 
 }  // namespace
 
+void ChangeRecord::PutVersion(uint64_t version) {
+  PutSigned(&bytes_, static_cast<int64_t>(version - base_.version));
+  base_.version = version;
+}
+
 void ChangeRecord::PutTimes(const Change& change) {
   const Record& record = change.record;
-  PutSigned(&bytes_, static_cast<int64_t>(record.version - base_.version));
-  base_.version = record.version;
   PutSigned(&bytes_, Minus(record.put_us, change.at_us));
   PutVarint(&bytes_, static_cast<uint64_t>(record.ttl_us) << 1 |
                          (record.own_ttl ? 1 : 0));
@@ -107,17 +118,30 @@ void ChangeRecord::PutTimes(const Change& change) {
 }
 
 void ChangeRecord::Add(int shard, const Change& change) {
-  bytes_.push_back(static_cast<char>(change.kind));
+  const bool parts = change.kind == Change::Kind::kStore && change.record.parts;
+  bytes_.push_back(parts ? static_cast<char>(kStoreParts)
+                         : static_cast<char>(change.kind));
   PutVarint(&bytes_, static_cast<uint64_t>(shard));
   PutSigned(&bytes_, Minus(change.at_us, base_.at_us));
   base_.at_us = change.at_us;
   switch (change.kind) {
     case Change::Kind::kStore:
+      PutVersion(change.record.version);
       PutTimes(change);
       PutBytes(&bytes_, change.record.key);
       PutBytes(&bytes_, change.record.value);
       break;
+    case Change::Kind::kAppend:
+      PutVersion(change.base_version);
+      PutVarint(&bytes_, change.record.version - change.base_version);
+      base_.version = change.record.version;
+      PutVarint(&bytes_, change.renewed ? 1 : 0);
+      if (change.renewed) PutTimes(change);
+      PutBytes(&bytes_, change.record.key);
+      PutBytes(&bytes_, change.record.value);
+      break;
     case Change::Kind::kRenew:
+      PutVersion(change.record.version);
       PutTimes(change);
       PutBytes(&bytes_, change.record.key);
       break;
@@ -217,9 +241,9 @@ void ChangeRecord::PutKept(const GroupChange& change) {
   PutAt(change.ready_us);
   PutAt(death.death_us);
   PutSigned(&bytes_, Minus(death.published_us, death.death_us));
-  PutVarint(&bytes_, static_cast<uint64_t>(death.cause));
-  PutSigned(&bytes_, static_cast<int64_t>(event.version - base_.version));
-  base_.version = event.version;
+  PutVarint(&bytes_, static_cast<uint64_t>(death.cause) |
+                         (event.parts ? uint64_t{1} << kCauseBits : 0));
+  PutVersion(event.version);
   PutSigned(&bytes_, Minus(event.put_us, death.death_us));
   PutSigned(&bytes_, Minus(event.deadline_us, event.put_us));
   PutBytes(&bytes_, event.key);
@@ -274,15 +298,26 @@ class ChangeReader {
                  ? static_cast<int>(number)
                  : -1;
     change.at_us = At();
-    const bool stores =
-        kind == Change::Kind::kStore || kind == Change::Kind::kRenew;
-    if (stores) {
-      TakeTimes(&change);
-    } else if (kind != Change::Kind::kRemove) {
-      TakeKill(&change);
+    switch (kind) {
+      case Change::Kind::kStore:
+      case Change::Kind::kRenew:
+        change.record.version = Version();
+        TakeTimes(&change);
+        break;
+      case Change::Kind::kAppend:
+        TakeAppend(&change);
+        break;
+      case Change::Kind::kKill:
+      case Change::Kind::kEvict:
+        TakeKill(&change);
+        break;
+      case Change::Kind::kRemove:
+        break;
     }
     if (kind != Change::Kind::kKill) change.record.key = Bytes();
-    if (kind == Change::Kind::kStore) change.record.value = Bytes();
+    if (kind == Change::Kind::kStore || kind == Change::Kind::kAppend) {
+      change.record.value = Bytes();
+    }
     return change;
   }
   Tick NextTick() {
@@ -338,10 +373,21 @@ class ChangeReader {
     base_.at_us = Plus(base_.at_us, Signed());
     return base_.at_us;
   }
+  uint64_t Version() {
+    base_.version += static_cast<uint64_t>(Signed());
+    return base_.version;
+  }
+  void TakeAppend(Change* change) {
+    change->base_version = Version();
+    base_.version += Varint();
+    change->record.version = base_.version;
+    const uint64_t renewed = Varint();
+    if (renewed > 1) Fail();
+    change->renewed = renewed == 1;
+    if (change->renewed) TakeTimes(change);
+  }
   void TakeTimes(Change* change) {
     Record& record = change->record;
-    base_.version += static_cast<uint64_t>(Signed());
-    record.version = base_.version;
     record.put_us = Plus(change->at_us, Signed());
     const uint64_t ttl = Varint();
     record.ttl_us = static_cast<int64_t>(ttl >> 1);
@@ -358,8 +404,8 @@ class ChangeReader {
     change->kill = Varint();
     change->cause = TakeCause();
   }
-  Cause TakeCause() {
-    const uint64_t cause = Varint();
+  Cause TakeCause() { return CauseOf(Varint()); }
+  Cause CauseOf(uint64_t cause) {
     if (cause > static_cast<uint64_t>(Cause::kRotated)) Fail();
     return static_cast<Cause>(cause);
   }
@@ -406,10 +452,12 @@ class ChangeReader {
     Death& death = change->death;
     death.death_us = At();
     death.published_us = Plus(death.death_us, Signed());
-    death.cause = TakeCause();
     ExpiredEvent& event = change->event;
-    base_.version += static_cast<uint64_t>(Signed());
-    event.version = base_.version;
+    uint64_t cause = Varint();
+    event.parts = (cause & uint64_t{1} << kCauseBits) != 0;
+    if (event.parts) cause -= uint64_t{1} << kCauseBits;
+    death.cause = CauseOf(cause);
+    event.version = Version();
     event.put_us = Plus(death.death_us, Signed());
     event.deadline_us = Plus(event.put_us, Signed());
     event.key = Bytes();
@@ -431,10 +479,16 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
     if (kind == kTick) {
       const Tick next = reader.NextTick();
       if (reader.ok()) status = tick(next);
-    } else if (kind >= static_cast<uint8_t>(Change::Kind::kStore) &&
-               kind <= static_cast<uint8_t>(Change::Kind::kEvict)) {
+    } else if ((kind >= static_cast<uint8_t>(Change::Kind::kStore) &&
+                kind <= static_cast<uint8_t>(Change::Kind::kEvict)) ||
+               kind == static_cast<uint8_t>(Change::Kind::kAppend)) {
       int shard;
       const Change next = reader.Next(static_cast<Change::Kind>(kind), &shard);
+      if (reader.ok()) status = change(shard, next);
+    } else if (kind == kStoreParts) {
+      int shard;
+      Change next = reader.Next(Change::Kind::kStore, &shard);
+      next.record.parts = true;
       if (reader.ok()) status = change(shard, next);
     } else if (kind > kGroup &&
                kind <= kGroup + static_cast<int>(GroupChange::kLastKind)) {
@@ -443,7 +497,10 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       if (reader.ok() && next.name.empty()) return Malformed();
       if (reader.ok()) status = group(next);
     } else {
-      return Malformed();
+      return absl::DataLossError(
+          absl::StrCat("a record of the journal has a change of the unknown "
+                       "kind ",
+                       kind, ": a newer version wrote it"));
     }
     if (!reader.ok()) return Malformed();
     if (!status.ok()) return status;

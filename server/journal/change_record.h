@@ -18,7 +18,7 @@
 namespace timecache::server {
 
 // Gathers changes and ticks, in order, into one record. A put costs its key and
-// value and some ten bytes: times are differences from the change before, the
+// value and some ten bytes, an append its key and bytes: times are differences from the change before, the
 // death one from the deadline. What became of a row of events of a group costs
 // five bytes, and the group's name where it is another one. Not thread-safe.
 class ChangeRecord {
@@ -55,6 +55,7 @@ class ChangeRecord {
     std::string group;
   };
 
+  void PutVersion(uint64_t version);
   void PutTimes(const Change& change);
   void PutAt(int64_t at_us);
   void PutEvents(const GroupChange& change);

@@ -64,11 +64,15 @@ class Part {
   explicit Part(Shared* shared) : shared_(*shared) {}
 
   absl::Status Run(std::vector<Journal::ReadFrom> from) {
+    for (const Journal::ReadFrom& each : from) {
+      next_[each.partition] = each.position;
+    }
     absl::Status status = shared_.logs->journal().Read(
         from, [this](uint32_t partition, uint64_t position,
                      absl::string_view record) {
           if (shared_.failed)
             return absl::CancelledError("another part failed");
+          NotePosition(partition, position);
           absl::Status status = Apply(record);
           if (status.ok()) return Count(record.size());
           return absl::Status(
@@ -106,6 +110,16 @@ class Part {
     return absl::OkStatus();
   }
 
+  // Positions are lost only in a journal that was salvaged.
+  void NotePosition(uint32_t partition, uint64_t position) {
+    uint64_t& next = next_[partition];
+    if (position != next && !losses_) {
+      losses_ = true;
+      for (auto& [log_id, map] : maps_) map.replay->AllowLosses();
+    }
+    next = position + 1;
+  }
+
   absl::Status Describe(const MapRecord& record, Recovering* recovering) {
     absl::StatusOr<MapDescription> map = DecodeMap(record);
     if (!map.ok()) return map.status();
@@ -116,6 +130,7 @@ class Part {
       recovering->map =
           shared_.registry->Make(map->name, map->options, map->origin);
       recovering->replay = std::make_unique<MapReplay>(recovering->map.get());
+      if (losses_) recovering->replay->AllowLosses();
       recovering->complete = created;
       if (!created) recovering->replay->Silence();
     }
@@ -203,6 +218,9 @@ class Part {
 
   Shared& shared_;
   absl::flat_hash_map<uint64_t, Recovering> maps_;
+  // The position to come, by partition, and whether one did not.
+  absl::flat_hash_map<uint32_t, uint64_t> next_;
+  bool losses_ = false;
   uint64_t bytes_ = 0;
   // As of the last progress.
   uint64_t told_bytes_ = 0;

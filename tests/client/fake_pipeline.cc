@@ -52,6 +52,18 @@ void FakeService::Do(grpc::ServerContext* context, const std::string& ns,
       call(&FakeService::Touch, operation.mutable_touch(),
            result.mutable_touch());
       break;
+    case v1::Operation::kAppend:
+      call(&FakeService::Append, operation.mutable_append(),
+           result.mutable_append());
+      break;
+    case v1::Operation::kCombine:
+      call(&FakeService::Combine, operation.mutable_combine(),
+           result.mutable_combine());
+      break;
+    case v1::Operation::kGather:
+      call(&FakeService::Gather, operation.mutable_gather(),
+           result.mutable_gather());
+      break;
     case v1::Operation::REQUEST_NOT_SET:
       *result.mutable_error() = ToRpcStatus(
           MakeError(grpc::StatusCode::INVALID_ARGUMENT,

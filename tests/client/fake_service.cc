@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/src/data/convert.h"
@@ -243,6 +244,81 @@ grpc::Status FakeService::Touch(grpc::ServerContext* context,
   }
   response->set_touched(true);
   response->set_version(it->second.version());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Append(grpc::ServerContext* context,
+                                 const v1::AppendRequest* request,
+                                 v1::AppendResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  response->set_created(ns->entries.count(request->key()) == 0);
+  if (request->condition() == v1::PUT_CONDITION_IF_PRESENT &&
+      response->created()) {
+    return Refuse("KEY_NOT_FOUND");
+  }
+  v1::Entry& entry = ns->entries[request->key()];
+  entry.mutable_value()->append(request->value());
+  entry.set_version(++version_);
+  response->set_version(version_);
+  response->set_value_bytes(entry.value().size());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Combine(grpc::ServerContext* context,
+                                  const v1::CombineRequest* request,
+                                  v1::CombineResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  const bool there = ns->entries.count(request->key()) == 1;
+  v1::Entry& entry = ns->entries[request->key()];
+  int64_t number = request->initial();
+  if (there && !absl::SimpleAtoi(entry.value(), &number)) {
+    return Refuse("NOT_A_NUMBER");
+  }
+  number =
+      request->has_add() ? number + request->add() : number ^ request->xor_();
+  response->set_result(number);
+  response->set_removed(number == 0 && request->remove_if_zero());
+  response->set_created(!there && !response->removed());
+  if (response->removed()) {
+    ns->entries.erase(request->key());
+    return grpc::Status::OK;
+  }
+  entry.set_value(absl::StrCat(number));
+  entry.set_version(++version_);
+  response->set_version(version_);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Gather(grpc::ServerContext* context,
+                                 const v1::GatherRequest* request,
+                                 v1::GatherResponse* response) {
+  absl::MutexLock lock(&mu_);
+  FakeNamespace* ns;
+  const grpc::Status status = Enter(context, request->namespace_(), &ns);
+  if (!status.ok()) return status;
+  v1::Entry& entry = ns->entries[request->key()];
+  v1::GatheredParts& parts = *entry.mutable_parts();
+  parts.set_expected_parts(request->expected_parts());
+  *parts.mutable_expected_names() = request->expected_names();
+  v1::GatheredPart& part = *parts.add_parts();
+  part.set_name(request->part());
+  part.set_value(request->value());
+  response->set_count(static_cast<uint32_t>(parts.parts_size()));
+  const int expected = static_cast<int>(request->expected_parts()) +
+                       request->expected_names_size();
+  if (parts.parts_size() == expected) {
+    *response->mutable_parts() = parts;
+    ns->entries.erase(request->key());
+    return grpc::Status::OK;
+  }
+  entry.set_version(++version_);
+  response->set_version(version_);
   return grpc::Status::OK;
 }
 

@@ -85,6 +85,13 @@ class FakeService final : public v1::TimeCacheService::Service,
                     v1::SizeResponse*) override;
   grpc::Status Touch(Context*, const v1::TouchRequest*,
                      v1::TouchResponse*) override;
+  // Without times to live, and a Gather's values alone.
+  grpc::Status Append(Context*, const v1::AppendRequest*,
+                      v1::AppendResponse*) override;
+  grpc::Status Combine(Context*, const v1::CombineRequest*,
+                       v1::CombineResponse*) override;
+  grpc::Status Gather(Context*, const v1::GatherRequest*,
+                      v1::GatherResponse*) override;
   grpc::Status Execute(Context*, const v1::ExecuteRequest*,
                        v1::ExecuteResponse*) override;
   grpc::Status Pipeline(Context*,

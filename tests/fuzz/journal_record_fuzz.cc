@@ -29,7 +29,8 @@ std::string TextOf(int shard, const Change& change) {
   return absl::StrCat(
       "change ", static_cast<int>(change.kind), " ", shard, " at ",
       change.at_us, " death ", change.death_us, " kill ", change.kill, " ",
-      static_cast<int>(change.cause), " of ", record.version, " ",
+      static_cast<int>(change.cause), " base ", change.base_version, " ",
+      change.renewed, " parts ", record.parts, " of ", record.version, " ",
       record.put_us, " ", record.ttl_us, " ", record.own_ttl, " \"", record.key,
       "\" \"", record.value, "\"\n");
 }
@@ -54,9 +55,9 @@ std::string TextOf(const GroupChange& change) {
                   statistics.timed_out, " ", statistics.dead_lettered, " ",
                   statistics.lost);
   const ExpiredEvent& event = change.event;
-  return absl::StrCat(text, " event \"", event.key, "\" \"", event.value, "\" ",
-                      event.version, " ", event.put_us, " ", event.deadline_us,
-                      " died ", change.death.death_us, " ",
+  return absl::StrCat(text, " event ", event.parts, " \"", event.key, "\" \"",
+                      event.value, "\" ", event.version, " ", event.put_us, " ",
+                      event.deadline_us, " died ", change.death.death_us, " ",
                       change.death.published_us, " ",
                       static_cast<int>(change.death.cause), "\n");
 }

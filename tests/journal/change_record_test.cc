@@ -27,12 +27,13 @@ uint64_t Seed() {
 // As text, so that a difference can be read.
 std::string TextOf(int shard, const Change& change) {
   const Record& record = change.record;
-  return absl::StrCat(shard, " ", static_cast<int>(change.kind), " ",
-                      record.key, "=", record.value, " version ",
-                      record.version, " put ", record.put_us, " ttl ",
-                      record.ttl_us, record.own_ttl ? " own" : "", " death ",
-                      change.death_us, " at ", change.at_us, " kill ",
-                      change.kill, " ", static_cast<int>(change.cause));
+  return absl::StrCat(
+      shard, " ", static_cast<int>(change.kind), " ", record.key, "=",
+      record.value, record.parts ? " parts" : "", " version ", record.version,
+      " of ", change.base_version, change.renewed ? " renewed" : "", " put ",
+      record.put_us, " ttl ", record.ttl_us, record.own_ttl ? " own" : "",
+      " death ", change.death_us, " at ", change.at_us, " kill ", change.kill,
+      " ", static_cast<int>(change.cause));
 }
 std::string TextOf(const Tick& tick) {
   return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event, " ",
@@ -55,9 +56,10 @@ std::string TextOf(const GroupChange& change) {
                      s.timed_out, s.dead_lettered, s.dead_letter_failures,
                      s.dead_letters_denied, s.dead_letters_dropped, s.lost},
                     " "),
-      " event ", e.key, "=", e.value, " version ", e.version, " put ", e.put_us,
-      " deadline ", e.deadline_us, " death ", change.death.death_us, " ",
-      change.death.published_us, " ", static_cast<int>(change.death.cause));
+      " event ", e.key, "=", e.value, e.parts ? " parts" : "", " version ",
+      e.version, " put ", e.put_us, " deadline ", e.deadline_us, " death ",
+      change.death.death_us, " ", change.death.published_us, " ",
+      static_cast<int>(change.death.cause));
 }
 
 absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
@@ -115,7 +117,7 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
   }
   if (kind == Kind::kKept || change.fails()) change.ready_us = at_us;
   if (kind == Kind::kKept) {
-    change.event = {name, "value", number, at_us - 30, at_us - 20};
+    change.event = {name, "value", number, at_us - 30, at_us - 20, number == 1};
     change.death = {at_us - 10, at_us - 5, Cause::kRotated};
   }
   return change;
@@ -137,7 +139,7 @@ Written WriteSome() {
   for (const int64_t at_us : times) {
     for (const uint64_t version :
          {uint64_t{1}, UINT64_MAX, uint64_t{7} << 40}) {
-      for (int kind = 1; kind <= 5; ++kind) {
+      for (const int kind : {1, 2, 3, 4, 5, 7}) {
         Change change;
         change.kind = static_cast<Change::Kind>(kind);
         change.at_us = at_us;
@@ -151,8 +153,22 @@ Written WriteSome() {
             change.record.value = version == 1 ? "" : long_value;
           }
         }
-        if (kind != 3) change.death_us = at_us + 5;
-        if (kind >= 4) {
+        if (kind == 1) change.record.parts = version != 1;
+        if (kind == 7) {
+          change.base_version = version / 2;
+          change.record.version = version;
+          change.record.value = version == 1 ? "" : long_value;
+          change.renewed = version != 1;
+          if (change.renewed) {
+            change.record.put_us = at_us;
+            change.record.ttl_us = 1'000;
+            change.record.own_ttl = true;
+          }
+        }
+        if (kind != 3 && (kind != 7 || change.renewed)) {
+          change.death_us = at_us + 5;
+        }
+        if (kind == 4 || kind == 5) {
           change.kill = version;
           change.cause = Cause::kEvicted;
         }
@@ -218,6 +234,20 @@ TEST(ChangeRecordTest, APutCostsTenBytesBesideItsKeyAndValue) {
   EXPECT_LE(record.Take().size(), kPuts * (20 + 18));
 }
 
+TEST(ChangeRecordTest, AnAppendCostsItsBytesWhateverTheValueHas) {
+  ChangeRecord record;
+  constexpr int kAppends = 1'000;
+  for (uint64_t i = 0; i < kAppends; ++i) {
+    record.Add(5, {.kind = Change::Kind::kAppend,
+                   .record = {.key = "0123456789",
+                              .value = "0123456789",
+                              .version = 1'000'001 + i},
+                   .base_version = 1'000'000 + i,
+                   .at_us = kStartUs + static_cast<int64_t>(i) * 100});
+  }
+  EXPECT_LE(record.Take().size(), kAppends * (20 + 10));
+}
+
 TEST(ChangeRecordTest, AThousandEventsSettledInOrderCostAFewBytes) {
   ChangeRecord record;
   GroupChange change = {.kind = GroupChange::Kind::kAcked,
@@ -258,10 +288,16 @@ TEST(ChangeRecordTest, ADeadlinePastTheEndOfTimeIsDataLoss) {
 
 TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
   const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
-  for (const int kind : {0, 7, 16, after_groups, 255}) {
+  for (const int kind : {0, 9, 16, after_groups, 255}) {
     const std::string record = {static_cast<char>(kind), 1, 'g', 0, 0, 0, 0};
     std::vector<std::string> texts;
-    EXPECT_TRUE(absl::IsDataLoss(Read(record, &texts))) << kind;
+    const absl::Status status = Read(record, &texts);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << kind;
+    EXPECT_EQ(
+        status.message(),
+        absl::StrCat("a record of the journal has a change of the unknown "
+                     "kind ",
+                     kind, ": a newer version wrote it"));
   }
 }
 

@@ -124,6 +124,68 @@ TEST_F(DurableStoreTest, EveryKindOfChangeOutlivesACrash) {
             kStartUs + 3600 * kSecond);
 }
 
+TEST_F(DurableStoreTest, WhatWasAppendedCombinedAndGatheredOutlivesAPowerLoss) {
+  const auto gather = [this](absl::string_view part) {
+    Gathering gathering;
+    EXPECT_TRUE(gathering.Set(part, 3, {}).ok());
+    return store_.Execute("a", Operation::Gather("join", &gathering, part));
+  };
+  std::string log;
+  Result last;
+  for (int i = 0; i < 50; ++i) {
+    const std::string piece = absl::StrCat("piece ", i, ",");
+    last = store_.Execute("a", Operation::Append("log", piece));
+    ASSERT_TRUE(last.status.ok()) << last.status;
+    log += piece;
+    store_.Execute("a", Operation::Combine("sum", Combination::kAdd, i));
+  }
+  Operation touching = Operation::Append("own", "1").WithTtl(3600 * kSecond);
+  touching.touch = true;
+  store_.Put("a", "own", "0");
+  ASSERT_TRUE(store_.Execute("a", touching).status.ok());
+  Operation keeping = Operation::Put("own", "01-");
+  keeping.keep_deadline = true;
+  ASSERT_TRUE(store_.Execute("a", keeping).status.ok());
+  ASSERT_TRUE(gather("x").status.ok());
+  ASSERT_TRUE(gather("y").status.ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "log"), log);
+  EXPECT_EQ(store_.Execute("a", Operation::Get("log")).entry.version,
+            last.version);
+  EXPECT_EQ(store_.Get("a", "sum"), "1225");
+  EXPECT_EQ(store_.Get("a", "own"), "01-");
+  EXPECT_EQ(store_.Execute("a", Operation::Get("own")).entry.deadline_us,
+            kStartUs + 3600 * kSecond);
+  EXPECT_TRUE(store_.Execute("a", Operation::Get("join")).entry.parts);
+  // It goes on as if nothing had happened.
+  EXPECT_EQ(store_.Execute("a", Operation::Append("log", "more")).number,
+            static_cast<int64_t>(log.size() + 4));
+  const Result whole = gather("z");
+  ASSERT_TRUE(whole.has_entry) << whole.status;
+  PartsReader reader(whole.entry.value);
+  std::string names;
+  for (GatheredPart part; reader.Next(&part);) {
+    absl::StrAppend(&names, part.name);
+  }
+  EXPECT_EQ(names, "xyz");
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "join"), "(none)");
+  EXPECT_EQ(store_.Get("a", "log"), log + "more");
+}
+
+TEST_F(DurableStoreTest, AnAppendWritesItsBytesAndNotTheValue) {
+  const std::string large(512 << 10, 'v');
+  ASSERT_TRUE(store_.Put("a", "log", large).status.ok());
+  const uint64_t before = store_.files().used_bytes();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(store_.Execute("a", Operation::Append("log", "0123456789"))
+                    .status.ok());
+  }
+  EXPECT_LT(store_.files().used_bytes() - before, 256u << 10);
+}
+
 TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
   ASSERT_TRUE(store_.Create("b").ok());
   ASSERT_TRUE(store_.Put("b", "key", "old").status.ok());

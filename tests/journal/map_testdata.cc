@@ -200,12 +200,10 @@ std::vector<std::string> Entries(TimeCacheMap* map, int64_t now_us) {
   // By key.
   std::map<std::string, std::string> entries;
   ScanPlace place;
-  const auto visit = [&](absl::string_view key, absl::string_view value,
-                         uint64_t version, int64_t put_us,
-                         int64_t deadline_us) {
-    entries[std::string(key)] =
-        absl::StrCat("entry ", Text(key), " ", Text(value), " version ",
-                     version, " put ", put_us, " deadline ", deadline_us);
+  const auto visit = [&](const EntryView& entry) {
+    entries[std::string(entry.key)] = absl::StrCat(
+        "entry ", Text(entry.key), " ", Text(entry.value), " version ",
+        entry.version, " put ", entry.put_us, " deadline ", entry.deadline_us);
   };
   while (map->Scan("", now_us, 100, 1 << 20, &place, visit)) {
   }

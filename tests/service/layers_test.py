@@ -11,7 +11,7 @@ ALLOWED = {
     "server/engine/" + name + ".h" for name in (
         "check", "clock", "error", "memory_budget", "readers", "store", "store_types",
         "expiry/event_batch", "expiry/expiry_types", "groups/group_types",
-        "map/operation", "map/options", "map/scan")
+        "map/gathered_parts", "map/operation", "map/options", "map/scan")
 }
 # What stands behind it.
 HIDDEN = re.compile(

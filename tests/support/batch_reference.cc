@@ -17,8 +17,12 @@ std::string Text(const Operation& op) {
                       " condition=", static_cast<int>(op.condition),
                       " touch=", op.touch, " previous=", op.return_previous,
                       " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
-                      " if=", op.if_version, " key=", op.key,
-                      " value=", op.value);
+                      " if=", op.if_version, " keep=", op.keep_deadline,
+                      " combine=", static_cast<int>(op.combination), " ",
+                      op.operand, " ", op.initial, " ", op.remove_if_zero,
+                      " part=", op.gathering ? op.gathering->part() : "",
+                      " of=", op.gathering ? op.gathering->expectation() : "",
+                      " key=", op.key, " value=", op.value);
 }
 
 std::string Text(const absl::Status& error) {
@@ -79,7 +83,13 @@ DecodedBatch ExpectedBatch(const std::string& bytes) {
   const auto convert = [&](const auto& one) -> std::string {
     if (!one.namespace_().empty() && one.namespace_() != request.namespace_())
       return Text(InvalidField("namespace", "must be empty or the batch's"));
-    const auto op = ToOperation(one);
+    Gathering gathering;
+    absl::StatusOr<Operation> op;
+    if constexpr (requires { one.part(); }) {
+      op = ToOperation(one, &gathering);
+    } else {
+      op = ToOperation(one);
+    }
     return op.ok() ? Text(*op) : Text(op.status());
   };
   for (const v1::Operation& operation : request.operations()) {
@@ -99,10 +109,20 @@ DecodedBatch ExpectedBatch(const std::string& bytes) {
       case v1::Operation::kTouch:
         decoded.operations.push_back(convert(operation.touch()));
         break;
+      case v1::Operation::kAppend:
+        decoded.operations.push_back(convert(operation.append()));
+        break;
+      case v1::Operation::kCombine:
+        decoded.operations.push_back(convert(operation.combine()));
+        break;
+      case v1::Operation::kGather:
+        decoded.operations.push_back(convert(operation.gather()));
+        break;
       case v1::Operation::REQUEST_NOT_SET:
-        decoded.operations.push_back(Text(InvalidField(
-            "request",
-            "must be set to one of put, get, remove, contains, touch")));
+        decoded.operations.push_back(
+            Text(InvalidField("request",
+                              "must be set to one of put, get, remove, "
+                              "contains, touch, append, combine, gather")));
         break;
     }
   }

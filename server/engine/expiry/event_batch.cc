@@ -22,9 +22,12 @@ class PlainFormat final : public EventFormat {
 
   char* Write(absl::string_view /*frame*/, const ExpiredEvent& event,
               char* to) const override {
-    const Header header = {event.version, event.put_us, event.deadline_us,
-                           static_cast<uint32_t>(event.key.size()),
-                           static_cast<uint32_t>(event.value.size())};
+    const Header header = {event.version,
+                           event.put_us,
+                           event.deadline_us,
+                           static_cast<uint32_t>(event.value.size()),
+                           static_cast<uint16_t>(event.key.size()),
+                           event.parts};
     std::memcpy(to, &header, sizeof(header));
     to = std::copy(event.key.begin(), event.key.end(), to + sizeof(header));
     return std::copy(event.value.begin(), event.value.end(), to);
@@ -37,7 +40,10 @@ class PlainFormat final : public EventFormat {
     from += sizeof(header);
     return {absl::string_view(from, header.key_bytes),
             absl::string_view(from + header.key_bytes, header.value_bytes),
-            header.version, header.put_us, header.deadline_us};
+            header.version,
+            header.put_us,
+            header.deadline_us,
+            header.parts};
   }
 
   // The event as Write writes it, its id and the attempt.
@@ -58,8 +64,9 @@ class PlainFormat final : public EventFormat {
     uint64_t version;
     int64_t put_us;
     int64_t deadline_us;
-    uint32_t key_bytes;
     uint32_t value_bytes;
+    uint16_t key_bytes;
+    bool parts;
   };
 };
 

@@ -32,6 +32,8 @@ struct ExpiredEvent {
   uint64_t version = 0;
   int64_t put_us = 0;
   int64_t deadline_us = 0;
+  // Whether the value is GatheredParts: see map/gathered_parts.h.
+  bool parts = false;
 };
 
 // What is killed by hand may die this much ahead of the clock: behind a

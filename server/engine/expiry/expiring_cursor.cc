@@ -176,8 +176,9 @@ void ExpiringCursor::ReadStep(int64_t now_us, Writer* writer) {
   const bool through = (*feed_->shards_)[shard]->ReadLive(
       death_us, now_us, &place_, [&, death = death_us](const Record& record) {
         return record.put_us < since_us ||
-               writer->Add(death, {record.key, record.value, record.version,
-                                   record.put_us, record.deadline_us()});
+               writer->Add(death,
+                           {record.key, record.value, record.version,
+                            record.put_us, record.deadline_us(), record.parts});
       });
   if (!through) return;
   ++work_done_;

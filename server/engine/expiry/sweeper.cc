@@ -259,8 +259,9 @@ void Sweeper::EndPart(const DeadBucket::Part& part) {
 
 void Sweeper::Tell(const DeadBucket& bucket, const Record& record,
                    int64_t now_us) {
-  const ExpiredEvent event = {record.key, record.value, record.version,
-                              record.put_us, record.deadline_us()};
+  const ExpiredEvent event = {record.key,           record.value,
+                              record.version,       record.put_us,
+                              record.deadline_us(), record.parts};
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
     AppendBatch(bucket.death_us - 1);
   }

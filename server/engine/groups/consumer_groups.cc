@@ -230,6 +230,7 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
   if (!delivery.ok()) return;
   const ExpiredEvent event = delivery->event();
   Operation put = Operation::Put(event.key, event.value);
+  put.parts = event.parts;
   put.condition = Condition::kIfAbsent;
   if (settlement.ttl_us != 0) put = put.WithTtl(settlement.ttl_us);
   const Result done = map_->Apply(put, now_us);

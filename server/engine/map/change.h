@@ -13,7 +13,8 @@ namespace timecache::server {
 
 // A change of one shard. Says what is now, not what was asked for: whoever
 // applies a map's changes in order, some of them again or not, comes to the
-// same entries, as long as an entry's last kStore is among them.
+// same entries, as long as an entry's last kStore is among them, and all of its
+// kAppend since.
 struct Change {
   enum class Kind : uint8_t {
     // The key has the entry `record`, which dies at `death_us`.
@@ -28,10 +29,17 @@ struct Change {
     kKill = 4,
     // The same of one key's entry.
     kEvict = 5,
+    // The entry of version `base_version` has that of `record`, and at the end
+    // of its value what `record` has as its value. Where it is `renewed`, it
+    // has the times of `record`, and dies at `death_us`.
+    kAppend = 7,
   };
 
   Kind kind = Kind::kStore;
   Record record = {};
+  // Of an append.
+  uint64_t base_version = 0;
+  bool renewed = false;
   int64_t death_us = 0;
   // The shard's time. Of a kill: when its entries died.
   int64_t at_us = 0;

@@ -71,7 +71,9 @@ void Shard::Evict(const Found& old, Generation* dead) {
     return;
   }
   const uint32_t tag = CompactIndex::TagOf(key_hash_(old.record.key));
-  *old.slot = CompactIndex::MakeSlot(tag, Append(old.record, dead));
+  Record record = old.record;
+  record.capacity = 0;
+  *old.slot = CompactIndex::MakeSlot(tag, Append(record, dead));
   Forget(old);
 }
 

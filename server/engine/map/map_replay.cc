@@ -44,8 +44,15 @@ absl::Status MapReplay::Apply(int shard, const Change& change) {
   last_us_ = std::max(
       last_us_, IsKill(change) ? change.at_us - kKillTickUs : change.at_us);
   if (!IsKill(change)) {
-    to->Replay(change, nullptr);
-    return absl::OkStatus();
+    // Until a walk is through, the entry may be told by what is left of it,
+    // with all that was appended.
+    if (to->Replay(change, nullptr) || losses_ || first_event_ == UINT64_MAX) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(
+        absl::StrCat("version ", change.record.version,
+                     " of an entry was appended to version ",
+                     change.base_version, ", which is not there"));
   }
   Killed& killed = killed_[{change.at_us, change.kill}];
   killed.cause = change.cause;

@@ -38,13 +38,17 @@ class MapReplay {
   MapReplay(const MapReplay&) = delete;
   MapReplay& operator=(const MapReplay&) = delete;
 
+  // Some changes may be missing: what was appended to an entry after those is
+  // left out, too.
+  void AllowLosses() { losses_ = true; }
+
   // Before all else: nothing is told until Begin.
   void Silence() { first_event_ = UINT64_MAX; }
   // The walk was over, with these counts (TimeCacheMap::EndWalk): what comes
   // behind them is told.
   void Begin(const MapCounts& counts);
 
-  // DATA_LOSS: no map tells this.
+  // DATA_LOSS: no map tells this, or an entry is missing that was appended to.
   absl::Status Apply(int shard, const Change& change);
   // DATA_LOSS if the changes before it do not come to its number of events.
   absl::Status Apply(const Tick& tick);
@@ -79,6 +83,7 @@ class MapReplay {
   // comes.
   uint64_t first_event_;
   MapCounts silent_;
+  bool losses_ = false;
   int64_t last_us_ = INT64_MIN;
   // Killed, and not told yet: by when and which, and of which shards.
   struct Killed {

@@ -9,12 +9,25 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/map/gathered_parts.h"
 
 namespace timecache::server {
 
-enum class OpKind : uint8_t { kPut, kGet, kRemove, kContains, kTouch };
+enum class OpKind : uint8_t {
+  kPut,
+  kGet,
+  kRemove,
+  kContains,
+  kTouch,
+  kAppend,
+  kCombine,
+  kGather
+};
 
 enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
+
+// How a Combine makes one number of two.
+enum class Combination : uint8_t { kAdd, kXor };
 
 // One operation on one key. The views must stay valid until it has been
 // applied.
@@ -24,19 +37,34 @@ enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
 // checked there, and anything else is the operation's error.
 struct Operation {
   OpKind kind = OpKind::kGet;
-  // Put, Remove, Touch: what must hold. Remove and Touch know kNone and
-  // kIfVersion.
+  // Put, Append, Remove, Touch, Combine: what must hold. The last three know
+  // kNone and kIfVersion.
   Condition condition = Condition::kNone;
-  // Get: renew the TTL.
+  // Get, Append, Combine, Gather: renew the TTL of an entry that is there.
   bool touch = false;
   // Put, Remove: answer with the entry that was there.
   bool return_previous = false;
-  // Put, Touch: the entry's own TTL was given in ttl_us.
+  // Put, Touch: the entry's own TTL was given in ttl_us. Append, Combine,
+  // Gather: the same of an entry that they make, or renew.
   bool has_ttl = false;
+  // Put: an entry that is there keeps its put time, TTL and death. Not with an
+  // own TTL.
+  bool keep_deadline = false;
+  // Combine.
+  Combination combination = Combination::kAdd;
+  bool remove_if_zero = false;
+  // Put: the value is GatheredParts. The server's own: to put back what died.
+  bool parts = false;
   int64_t ttl_us = 0;
   uint64_t if_version = 0;
   absl::string_view key;
+  // Put: the value. Append: what is appended to it. Gather: the part's.
   absl::string_view value;
+  // Combine: the operand, and the value of a key that is not there.
+  int64_t operand = 0;
+  int64_t initial = 0;
+  // Gather: the part's name, and what is expected. Not owned.
+  const Gathering* gathering = nullptr;
 
   static Operation Put(absl::string_view key, absl::string_view value) {
     Operation op;
@@ -54,6 +82,25 @@ struct Operation {
   }
   static Operation Touch(absl::string_view key) {
     return Of(OpKind::kTouch, key);
+  }
+  static Operation Append(absl::string_view key, absl::string_view bytes) {
+    Operation op = Of(OpKind::kAppend, key);
+    op.value = bytes;
+    return op;
+  }
+  static Operation Combine(absl::string_view key, Combination combination,
+                           int64_t operand) {
+    Operation op = Of(OpKind::kCombine, key);
+    op.combination = combination;
+    op.operand = operand;
+    return op;
+  }
+  static Operation Gather(absl::string_view key, const Gathering* gathering,
+                          absl::string_view value) {
+    Operation op = Of(OpKind::kGather, key);
+    op.gathering = gathering;
+    op.value = value;
+    return op;
   }
 
   // The same operation with an own TTL.
@@ -81,6 +128,8 @@ struct Entry {
   // When the TTL last began, and put_us + TTL.
   int64_t put_us = 0;
   int64_t deadline_us = 0;
+  // Whether the value is GatheredParts: see gathered_parts.h.
+  bool parts = false;
 };
 
 // What an operation did. After an error nothing was changed.
@@ -88,11 +137,19 @@ struct Result {
   absl::Status status;
   // Whether the key was there before the operation.
   bool found = false;
-  // Put: the entry's new version. Touch: the entry's, which it leaves as it is.
-  // Else 0.
+  // Combine, Gather: the entry is gone: the result was 0, or all parts are in.
+  bool removed = false;
+  // Gather: the part was in, with the same value: nothing has changed.
+  bool duplicate = false;
+  // Put, Append, Combine, Gather: the entry's new version, 0 if it was removed.
+  // Touch, and a duplicate: the entry's, which is left as it is. Else 0.
   uint64_t version = 0;
+  // Append: the value's new length. Combine: the result. Gather: the parts that
+  // are in.
+  int64_t number = 0;
   // Get: the entry, if found. Put, Remove: the entry that was there, if found
-  // and return_previous was set.
+  // and return_previous was set. Gather: the one that it removed, with all
+  // parts.
   bool has_entry = false;
   Entry entry;
 
@@ -100,7 +157,10 @@ struct Result {
   void Clear() {
     status = absl::OkStatus();
     found = false;
+    removed = false;
+    duplicate = false;
     version = 0;
+    number = 0;
     has_entry = false;
   }
 };

@@ -9,7 +9,7 @@
 
 namespace timecache::server {
 
-void Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
+bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
   absl::MutexLock lock(&mu_);
   // Versions of segments stand beside those of their records, which are then
   // small.
@@ -21,7 +21,7 @@ void Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
                      .cause = change.cause};
   if (change.kind == Change::Kind::kKill) {
     *dead = KillLocked(kill);
-    return;
+    return true;
   }
   if (change.kind != Change::Kind::kEvict) Observe(change.at_us);
   const uint32_t tag = CompactIndex::TagOf(key_hash_(change.record.key));
@@ -30,8 +30,10 @@ void Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
   Record record = change.record;
   switch (change.kind) {
     case Change::Kind::kRenew:
-      if (!found || old.record.version != record.version) return;
+      if (!found || old.record.version != record.version) return true;
       record.value = old.record.value;
+      record.parts = old.record.parts;
+      record.capacity = old.record.capacity;
       [[fallthrough]];
     case Change::Kind::kStore: {
       usage_->Subtract(
@@ -41,14 +43,33 @@ void Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       Store(record, change.death_us, tag, old, &outcome);
       break;
     }
+    case Change::Kind::kAppend: {
+      if (!found || old.record.version != change.base_version) {
+        return found && old.record.version >= record.version;
+      }
+      const absl::string_view more = record.value;
+      usage_->Subtract(0, -static_cast<int64_t>(more.size()));
+      if (!change.renewed) {
+        record.put_us = old.record.put_us;
+        record.ttl_us = old.record.ttl_us;
+        record.own_ttl = old.record.own_ttl;
+      }
+      record.value = old.record.value;
+      record.parts = old.record.parts;
+      record.capacity = old.record.capacity;
+      Outcome outcome;
+      StoreLonger(record, more, change.renewed ? change.death_us : DeathOf(old),
+                  tag, old, &outcome);
+      break;
+    }
     case Change::Kind::kRemove:
-      if (!found) return;
+      if (!found) return true;
       usage_->Subtract(1, old.record.payload_bytes());
       Forget(old);
       slots_.Erase(old.slot);
       break;
     case Change::Kind::kEvict:
-      if (!found) return;
+      if (!found) return true;
       if (*dead == nullptr) {
         *dead = std::make_unique<Generation>(Generation::kDead);
       }
@@ -58,6 +79,7 @@ void Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       break;
   }
   CompactStep();
+  return true;
 }
 
 void Shard::Skip(const TimeSkip& skip) {

@@ -24,11 +24,19 @@ struct ScanPlace {
   bool begins() const { return shard == 0 && tag == 0; }
 };
 
+// An entry of a walk: see Entry.
+struct EntryView {
+  absl::string_view key;
+  absl::string_view value;
+  uint64_t version = 0;
+  int64_t put_us = 0;
+  int64_t deadline_us = 0;
+  bool parts = false;
+};
+
 // Gets an entry of a walk. The views live until it returns; it may run under a
 // lock, so it must only copy.
-using EntryVisitor =
-    std::function<void(absl::string_view key, absl::string_view value,
-                       uint64_t version, int64_t put_us, int64_t deadline_us)>;
+using EntryVisitor = std::function<void(const EntryView& entry)>;
 
 }  // namespace timecache::server
 

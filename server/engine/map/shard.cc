@@ -30,7 +30,8 @@ absl::Status Unmet(Reason reason, absl::string_view message) {
                          message);
 }
 
-// Whether the operation's condition holds for the entry's version; 0: no entry.
+}  // namespace
+
 absl::Status CheckCondition(const Operation& op, uint64_t version) {
   switch (op.condition) {
     case Condition::kNone:
@@ -55,8 +56,6 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
              KeyHash hash)
     : usage_(usage),
@@ -71,6 +70,7 @@ void Shard::SetOptions(const MapOptions& options) {
   ttl_us_ = options.ttl_us;
   width_us_ = BucketWidthUs(options);
   sliding_ = options.sliding;
+  max_value_bytes_ = static_cast<size_t>(options.max_value_bytes);
 }
 
 void Shard::SetSink(ChangeSink* sink, int shard) {
@@ -167,15 +167,17 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       if (op.return_previous && !Answer(old.record, room, result)) {
         return outcome;
       }
-      if (sink_ != nullptr) {
-        Tell({.kind = Change::Kind::kRemove,
-              .record = {.key = op.key},
-              .at_us = now_us_});
-      }
-      Charge(-1, -old.record.payload_bytes());
-      Forget(old);
-      slots_.Erase(old.slot);
+      Take(op, old);
       ++operations_.removals;
+      break;
+    case OpKind::kAppend:
+      AppendValue(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kCombine:
+      Combine(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kGather:
+      Gather(op, tag, old, room, result, &outcome);
       break;
   }
   CompactStep();
@@ -199,20 +201,23 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   return found;
 }
 
+// An error if an entry with such a value has no room in the answer.
+bool Shard::TakeRoom(size_t value_bytes, AnswerRoom* room, Result* result) {
+  if (room->Take(value_bytes)) return true;
+  result->status = ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kMaxResponseBytes,
+      absl::StrCat("the batch's answer has no room for an entry of ",
+                   value_bytes, " bytes beside others under ",
+                   AnswerRoom::kMaxBytes, ": ask for it in the next request"));
+  return false;
+}
+
 // Answers with the entry, or with an error if it has no room.
-bool Shard::Answer(const Record& record, AnswerRoom* room,
-                   Result* result) const {
-  if (!room->Take(record.value.size())) {
-    result->status = ErrorWithReason(
-        absl::StatusCode::kResourceExhausted, Reason::kMaxResponseBytes,
-        absl::StrCat("the batch's answer has no room for an entry of ",
-                     record.value.size(), " bytes beside others under ",
-                     AnswerRoom::kMaxBytes,
-                     ": ask for it in the next request"));
-    return false;
-  }
+bool Shard::Answer(const Record& record, AnswerRoom* room, Result* result) {
+  if (!TakeRoom(record.value.size(), room, result)) return false;
   result->has_entry = true;
   result->entry.value.assign(record.value.data(), record.value.size());
+  result->entry.parts = record.parts;
   result->entry.version = record.version;
   result->entry.put_us = record.put_us;
   result->entry.deadline_us = record.deadline_us();
@@ -227,32 +232,76 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   Record record;
   record.key = op.key;
   record.value = op.value;
-  record.put_us = now_us_;
-  record.ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
-  record.own_ttl = op.has_ttl;
-  if (!slots_.HasRoom() || !segments_.HasRoom()) {
-    outcome->hit = LimitHit::kShardFull;
-    return;
+  record.parts = op.parts;
+  const bool keeps = found && op.keep_deadline;
+  if (keeps) {
+    record.put_us = old.record.put_us;
+    record.ttl_us = old.record.ttl_us;
+    record.own_ttl = old.record.own_ttl;
+  } else {
+    BeginTtl(op, &record);
   }
-  const int64_t more_bytes =
-      record.payload_bytes() - (found ? old.record.payload_bytes() : 0);
-  if (memory_ != MemoryBudget::Level::kRoom &&
-      (!found || more_bytes > 0 ||
-       memory_ == MemoryBudget::Level::kExhausted)) {
-    outcome->hit = LimitHit::kMaxMemory;
-    return;
-  }
-  outcome->more = {found ? 0 : 1, more_bytes};
-  outcome->hit = Charge(outcome->more.entries, outcome->more.bytes);
-  if (outcome->hit != LimitHit::kNone) return;
+  const int64_t bytes = record.payload_bytes();
+  if (!Reserve(old, bytes, bytes, outcome)) return;
   if (found && op.return_previous && !Answer(old.record, room, result)) {
-    Charge(0, -more_bytes);
+    Charge(0, -outcome->more.bytes);
     return;
   }
   record.version = NewVersion();
   result->version = record.version;
-  StoreAs(Change::Kind::kStore, record, tag, old, outcome);
+  StoreAs(Change::Kind::kStore, record, keeps ? DeathOf(old) : DeathOf(record),
+          tag, old, outcome);
   ++operations_.puts;
+}
+
+// Whether an entry of so many bytes may take the place of `old`: then it is
+// charged.
+bool Shard::Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
+                    Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  if (!slots_.HasRoom() || !segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return false;
+  }
+  const int64_t more_bytes = bytes - (found ? old.record.payload_bytes() : 0);
+  if (memory_ != MemoryBudget::Level::kRoom &&
+      (!found || more_bytes > 0 ||
+       memory_ == MemoryBudget::Level::kExhausted)) {
+    outcome->hit = LimitHit::kMaxMemory;
+    return false;
+  }
+  outcome->more = {found ? 0 : 1, more_bytes};
+  outcome->alone_bytes = alone_bytes;
+  outcome->hit = Charge(outcome->more.entries, outcome->more.bytes);
+  return outcome->hit == LimitHit::kNone;
+}
+
+void Shard::BeginTtl(const Operation& op, Record* record) const {
+  record->put_us = now_us_;
+  record->ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
+  record->own_ttl = op.has_ttl;
+}
+
+void Shard::RenewTtl(const Operation& op, Record* record) const {
+  record->put_us = now_us_;
+  if (op.has_ttl) {
+    record->ttl_us = op.ttl_us;
+    record->own_ttl = true;
+  } else if (!record->own_ttl) {
+    record->ttl_us = ttl_us_;
+  }
+}
+
+// Removes a live entry; no event tells of it.
+void Shard::Take(const Operation& op, const Found& old) {
+  if (sink_ != nullptr) {
+    Tell({.kind = Change::Kind::kRemove,
+          .record = {.key = op.key},
+          .at_us = now_us_});
+  }
+  Charge(-1, -old.record.payload_bytes());
+  Forget(old);
+  slots_.Erase(old.slot);
 }
 
 void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
@@ -267,38 +316,35 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
   }
   // A version stands for the value, which stays.
   Record record = old.record;
-  record.put_us = now_us_;
-  if (op.has_ttl) {
-    record.ttl_us = op.ttl_us;
-    record.own_ttl = true;
-  } else if (!record.own_ttl) {
-    record.ttl_us = ttl_us_;
-  }
+  RenewTtl(op, &record);
   if (result->has_entry) {
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
   }
-  StoreAs(Change::Kind::kRenew, record, tag, old, outcome);
+  StoreAs(Change::Kind::kRenew, record, DeathOf(record), tag, old, outcome);
 }
 
-// Stores the record until its deadline's death and tells of that: of a renewal
-// without the value.
-void Shard::StoreAs(Change::Kind kind, const Record& record, uint32_t tag,
-                    const Found& old, Outcome* outcome) {
-  const int64_t death_us = DeathTimeUs(record.deadline_us(), width_us_);
+// Stores the record and tells of that: of a renewal without the value.
+void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
+                    uint32_t tag, const Found& old, Outcome* outcome) {
   if (sink_ != nullptr) {
     Change change = {
         .kind = kind, .record = record, .death_us = death_us, .at_us = now_us_};
-    if (kind == Change::Kind::kRenew) change.record.value = {};
+    // Whoever makes it again takes the rest from what is there.
+    if (kind == Change::Kind::kRenew) {
+      change.record.value = {};
+      change.record.parts = false;
+      change.record.capacity = 0;
+    }
     Tell(change);
   }
   Store(record, death_us, tag, old, outcome);
 }
 
 // Writes `record` where `old` is, if it may stay there, else into its
-// generation.
-void Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
-                  const Found& old, Outcome* outcome) {
+// generation. Returns where it is.
+RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
+                       const Found& old, Outcome* outcome) {
   if (old.slot != nullptr) {
     Segment& segment = segments_[old.segment];
     if (segment.generation->death_us == death_us &&
@@ -306,7 +352,7 @@ void Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
       segment.generation->bytes +=
           record.payload_bytes() - old.record.payload_bytes();
       EncodeRecord(record, segment.base, segment.data.get() + old.offset);
-      return;
+      return MakeRef(old.segment, old.offset);
     }
   }
   Generation* generation = GenerationFor(death_us, outcome);
@@ -320,6 +366,7 @@ void Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
   } else {
     slots_.Insert(tag, ref);
   }
+  return ref;
 }
 
 Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
@@ -446,6 +493,11 @@ void Shard::ReleaseIfEmpty(Generation* generation) {
   if (generation->entries > 0 || generation == current_) return;
   while (generation->first != kNoSegment) segments_.Free(generation->first);
   generations_.erase(generation->death_us);
+}
+
+uint64_t Shard::copied_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return copied_bytes_;
 }
 
 OperationCounts Shard::operations() const {

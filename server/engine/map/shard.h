@@ -33,6 +33,9 @@
 
 namespace timecache::server {
 
+// Whether the operation's condition holds for the entry's version; 0: no entry.
+absl::Status CheckCondition(const Operation& op, uint64_t version);
+
 // Thread-safe: one mutex. The shard takes time as it is told, and never
 // backwards: its `now` is the latest that it has seen.
 //
@@ -61,6 +64,8 @@ class Shard {
     LimitHit hit = LimitHit::kNone;
     // What it would have added.
     Usage::Amount more;
+    // Key and value of the entry that it would make if the key was not there.
+    int64_t alone_bytes = 0;
     // A generation was made that dies then; kNeverUs if none.
     int64_t new_death_us = kNeverUs;
   };
@@ -163,8 +168,10 @@ class Shard {
 
   // Applies a change that another shard of this number told, without asking a
   // limit. Of a kill, what died is added to `*dead`. What is not there cannot
-  // be renewed, removed or killed: no change.
-  void Replay(const Change& change, std::unique_ptr<Generation>* dead)
+  // be renewed, removed, killed or appended to: no change. Returns false where
+  // what was appended is missing for that: neither the entry of the version
+  // before is there, nor one that has it.
+  bool Replay(const Change& change, std::unique_ptr<Generation>* dead)
       ABSL_LOCKS_EXCLUDED(mu_);
   // The same of a stretch of time: O(records).
   void Skip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(mu_);
@@ -233,6 +240,9 @@ class Shard {
   const KeyHash& key_hash() const { return key_hash_; }
   int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   OperationCounts operations() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Bytes of values that were copied because what is appended had no room, or
+  // by compaction. For tests.
+  uint64_t copied_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   // Appends the deaths of the generations with an entry.
   void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -264,14 +274,54 @@ class Shard {
   void Put(const Operation& op, uint32_t tag, const Found& old,
            AnswerRoom* room, Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AppendValue(const Operation& op, uint32_t tag, const Found& old,
+                   Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Combine(const Operation& op, uint32_t tag, const Found& old,
+               Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Gather(const Operation& op, uint32_t tag, const Found& old,
+              AnswerRoom* room, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Complete(const Operation& op, const Found& old, absl::string_view more,
+                AnswerRoom* room, Result* result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Replace(const Operation& op, absl::string_view value, bool parts,
+               uint32_t tag, const Found& old, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Extend(const Operation& op, absl::string_view more, int64_t alone_bytes,
+              uint32_t tag, const Found& old, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void StoreLonger(Record record, absl::string_view more, int64_t death_us,
+                   uint32_t tag, const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckValueBytes(size_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Renew(const Operation& op, uint32_t tag, const Found& old,
              Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void StoreAs(Change::Kind kind, const Record& record, uint32_t tag,
-               const Found& old, Outcome* outcome)
+  void Take(const Operation& op, const Found& old)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Store(const Record& record, int64_t death_us, uint32_t tag,
-             const Found& old, Outcome* outcome)
+  bool Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
+               Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BeginTtl(const Operation& op, Record* record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RenewTtl(const Operation& op, Record* record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t KeepOrRenew(const Operation& op, const Found& old,
+                      Record* record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t DeathOf(const Record& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return DeathTimeUs(record.deadline_us(), width_us_);
+  }
+  int64_t DeathOf(const Found& found) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return segments_[found.segment].generation->death_us;
+  }
+  void StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
+               uint32_t tag, const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordRef Store(const Record& record, int64_t death_us, uint32_t tag,
+                  const Found& old, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Evict(const Found& old, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -286,7 +336,8 @@ class Shard {
   void Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
             uint32_t* tag, const Visit& visit)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Answer(const Record& record, AnswerRoom* room, Result* result) const;
+  static bool TakeRoom(size_t value_bytes, AnswerRoom* room, Result* result);
+  static bool Answer(const Record& record, AnswerRoom* room, Result* result);
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -336,6 +387,7 @@ class Shard {
   int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
   int64_t width_us_ ABSL_GUARDED_BY(mu_);
   bool sliding_ ABSL_GUARDED_BY(mu_);
+  size_t max_value_bytes_ ABSL_GUARDED_BY(mu_);
   // What operations under this lock have changed and usage_ has not been told
   // yet. Its atomics, which all shards share, cost as much as a cache miss.
   int64_t uncharged_entries_ ABSL_GUARDED_BY(mu_) = 0;
@@ -348,6 +400,7 @@ class Shard {
   // the bucket has changed or it brings its own TTL.
   Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
   OperationCounts operations_ ABSL_GUARDED_BY(mu_);
+  uint64_t copied_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   // Of the record that was last found.
   size_t last_size_ ABSL_GUARDED_BY(mu_) = 0;
   // Segments that are mostly dead; numbers that are no longer so are skipped.

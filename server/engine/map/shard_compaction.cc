@@ -48,6 +48,7 @@ void Shard::Move(const Moving& moving) {
   if (segment.generation->death_us <= now_us_) return;
   size_t size;
   const Record record = segment.Read(offset, &size);
+  copied_bytes_ += record.value.size();
   *slot =
       CompactIndex::MakeSlot(moving.tag, Append(record, segment.generation));
   MarkDead(id, offset, size);

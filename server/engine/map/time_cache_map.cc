@@ -83,6 +83,9 @@ absl::Status TimeCacheMap::Check(const Operation& op) const {
                      ", not ",
                      absl::FormatDuration(absl::Microseconds(op.ttl_us))));
   }
+  if (op.keep_deadline && op.has_ttl) {
+    return InvalidField("keep_deadline", "must not be set with a ttl");
+  }
   const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
   if (static_cast<int64_t>(op.value.size()) > max_bytes) {
     return InvalidField(
@@ -127,7 +130,6 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
     }
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
-    const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
     if (outcome.hit == LimitHit::kMaxMemory) {
       // Deaths give memory back only as they are swept, for which a put does
       // not wait; events that can be dropped do so at once.
@@ -137,7 +139,7 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
       return;
     }
     if (outcome.hit == LimitHit::kShardFull ||
-        !MakeRoom(now_us, outcome.more, bytes)) {
+        !MakeRoom(now_us, outcome.more, outcome.alone_bytes)) {
       result->status = LimitError(outcome.hit);
       return;
     }

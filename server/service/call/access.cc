@@ -30,7 +30,12 @@ Verbs VerbsOf(const Operation& operation) {
       verbs = config::v1::VERB_WRITE;
       break;
     case OpKind::kTouch:
+    case OpKind::kAppend:
       return config::v1::VERB_WRITE;
+    case OpKind::kCombine:
+    case OpKind::kGather:
+      // The answer may be the value.
+      return {config::v1::VERB_READ, config::v1::VERB_WRITE};
     case OpKind::kGet:
       verbs = config::v1::VERB_READ;
       break;

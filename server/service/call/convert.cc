@@ -1,7 +1,9 @@
 #include "server/service/call/convert.h"
 
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
@@ -137,6 +139,37 @@ absl::Status SetIfVersion(uint64_t version, Operation* op) {
   return absl::OkStatus();
 }
 
+// The same of requests that may have them.
+
+template <typename Request>
+absl::Status SetTtlIf(const Request& request, Operation* op) {
+  return request.has_ttl() ? SetTtl(request.ttl(), op) : absl::OkStatus();
+}
+
+template <typename Request>
+absl::Status SetIfVersionIf(const Request& request, Operation* op) {
+  return request.has_if_version() ? SetIfVersion(request.if_version(), op)
+                                  : absl::OkStatus();
+}
+
+template <typename Request>
+absl::Status SetPrecondition(const Request& request, Operation* op) {
+  switch (request.condition()) {
+    case v1::PUT_CONDITION_UNSPECIFIED:
+      break;
+    case v1::PUT_CONDITION_IF_ABSENT:
+      op->condition = Condition::kIfAbsent;
+      break;
+    case v1::PUT_CONDITION_IF_PRESENT:
+      op->condition = Condition::kIfPresent;
+      break;
+    default:
+      return InvalidField("condition",
+                          absl::StrCat("has no value ", request.condition()));
+  }
+  return SetIfVersionIf(request, op);
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
@@ -185,26 +218,10 @@ void SetDuration(int64_t duration_us, google::protobuf::Duration* duration) {
 absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
   Operation op = Operation::Put(request.key(), request.value());
   op.return_previous = request.return_previous();
-  switch (request.condition()) {
-    case v1::PUT_CONDITION_UNSPECIFIED:
-      break;
-    case v1::PUT_CONDITION_IF_ABSENT:
-      op.condition = Condition::kIfAbsent;
-      break;
-    case v1::PUT_CONDITION_IF_PRESENT:
-      op.condition = Condition::kIfPresent;
-      break;
-    default:
-      return InvalidField("condition",
-                          absl::StrCat("has no value ", request.condition()));
-  }
-  if (request.has_if_version()) {
-    if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
-      return s;
-  }
-  if (request.has_ttl()) {
-    if (absl::Status s = SetTtl(request.ttl(), &op); !s.ok()) return s;
-  }
+  op.keep_deadline = request.keep_deadline();
+  absl::Status status = SetPrecondition(request, &op);
+  if (status.ok()) status = SetTtlIf(request, &op);
+  if (!status.ok()) return status;
   return op;
 }
 
@@ -217,10 +234,7 @@ absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request) {
   Operation op = Operation::Remove(request.key());
   op.return_previous = request.return_previous();
-  if (request.has_if_version()) {
-    if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
-      return s;
-  }
+  if (absl::Status s = SetIfVersionIf(request, &op); !s.ok()) return s;
   return op;
 }
 
@@ -230,19 +244,69 @@ absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
   Operation op = Operation::Touch(request.key());
-  if (request.has_ttl()) {
-    if (absl::Status s = SetTtl(request.ttl(), &op); !s.ok()) return s;
-  }
-  if (request.has_if_version()) {
-    if (absl::Status s = SetIfVersion(request.if_version(), &op); !s.ok())
-      return s;
-  }
+  absl::Status status = SetTtlIf(request, &op);
+  if (status.ok()) status = SetIfVersionIf(request, &op);
+  if (!status.ok()) return status;
   return op;
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
+  Operation op = Operation::Append(request.key(), request.value());
+  op.touch = request.touch();
+  absl::Status status = SetPrecondition(request, &op);
+  if (status.ok()) status = SetTtlIf(request, &op);
+  if (!status.ok()) return status;
+  return op;
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
+  Operation op = Operation::Combine(request.key(), Combination::kAdd, 0);
+  switch (request.operand_case()) {
+    case v1::CombineRequest::kAdd:
+      op.operand = request.add();
+      break;
+    case v1::CombineRequest::kXor:
+      op.combination = Combination::kXor;
+      op.operand = request.xor_();
+      break;
+    case v1::CombineRequest::OPERAND_NOT_SET:
+      return InvalidField("operand", "must be set to one of add, xor");
+  }
+  op.initial = request.initial();
+  op.remove_if_zero = request.remove_if_zero();
+  op.touch = request.touch();
+  absl::Status status = SetTtlIf(request, &op);
+  if (status.ok()) status = SetIfVersionIf(request, &op);
+  if (!status.ok()) return status;
+  return op;
+}
+
+absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
+                                      Gathering* gathering) {
+  Operation op = Operation::Gather(request.key(), gathering, request.value());
+  op.touch = request.touch();
+  const std::vector<absl::string_view> names(request.expected_names().begin(),
+                                             request.expected_names().end());
+  absl::Status status =
+      gathering->Set(request.part(), request.expected_parts(), names);
+  if (status.ok()) status = SetTtlIf(request, &op);
+  if (!status.ok()) return status;
+  return op;
+}
+
+void SetParts(absl::string_view value, int field,
+              google::protobuf::Message* to) {
+  to->GetReflection()->MutableUnknownFields(to)->AddLengthDelimited(
+      field, std::string(value));
 }
 
 void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to) {
   to->set_key(key.data(), key.size());
-  to->set_value(std::move(entry->value));
+  if (entry->parts) {
+    SetParts(entry->value, v1::Entry::kPartsFieldNumber, to);
+  } else {
+    to->set_value(std::move(entry->value));
+  }
   to->set_version(entry->version);
   SetTime(entry->put_us, to->mutable_put_time());
   SetTime(entry->deadline_us, to->mutable_deadline());
@@ -369,6 +433,9 @@ void SetStatistics(const MapStatistics& from,
   statistics->set_backlog_limit_bytes(
       static_cast<uint64_t>(from.backlog_limit_bytes));
   statistics->set_groups_expired(from.groups_expired);
+  statistics->set_appends(from.operations.appends);
+  statistics->set_combines(from.operations.combines);
+  statistics->set_gathers(from.operations.gathers);
 }
 
 void SetNamespace(const NamespaceInfo& from, v1::Namespace* to) {

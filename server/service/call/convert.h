@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/duration.pb.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "server/engine/clock.h"
 #include "server/engine/map/operation.h"
@@ -59,6 +60,17 @@ absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request);
+// The operation leads to `gathering`, which must stay as long as it does.
+absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
+                                      Gathering* gathering);
+
+// Sets field number `field` of `to` to GatheredParts as they lie in a value,
+// without a look at them. They are there once the message has been written and
+// read.
+void SetParts(absl::string_view value, int field,
+              google::protobuf::Message* to);
 
 // Takes the entry's value.
 void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to);

@@ -87,6 +87,9 @@ inline constexpr Method kReflection{28, kLook, "ServerReflectionInfo",
                                     kBidiStream};
 inline constexpr Method kReflectionAlpha{29, kLookAlpha, "ServerReflectionInfo",
                                          kBidiStream};
+inline constexpr Method kAppend{29, kData, "Append", kUnary};
+inline constexpr Method kCombine{30, kData, "Combine", kUnary};
+inline constexpr Method kGather{31, kData, "Gather", kUnary};
 
 }  // namespace methods
 
@@ -122,6 +125,9 @@ inline constexpr std::array kMethods = {
     methods::kNow,
     methods::kReflection,
     methods::kReflectionAlpha,
+    methods::kAppend,
+    methods::kCombine,
+    methods::kGather,
 };
 
 }  // namespace timecache::server

@@ -126,6 +126,10 @@ constexpr uint8_t Field(int number, int wire_type) {
 constexpr int kVarint = 0;
 constexpr int kLengthDelimited = 2;
 
+// The one field that may come more than once.
+constexpr uint8_t kExpectedName =
+    Field(v1::GatherRequest::kExpectedNamesFieldNumber, kLengthDelimited);
+
 // Of a field of a request and the kind of its operation, one number to switch
 // on.
 constexpr int Of(OpKind kind, uint8_t tag) {
@@ -163,6 +167,24 @@ bool ReadTtl(absl::string_view bytes, Operation* op) {
   return true;
 }
 
+int64_t ZigZag(uint64_t number) {
+  return static_cast<int64_t>((number >> 1) ^ (~(number & 1) + 1));
+}
+
+bool ReadSigned(WireReader* reader, int64_t* value) {
+  uint64_t number;
+  if (!reader->Varint(&number)) return false;
+  *value = ZigZag(number);
+  return true;
+}
+
+// What a Gather expects, until all of it is read.
+struct Expectation {
+  absl::string_view part;
+  uint64_t parts = 0;
+  std::vector<absl::string_view> names;
+};
+
 // A second condition is not plain, whichever field it is in: the generated
 // parser says what two of them mean.
 bool SetCondition(Condition condition, Operation* op) {
@@ -189,6 +211,59 @@ bool ReadCondition(WireReader* reader, Operation* op) {
 bool ReadIfVersion(WireReader* reader, Operation* op) {
   return SetCondition(Condition::kIfVersion, op) &&
          reader->Varint(&op->if_version) && op->if_version != 0;
+}
+
+// Of the operations that make a new value of the old one.
+bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
+                     Operation* op, Expectation* expected) {
+  using Append = v1::AppendRequest;
+  using Combine = v1::CombineRequest;
+  using Gather = v1::GatherRequest;
+  absl::string_view bytes;
+  switch (Of(kind, tag)) {
+    case Of(OpKind::kAppend, Field(Append::kKeyFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kCombine,
+            Field(Combine::kKeyFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kGather, Field(Gather::kKeyFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&op->key);
+    case Of(OpKind::kAppend,
+            Field(Append::kValueFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kGather,
+            Field(Gather::kValueFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&op->value);
+    case Of(OpKind::kAppend, Field(Append::kTtlFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kCombine,
+            Field(Combine::kTtlFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kGather, Field(Gather::kTtlFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&bytes) && ReadTtl(bytes, op);
+    case Of(OpKind::kAppend, Field(Append::kTouchFieldNumber, kVarint)):
+    case Of(OpKind::kCombine, Field(Combine::kTouchFieldNumber, kVarint)):
+    case Of(OpKind::kGather, Field(Gather::kTouchFieldNumber, kVarint)):
+      return reader->Bool(&op->touch);
+    case Of(OpKind::kAppend, Field(Append::kConditionFieldNumber, kVarint)):
+      return ReadCondition(reader, op);
+    case Of(OpKind::kAppend, Field(Append::kIfVersionFieldNumber, kVarint)):
+    case Of(OpKind::kCombine, Field(Combine::kIfVersionFieldNumber, kVarint)):
+      return ReadIfVersion(reader, op);
+    case Of(OpKind::kCombine, Field(Combine::kXorFieldNumber, kVarint)):
+      op->combination = Combination::kXor;
+      [[fallthrough]];
+    case Of(OpKind::kCombine, Field(Combine::kAddFieldNumber, kVarint)):
+      return ReadSigned(reader, &op->operand);
+    case Of(OpKind::kCombine, Field(Combine::kInitialFieldNumber, kVarint)):
+      return ReadSigned(reader, &op->initial);
+    case Of(OpKind::kCombine,
+            Field(Combine::kRemoveIfZeroFieldNumber, kVarint)):
+      return reader->Bool(&op->remove_if_zero);
+    case Of(OpKind::kGather, Field(Gather::kPartFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&expected->part);
+    case Of(OpKind::kGather, Field(Gather::kExpectedPartsFieldNumber, kVarint)):
+      return reader->Varint(&expected->parts) && expected->parts <= UINT32_MAX;
+    case Of(OpKind::kGather, kExpectedName):
+      return reader->Bytes(&bytes) && (expected->names.push_back(bytes), true);
+    default:
+      return false;
+  }
 }
 
 bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
@@ -222,6 +297,8 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
       return reader->Bool(&op->return_previous);
     case Of(OpKind::kGet, Field(Get::kTouchFieldNumber, kVarint)):
       return reader->Bool(&op->touch);
+    case Of(OpKind::kPut, Field(Put::kKeepDeadlineFieldNumber, kVarint)):
+      return reader->Bool(&op->keep_deadline);
     default:
       return false;
   }
@@ -231,6 +308,18 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
 constexpr uint8_t kKey =
     Field(v1::GetRequest::kKeyFieldNumber, kLengthDelimited);
 
+// Whether an operation of this kind has its value behind its key.
+bool HasValue(OpKind kind) {
+  return kind == OpKind::kPut || kind == OpKind::kAppend;
+}
+static_assert(Field(v1::AppendRequest::kValueFieldNumber, kLengthDelimited) ==
+              Field(v1::PutRequest::kValueFieldNumber, kLengthDelimited));
+
+// Whether it may be a key and nothing else.
+bool NeedsKeyOnly(OpKind kind) {
+  return kind != OpKind::kCombine && kind != OpKind::kGather;
+}
+
 // A request as nearly all are: a key and, of a put, a value. False for any
 // other; what was set then, ReadFields() sets again.
 bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
@@ -238,8 +327,8 @@ bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
       Field(v1::PutRequest::kValueFieldNumber, kLengthDelimited);
   WireReader reader(bytes);
   if (!reader.Skip(kKey) || !reader.Bytes(&op->key)) return false;
-  return reader.done() || (op->kind == OpKind::kPut && reader.Skip(kValue) &&
-                           reader.Rest(&op->value));
+  return reader.done() ||
+         (HasValue(op->kind) && reader.Skip(kValue) && reader.Rest(&op->value));
 }
 
 bool ReadFields(absl::string_view bytes, Operation* op) {
@@ -253,6 +342,34 @@ bool ReadFields(absl::string_view bytes, Operation* op) {
     if (!ReadField(op->kind, tag, &reader, op)) return false;
   }
   return true;
+}
+
+// The same of operations that make a new value of the old one. `gathering` is
+// for a Gather; what it does not take is for the generated parser's way to
+// refuse.
+bool ReadChange(absl::string_view bytes, Operation* op,
+                absl::FunctionRef<Gathering*()> new_gathering) {
+  constexpr uint32_t kAddBit = 1u << v1::CombineRequest::kAddFieldNumber;
+  constexpr uint32_t kXorBit = 1u << v1::CombineRequest::kXorFieldNumber;
+  Expectation expected;
+  uint32_t seen = 0;
+  for (WireReader reader(bytes); !reader.done();) {
+    uint8_t tag;
+    if (!reader.Tag(&tag)) return false;
+    const uint32_t bit = uint32_t{1} << (tag >> 3);
+    const bool repeated = op->kind == OpKind::kGather && tag == kExpectedName;
+    if ((seen & bit) != 0 && !repeated) return false;
+    seen |= bit;
+    if (!ReadChangeField(op->kind, tag, &reader, op, &expected)) return false;
+  }
+  // One of two that exclude each other.
+  if (op->kind == OpKind::kCombine) {
+    return ((seen & kAddBit) != 0) != ((seen & kXorBit) != 0);
+  }
+  if (op->kind != OpKind::kGather) return true;
+  Gathering* const gathering = new_gathering();
+  op->gathering = gathering;
+  return gathering->Set(expected.part, expected.parts, expected.names).ok();
 }
 
 bool ReadKind(uint8_t tag, OpKind* kind) {
@@ -272,6 +389,15 @@ bool ReadKind(uint8_t tag, OpKind* kind) {
     case Field(v1::Operation::kTouchFieldNumber, kLengthDelimited):
       *kind = OpKind::kTouch;
       return true;
+    case Field(v1::Operation::kAppendFieldNumber, kLengthDelimited):
+      *kind = OpKind::kAppend;
+      return true;
+    case Field(v1::Operation::kCombineFieldNumber, kLengthDelimited):
+      *kind = OpKind::kCombine;
+      return true;
+    case Field(v1::Operation::kGatherFieldNumber, kLengthDelimited):
+      *kind = OpKind::kGather;
+      return true;
     default:
       return false;
   }
@@ -290,26 +416,36 @@ bool ReadShort(absl::string_view bytes, Operation* op) {
     return false;
   }
   op->key = absl::string_view(bytes.data() + 4, size - 4);
-  return ReadKind(byte(0), &op->kind);
+  return ReadKind(byte(0), &op->kind) && NeedsKeyOnly(op->kind);
 }
 
-bool ReadOperation(absl::string_view bytes, Operation* op) {
+bool ReadOperation(absl::string_view bytes, Operation* op,
+                   absl::FunctionRef<Gathering*()> new_gathering) {
   if (ReadShort(bytes, op)) return true;
   WireReader reader(bytes);
   uint8_t tag;
   absl::string_view request;
-  return reader.Tag(&tag) && ReadKind(tag, &op->kind) &&
-         reader.Rest(&request) &&
-         (ReadKeyAndValue(request, op) || ReadFields(request, op));
+  if (!reader.Tag(&tag) || !ReadKind(tag, &op->kind) ||
+      !reader.Rest(&request)) {
+    return false;
+  }
+  if (NeedsKeyOnly(op->kind) && ReadKeyAndValue(request, op)) return true;
+  return op->kind <= OpKind::kTouch ? ReadFields(request, op)
+                                    : ReadChange(request, op, new_gathering);
 }
 
-absl::StatusOr<Operation> Convert(const v1::Operation& operation,
-                                  const std::string& name) {
+absl::StatusOr<Operation> Convert(
+    const v1::Operation& operation, const std::string& name,
+    absl::FunctionRef<Gathering*()> new_gathering) {
   const auto convert = [&](const auto& request) -> absl::StatusOr<Operation> {
     if (!request.namespace_().empty() && request.namespace_() != name) {
       return InvalidField("namespace", "must be empty or the batch's");
     }
-    return ToOperation(request);
+    if constexpr (requires { request.part(); }) {
+      return ToOperation(request, new_gathering());
+    } else {
+      return ToOperation(request);
+    }
   };
   switch (operation.request_case()) {
     case v1::Operation::kPut:
@@ -322,12 +458,18 @@ absl::StatusOr<Operation> Convert(const v1::Operation& operation,
       return convert(operation.contains());
     case v1::Operation::kTouch:
       return convert(operation.touch());
+    case v1::Operation::kAppend:
+      return convert(operation.append());
+    case v1::Operation::kCombine:
+      return convert(operation.combine());
+    case v1::Operation::kGather:
+      return convert(operation.gather());
     case v1::Operation::REQUEST_NOT_SET:
       break;
   }
   return InvalidField("request",
                       "must be set to one of put, get, remove, "
-                      "contains, touch");
+                      "contains, touch, append, combine, gather");
 }
 
 }  // namespace
@@ -376,12 +518,30 @@ void BatchRequest::Refuse(
   operations_.resize(kept);
 }
 
+// Those of the last message; its large ones are not kept for the next.
+void BatchRequest::DropGatherings() {
+  constexpr size_t kMaxKeptBytes = 256;
+  for (size_t i = 0; i < gatherings_used_; ++i) {
+    if (gatherings_[i].expectation().size() <= kMaxKeptBytes) continue;
+    gatherings_.clear();
+    break;
+  }
+  gatherings_used_ = 0;
+}
+
+Gathering* BatchRequest::NewGathering() {
+  if (gatherings_used_ == gatherings_.size()) gatherings_.emplace_back();
+  return &gatherings_[gatherings_used_++];
+}
+
 // False for a message that is malformed, or merely not plain.
 bool BatchRequest::DecodePlain(absl::string_view bytes) {
   parsed_.reset();
   name_ = {};
   operations_.clear();
   refused_.clear();
+  DropGatherings();
+  const auto new_gathering = [this] { return NewGathering(); };
   bool named = false;
   for (WireReader reader(bytes); !reader.done();) {
     uint8_t tag;
@@ -396,7 +556,9 @@ bool BatchRequest::DecodePlain(absl::string_view bytes) {
       case Field(v1::ExecuteRequest::kOperationsFieldNumber, kLengthDelimited):
         // The generated parser says how many there are.
         if (operations_.size() == kMaxOperations) return false;
-        if (!ReadOperation(field, &operations_.emplace_back())) return false;
+        if (!ReadOperation(field, &operations_.emplace_back(), new_gathering)) {
+          return false;
+        }
         break;
       default:
         return false;
@@ -411,6 +573,7 @@ bool BatchRequest::DecodePlain(absl::string_view bytes) {
 
 absl::Status BatchRequest::DecodeAny(absl::string_view bytes) {
   operations_.clear();
+  DropGatherings();
   parsed_ = std::make_unique<v1::ExecuteRequest>();
   if (!parsed_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return MalformedRequest(parsed_->GetTypeName());
@@ -422,7 +585,8 @@ absl::Status BatchRequest::DecodeAny(absl::string_view bytes) {
     return absl::OkStatus();
   }
   for (int i = 0; i < parsed_->operations_size(); ++i) {
-    auto operation = Convert(parsed_->operations(i), parsed_->namespace_());
+    auto operation = Convert(parsed_->operations(i), parsed_->namespace_(),
+                             [this] { return NewGathering(); });
     if (operation.ok()) {
       operations_.push_back(*std::move(operation));
     } else {

@@ -7,6 +7,7 @@
 #include <grpcpp/support/slice.h>
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,8 @@ class BatchRequest {
  private:
   bool DecodePlain(absl::string_view bytes);
   absl::Status DecodeAny(absl::string_view bytes);
+  Gathering* NewGathering();
+  void DropGatherings();
 
   // What the views lead into.
   grpc::Slice bytes_;
@@ -64,6 +67,10 @@ class BatchRequest {
   absl::string_view name_;
   std::vector<Operation> operations_;
   std::vector<Refused> refused_;
+  // What the operations lead to, and then what earlier ones did, to be used
+  // again.
+  std::deque<Gathering> gatherings_;
+  size_t gatherings_used_ = 0;
 };
 
 }  // namespace timecache::server

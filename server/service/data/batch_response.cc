@@ -157,7 +157,9 @@ uint8_t* WriteEntry(uint8_t tag, const Entry& entry, uint8_t* at) {
   constexpr uint8_t kPutTime = BytesTag(v1::Entry::kPutTimeFieldNumber);
   constexpr uint8_t kVersion = NumberTag(v1::Entry::kVersionFieldNumber);
   constexpr uint8_t kValue = BytesTag(v1::Entry::kValueFieldNumber);
+  constexpr uint8_t kParts = BytesTag(v1::Entry::kPartsFieldNumber);
   const uint8_t* const end = at;
+  if (entry.parts) at = WriteBytes(kParts, entry.value, at);
   const TimeParts deadline = PartsOfTime(entry.deadline_us);
   const TimeParts put = PartsOfTime(entry.put_us);
   Varint nanos = NanosOf(deadline);
@@ -166,7 +168,7 @@ uint8_t* WriteEntry(uint8_t tag, const Entry& entry, uint8_t* at) {
   if (put.nanos != deadline.nanos) nanos = NanosOf(put);
   at = WriteTime(kPutTime, put, nanos, at);
   at = WriteNumber(kVersion, entry.version, at);
-  at = WriteBytes(kValue, entry.value, at);
+  if (!entry.parts) at = WriteBytes(kValue, entry.value, at);
   return WriteHead(tag, end, at);
 }
 
@@ -201,7 +203,54 @@ static_assert(OpKind::kPut == OpKind{0} && OpKind::kGet == OpKind{1} &&
               OpKind::kRemove == OpKind{2} && OpKind::kContains == OpKind{3} &&
               OpKind::kTouch == OpKind{4});
 
+uint8_t* WriteFlag(int field, bool value, uint8_t* at) {
+  return value ? WriteByte(NumberTag(field), WriteByte(1, at)) : at;
+}
+
+uint64_t ZigZag(int64_t number) {
+  return static_cast<uint64_t>(number) << 1 ^
+         static_cast<uint64_t>(number >> 63);
+}
+
+// Of the operations that make a new value of the old one.
+uint8_t* WriteChangeResponse(OpKind kind, const Result& result, uint8_t* at) {
+  using Append = v1::AppendResponse;
+  using Combine = v1::CombineResponse;
+  using Gather = v1::GatherResponse;
+  const auto number = static_cast<uint64_t>(result.number);
+  const uint8_t* const end = at;
+  switch (kind) {
+    case OpKind::kAppend:
+      at = WriteFlag(Append::kCreatedFieldNumber, !result.found, at);
+      at = WriteNumber(NumberTag(Append::kValueBytesFieldNumber), number, at);
+      at = WriteNumber(NumberTag(Append::kVersionFieldNumber), result.version,
+                       at);
+      return WriteHead(BytesTag(Response::kAppendFieldNumber), end, at);
+    case OpKind::kCombine:
+      at = WriteFlag(Combine::kRemovedFieldNumber, result.removed, at);
+      at = WriteFlag(Combine::kCreatedFieldNumber,
+                     !result.found && !result.removed, at);
+      at = WriteNumber(NumberTag(Combine::kVersionFieldNumber), result.version,
+                       at);
+      at = WriteNumber(NumberTag(Combine::kResultFieldNumber),
+                       ZigZag(result.number), at);
+      return WriteHead(BytesTag(Response::kCombineFieldNumber), end, at);
+    default:
+      at = WriteFlag(Gather::kDuplicateFieldNumber, result.duplicate, at);
+      at = WriteNumber(NumberTag(Gather::kCountFieldNumber),
+                       static_cast<uint32_t>(number), at);
+      at = WriteNumber(NumberTag(Gather::kVersionFieldNumber), result.version,
+                       at);
+      if (result.has_entry) {
+        at = WriteBytes(BytesTag(Gather::kPartsFieldNumber), result.entry.value,
+                        at);
+      }
+      return WriteHead(BytesTag(Response::kGatherFieldNumber), end, at);
+  }
+}
+
 uint8_t* WriteResponse(OpKind kind, const Result& result, uint8_t* at) {
+  if (kind > OpKind::kTouch) return WriteChangeResponse(kind, result, at);
   const AnswerTags& tags = kAnswerTags[static_cast<size_t>(kind)];
   const uint8_t* const end = at;
   if (tags.entry != 0 && result.has_entry) {

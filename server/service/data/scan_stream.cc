@@ -19,6 +19,17 @@ int64_t CostOf(size_t payload_bytes) {
   return static_cast<int64_t>(payload_bytes + sizeof(v1::Entry));
 }
 
+// Of key and value, or parts: these are the one field that the message's class
+// was not told of.
+size_t PayloadOf(const v1::Entry& entry) {
+  size_t bytes = entry.key().size() + entry.value().size();
+  const auto& parts = entry.GetReflection()->GetUnknownFields(entry);
+  for (int i = 0; i < parts.field_count(); ++i) {
+    bytes += parts.field(i).length_delimited().size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 ScanStream* ScanStream::Start(const CallGate& gate,
@@ -166,10 +177,7 @@ void ScanStream::Step() {
   store_->Scan(
       request_.namespace_(), request_.key_prefix(), kMaxPageEntries,
       kMaxPageBytes, &place_, &more_,
-      [this](absl::string_view key, absl::string_view value, uint64_t version,
-             int64_t put_us, int64_t deadline_us) {
-        Found(key, value, version, put_us, deadline_us);
-      },
+      [this](const EntryView& found) { Found(found); },
       [this](absl::Status status) {
         status_ = std::move(status);
         ready_.Set(found_bytes_);
@@ -177,21 +185,24 @@ void ScanStream::Step() {
       });
 }
 
-void ScanStream::Found(absl::string_view key, absl::string_view value,
-                       uint64_t version, int64_t put_us, int64_t deadline_us) {
+void ScanStream::Found(const EntryView& found) {
   v1::Entry& entry = found_.emplace_back();
-  entry.set_key(key.data(), key.size());
+  entry.set_key(found.key.data(), found.key.size());
   if (!request_.keys_only()) {
-    if (key.size() + value.size() + kMaxEntryOverhead <= max_message_bytes_) {
-      entry.set_value(value.data(), value.size());
-    } else {
+    const absl::string_view value = found.value;
+    if (found.key.size() + value.size() + kMaxEntryOverhead >
+        max_message_bytes_) {
       entry.set_omitted_value_bytes(value.size());
+    } else if (found.parts) {
+      SetParts(value, v1::Entry::kPartsFieldNumber, &entry);
+    } else {
+      entry.set_value(value.data(), value.size());
     }
   }
-  entry.set_version(version);
-  SetTime(put_us, entry.mutable_put_time());
-  SetTime(deadline_us, entry.mutable_deadline());
-  found_bytes_ += CostOf(entry.key().size() + entry.value().size());
+  entry.set_version(found.version);
+  SetTime(found.put_us, entry.mutable_put_time());
+  SetTime(found.deadline_us, entry.mutable_deadline());
+  found_bytes_ += CostOf(PayloadOf(entry));
 }
 
 void ScanStream::TakePage() {
@@ -199,7 +210,7 @@ void ScanStream::TakePage() {
   int64_t bytes = 0;
   while (!found_.empty() && page_.entries_size() < kMaxPageEntries) {
     v1::Entry& next = found_.front();
-    const size_t size = next.key().size() + next.value().size();
+    const size_t size = PayloadOf(next);
     bytes += static_cast<int64_t>(size);
     if (bytes > kMaxPageBytes && page_.entries_size() > 0) break;
     found_bytes_ -= CostOf(size);

@@ -82,8 +82,7 @@ class ScanStream final
   bool HasRoom();
   void Step();
   void TakePage();
-  void Found(absl::string_view key, absl::string_view value, uint64_t version,
-             int64_t put_us, int64_t deadline_us);
+  void Found(const EntryView& found);
 
   // What is in found_.
   ResponseCharge ready_;

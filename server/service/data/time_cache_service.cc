@@ -23,6 +23,8 @@ struct EntryCall : UnaryCall<Request, Response> {
   using UnaryCall<Request, Response>::UnaryCall;
 
   Operation operation;
+  // What a Gather's operation leads to.
+  Gathering gathering;
   Result result;
 };
 
@@ -41,7 +43,17 @@ struct BatchCall {
 
 // Whether it may answer with a value.
 bool AnswersWithEntry(const Operation& operation) {
-  return operation.kind == OpKind::kGet || operation.return_previous;
+  return operation.kind == OpKind::kGet || operation.kind == OpKind::kGather ||
+         operation.return_previous;
+}
+
+template <typename Call>
+absl::StatusOr<Operation> OperationOf(Call* call) {
+  if constexpr (requires { call->request().part(); }) {
+    return ToOperation(call->request(), &call->gathering);
+  } else {
+    return ToOperation(call->request());
+  }
 }
 
 // What the answer to a request says.
@@ -80,6 +92,31 @@ void ToResponse(const v1::TouchRequest& /*request*/, Result* result,
   to->set_version(result->version);
 }
 
+void ToResponse(const v1::AppendRequest& /*request*/, Result* result,
+                v1::AppendResponse* to) {
+  to->set_version(result->version);
+  to->set_value_bytes(static_cast<uint64_t>(result->number));
+  to->set_created(!result->found);
+}
+
+void ToResponse(const v1::CombineRequest& /*request*/, Result* result,
+                v1::CombineResponse* to) {
+  to->set_result(result->number);
+  to->set_version(result->version);
+  to->set_created(!result->found && !result->removed);
+  to->set_removed(result->removed);
+}
+
+void ToResponse(const v1::GatherRequest& /*request*/, Result* result,
+                v1::GatherResponse* to) {
+  to->set_version(result->version);
+  to->set_count(static_cast<uint32_t>(result->number));
+  to->set_duplicate(result->duplicate);
+  if (result->has_entry) {
+    SetParts(result->entry.value, v1::GatherResponse::kPartsFieldNumber, to);
+  }
+}
+
 template <typename Request, typename Response>
 void Execute(Store* store, std::unique_ptr<EntryCall<Request, Response>> call) {
   auto* const entry = call.get();
@@ -105,7 +142,7 @@ grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
       gate, method, context, bytes, response);
   absl::Status status = call->Read();
   if (!status.ok()) return call->Finish(status);
-  absl::StatusOr<Operation> operation = ToOperation(call->request());
+  absl::StatusOr<Operation> operation = OperationOf(call.get());
   // Who may do nothing here is told nothing else.
   status =
       call->call().Authorize(operation.ok() ? VerbsOf(*operation) : Verbs(),
@@ -165,6 +202,27 @@ grpc::ServerUnaryReactor* TimeCacheService::Touch(Context* context,
                                                   Bytes* response) {
   return ExecuteOne<v1::TouchRequest, v1::TouchResponse>(
       gate_, methods::kTouch, context, store_, request, response);
+}
+
+grpc::ServerUnaryReactor* TimeCacheService::Append(Context* context,
+                                                   const Bytes* request,
+                                                   Bytes* response) {
+  return ExecuteOne<v1::AppendRequest, v1::AppendResponse>(
+      gate_, methods::kAppend, context, store_, request, response);
+}
+
+grpc::ServerUnaryReactor* TimeCacheService::Combine(Context* context,
+                                                    const Bytes* request,
+                                                    Bytes* response) {
+  return ExecuteOne<v1::CombineRequest, v1::CombineResponse>(
+      gate_, methods::kCombine, context, store_, request, response);
+}
+
+grpc::ServerUnaryReactor* TimeCacheService::Gather(Context* context,
+                                                   const Bytes* request,
+                                                   Bytes* response) {
+  return ExecuteOne<v1::GatherRequest, v1::GatherResponse>(
+      gate_, methods::kGather, context, store_, request, response);
 }
 
 grpc::ServerUnaryReactor* TimeCacheService::Size(Context* context,

@@ -19,10 +19,13 @@ namespace timecache::server {
 // them; Execute and Pipeline read operations where they lie.
 namespace methods {
 using S = v1::TimeCacheService;
+using Changes =
+    S::WithRawCallbackMethod_Append<S::WithRawCallbackMethod_Combine<
+        S::WithRawCallbackMethod_Gather<S::Service>>>;
 using Entries = S::WithRawCallbackMethod_Put<
     S::WithRawCallbackMethod_Get<S::WithRawCallbackMethod_Remove<
         S::WithRawCallbackMethod_Contains<S::WithRawCallbackMethod_Touch<
-            S::WithRawCallbackMethod_Size<S::Service>>>>>>;
+            S::WithRawCallbackMethod_Size<Changes>>>>>>;
 using Streams = S::WithRawCallbackMethod_Pipeline<
     S::WithRawCallbackMethod_Scan<S::WithRawCallbackMethod_WatchExpired<
         S::WithRawCallbackMethod_ConsumeExpired<
@@ -58,6 +61,12 @@ class TimeCacheService final : public RawService<methods::All> {
                                  Bytes* response) override;
   grpc::ServerUnaryReactor* Touch(Context* context, const Bytes* request,
                                   Bytes* response) override;
+  grpc::ServerUnaryReactor* Append(Context* context, const Bytes* request,
+                                   Bytes* response) override;
+  grpc::ServerUnaryReactor* Combine(Context* context, const Bytes* request,
+                                    Bytes* response) override;
+  grpc::ServerUnaryReactor* Gather(Context* context, const Bytes* request,
+                                   Bytes* response) override;
   grpc::ServerUnaryReactor* Execute(Context* context, const Bytes* request,
                                     Bytes* response) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(

@@ -45,6 +45,7 @@ static_assert(Tag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
               kLost);
 constexpr char kKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
 constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kBytes);
+constexpr char kParts = Tag(ExpiredEvent::kPartsFieldNumber, kBytes);
 constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);
 constexpr char kPutTime = Tag(ExpiredEvent::kPutTimeFieldNumber, kBytes);
 constexpr char kDeadline = Tag(ExpiredEvent::kDeadlineFieldNumber, kBytes);
@@ -208,7 +209,7 @@ class WireEventFormat final : public EventFormat {
     to = PutVarint(size, to);
     to = PutRaw(before, to);
     to = PutBytes(kKey, event.key, to);
-    to = PutBytes(kValue, event.value, to);
+    to = PutBytes(event.parts ? kParts : kValue, event.value, to);
     to = PutNumber(kVersion, event.version, to);
     to = put_time.Put(kPutTime, to);
     to = deadline.Put(kDeadline, to);
@@ -230,7 +231,8 @@ class WireEventFormat final : public EventFormat {
       const absl::string_view bytes(at, number);
       at += number;
       if (tag == kKey) event.key = bytes;
-      if (tag == kValue) event.value = bytes;
+      if (tag == kValue || tag == kParts) event.value = bytes;
+      if (tag == kParts) event.parts = true;
       if (tag == kPutTime) event.put_us = TimeUs(bytes);
       if (tag == kDeadline) event.deadline_us = TimeUs(bytes);
     }

@@ -51,6 +51,12 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kStaleAttempt:
     case ErrorReason::kGroupNotFound:
     case ErrorReason::kNamespaceExists:
+    case ErrorReason::kValueTooLarge:
+    case ErrorReason::kValueKindMismatch:
+    case ErrorReason::kNotANumber:
+    case ErrorReason::kNumberOverflow:
+    case ErrorReason::kGatherMismatch:
+    case ErrorReason::kPartExists:
     case ErrorReason::kMaxNamespaces:
     case ErrorReason::kGroupExists:
     case ErrorReason::kMaxGroups:

@@ -203,10 +203,9 @@ TEST(ExpiringConcurrencyTest, WhatManyThreadsPutIsAllTold) {
   for (std::thread& writer : writers) writer.join();
   ScanPlace place;
   int64_t live = 0;
-  const EntryVisitor visit = [&](absl::string_view key, absl::string_view,
-                                 uint64_t, int64_t, int64_t) {
+  const EntryVisitor visit = [&](const EntryView& entry) {
     ++live;
-    EXPECT_EQ(seen.count(std::string(key)), 1u) << key;
+    EXPECT_EQ(seen.count(std::string(entry.key)), 1u) << entry.key;
   };
   while (map.Scan("", kStartUs + kEntries, 1'000, 1 << 20, &place, visit)) {
   }

@@ -231,9 +231,9 @@ void ConcurrencyTest::Administrate(std::minstd_rand& random) {
     case 3: {
       std::map<std::string, int> visits;
       ScanPlace place;
-      while (map_->Scan("", clock_.NowUs(), 10, 1'000, &place,
-                        [&](absl::string_view key, auto, uint64_t, int64_t,
-                            int64_t) { ++visits[std::string(key)]; })) {
+      while (map_->Scan(
+          "", clock_.NowUs(), 10, 1'000, &place,
+          [&](const EntryView& entry) { ++visits[std::string(entry.key)]; })) {
       }
       for (const auto& [key, count] : visits) EXPECT_EQ(count, 1) << key;
       break;
@@ -298,12 +298,11 @@ TEST_P(ConcurrencyTest, EveryPutEndsInExactlyOneWay) {
   }
   ScanPlace place;
   int64_t live = 0;
-  while (map_->Scan(
-      "", now_us, 1'000, 1 << 20, &place,
-      [&](auto, absl::string_view value, uint64_t, int64_t, int64_t) {
-        ++live;
-        ++ends[std::string(value)];
-      })) {
+  while (map_->Scan("", now_us, 1'000, 1 << 20, &place,
+                    [&](const EntryView& entry) {
+                      ++live;
+                      ++ends[std::string(entry.value)];
+                    })) {
   }
   EXPECT_EQ(map_->GetSize(now_us).entries, live);
   EXPECT_EQ(ends.size(), puts) << "a value that nobody put";

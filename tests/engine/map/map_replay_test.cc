@@ -280,6 +280,85 @@ INSTANTIATE_TEST_SUITE_P(Worlds, MapReplayModelTest,
 
 // --- A journal without its beginning.
 
+// Replays into a map of its own, which has one shard.
+class ReplayAppendsTest : public ::testing::Test {
+ protected:
+  absl::Status Store(uint64_t version, absl::string_view value) {
+    return replay_.Apply(0, {.kind = Change::Kind::kStore,
+                             .record = {.key = "key",
+                                        .value = value,
+                                        .version = version,
+                                        .put_us = kStartUs,
+                                        .ttl_us = 10 * kSecond},
+                             .death_us = kStartUs + 10 * kSecond,
+                             .at_us = kStartUs});
+  }
+  absl::Status Append(uint64_t base_version, uint64_t version,
+                      absl::string_view bytes) {
+    return replay_.Apply(
+        0, {.kind = Change::Kind::kAppend,
+            .record = {.key = "key", .value = bytes, .version = version},
+            .base_version = base_version,
+            .at_us = kStartUs + 1});
+  }
+  std::string Get() {
+    replay_.Finish();
+    const Result result = map_.Apply(Operation::Get("key"), kStartUs + 2);
+    return result.found
+               ? absl::StrCat(result.entry.value, " ", result.entry.version)
+               : "(none)";
+  }
+
+  static MapOptions Options() {
+    MapOptions options = CrashOptions(10 * kSecond, 11);
+    options.num_shards = 1;
+    return options;
+  }
+
+  TimeCacheMap map_{"map",
+                    Options(),
+                    nullptr,
+                    kStartUs,
+                    EventFormat::Plain(),
+                    {.first_event = 1, .journaled = true}};
+  MapReplay replay_{&map_};
+};
+
+TEST_F(ReplayAppendsTest, AnAppendIsAppliedToTheVersionBeforeAndOnlyOnce) {
+  ASSERT_TRUE(Store(5, "a").ok());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Append(5, 6, "b").ok());
+    ASSERT_TRUE(Append(6, 9, "c").ok());
+  }
+  EXPECT_EQ(Get(), "abc 9");
+}
+
+TEST_F(ReplayAppendsTest, AnAppendToWhatIsNotThereIsDataLoss) {
+  EXPECT_TRUE(absl::IsDataLoss(Append(5, 6, "b")));
+  ASSERT_TRUE(Store(5, "a").ok());
+  EXPECT_TRUE(absl::IsDataLoss(Append(6, 7, "c")));
+  EXPECT_EQ(Get(), "a 5");
+}
+
+TEST_F(ReplayAppendsTest, WhereChangesMayBeMissingItChangesNothing) {
+  replay_.AllowLosses();
+  EXPECT_TRUE(Append(4, 5, "x").ok());
+  ASSERT_TRUE(Store(5, "a").ok());
+  EXPECT_TRUE(Append(6, 7, "c").ok());
+  EXPECT_TRUE(Append(5, 8, "d").ok());
+  EXPECT_EQ(Get(), "ad 8");
+}
+
+TEST_F(ReplayAppendsTest, BeforeTheEndOfAWalkTheWholeEntryIsStillToBeTold) {
+  replay_.Silence();
+  EXPECT_TRUE(Append(4, 5, "x").ok());
+  ASSERT_TRUE(Store(5, "wx").ok());
+  EXPECT_TRUE(Append(5, 6, "y").ok());
+  replay_.Begin({.watermark_us = kStartUs, .next_event = 1, .kills = 0});
+  EXPECT_TRUE(absl::IsDataLoss(Append(7, 8, "z")));
+  EXPECT_EQ(Get(), "wxy 6");
+}
+
 TEST_F(MapReplayTest, AKillThatWasToldBeforeTheFirstEventIsNotToldAgain) {
   Put("a", "1");
   EXPECT_EQ(journaled_.map().Rotate(now_us_), 1);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ size_t RoundTrip(const Record& record, const RecordBase& base) {
   EXPECT_EQ(back.put_us, record.put_us);
   EXPECT_EQ(back.ttl_us, record.ttl_us);
   EXPECT_EQ(back.own_ttl, record.own_ttl);
+  EXPECT_EQ(back.parts, record.parts);
+  EXPECT_EQ(back.capacity, record.capacity);
+  EXPECT_EQ(DecodeKey(bytes.data()), record.key);
   return size;
 }
 
@@ -54,7 +58,9 @@ TEST(RecordTest, SmallEntryCostsTenBytes) {
 TEST(RecordTest, ADeadRecordSaysSoAndKeepsItsSizeAndKey) {
   Record wide = Sample();
   wide.ttl_us = kBase.ttl_us + 1;
-  for (const Record& record : {Sample(), wide}) {
+  Record growable = wide;
+  growable.capacity = 50;
+  for (const Record& record : {Sample(), wide, growable}) {
     std::string bytes(EncodedSize(record, kBase), '#');
     EncodeRecord(record, kBase, bytes.data());
     EXPECT_FALSE(IsRecordDead(bytes.data()));
@@ -109,9 +115,49 @@ TEST(RecordTest, OtherTtlAndOwnTtlAreKept) {
   record.own_ttl = true;
   const size_t narrow = RoundTrip(record, kBase);
   record.ttl_us = kMaxTtlUs;
-  EXPECT_EQ(RoundTrip(record, kBase), narrow + 16);
+  EXPECT_EQ(RoundTrip(record, kBase), narrow + 17);
   record.own_ttl = false;
   RoundTrip(record, kBase);
+}
+
+TEST(RecordTest, PartsAndRoomToGrowAreKept) {
+  Record record = Sample();
+  record.parts = true;
+  const size_t parts = RoundTrip(record, kBase);
+  record.capacity = 100;
+  EXPECT_EQ(RoundTrip(record, kBase), parts - 5 + 100 + 3 + 4);
+  record.parts = false;
+  RoundTrip(record, kBase);
+}
+
+TEST(RecordTest, AValueGrowsWhereItLies) {
+  const std::string whole(300, 'x');
+  for (const size_t begin : {size_t{0}, size_t{1}, size_t{127}}) {
+    Record record = Sample();
+    record.value = absl::string_view(whole).substr(0, begin);
+    record.capacity = 300;
+    std::string bytes(EncodedSize(record, kBase) + 1, '#');
+    EncodeRecord(record, kBase, bytes.data());
+    size_t size = 0;
+    for (size_t had = begin; had < whole.size(); had += 173 - begin) {
+      record = DecodeRecord(bytes.data(), kBase, &size);
+      EXPECT_EQ(size, bytes.size() - 1);
+      ++record.version;
+      record.put_us += 5;
+      record.own_ttl = true;
+      const size_t more = std::min(173 - begin, whole.size() - had);
+      ExtendRecord(record, absl::string_view(whole).substr(had, more),
+                   bytes.data());
+      const Record back = DecodeRecord(bytes.data(), kBase, &size);
+      EXPECT_EQ(back.key, "key");
+      EXPECT_EQ(back.value, absl::string_view(whole).substr(0, had + more));
+      EXPECT_EQ(back.version, record.version);
+      EXPECT_EQ(back.put_us, record.put_us);
+      EXPECT_TRUE(back.own_ttl);
+      EXPECT_EQ(back.capacity, 300u);
+      EXPECT_EQ(bytes.back(), '#');
+    }
+  }
 }
 
 TEST(RecordTest, SizesAtTheEdgesOfTheirEncoding) {

@@ -396,11 +396,10 @@ TEST(TimeCacheMapTest, ScanPagesKeepToTheirBounds) {
   }
   ScanPlace place;
   int64_t entries = 0, bytes = 0, total = 0;
-  const auto visit = [&](absl::string_view key, absl::string_view value,
-                         uint64_t, int64_t, int64_t) {
+  const auto visit = [&](const EntryView& entry) {
     ++entries;
     ++total;
-    bytes += static_cast<int64_t>(key.size() + value.size());
+    bytes += static_cast<int64_t>(entry.key.size() + entry.value.size());
   };
   for (bool more = true; more; entries = bytes = 0) {
     more = harness.map().Scan("", harness.now_us(), 7, 3'000, &place, visit);
@@ -426,9 +425,9 @@ void ScanWhileOthersComeAndGo(int num_shards, bool grow) {
   }
   std::set<std::string> visited;
   ScanPlace place;
-  const auto visit = [&](absl::string_view key, auto, uint64_t, int64_t,
-                         int64_t) {
-    EXPECT_TRUE(visited.insert(std::string(key)).second) << key << " twice";
+  const auto visit = [&](const EntryView& entry) {
+    EXPECT_TRUE(visited.insert(std::string(entry.key)).second)
+        << entry.key << " twice";
   };
   while (harness.map().Scan("", harness.now_us(), 50, 1 << 20, &place, visit)) {
     for (int j = 0; j < 500; ++j) {
@@ -461,9 +460,9 @@ TEST(TimeCacheMapTest, ScanIsExactWhileItsEntriesAreOverwrittenAndTouched) {
   for (int i = 0; i < kKeys; ++i) harness.Put(absl::StrCat("key", i), "v");
   std::set<std::string> visited;
   ScanPlace place;
-  const auto visit = [&](absl::string_view key, auto, uint64_t, int64_t,
-                         int64_t) {
-    EXPECT_TRUE(visited.insert(std::string(key)).second) << key << " twice";
+  const auto visit = [&](const EntryView& entry) {
+    EXPECT_TRUE(visited.insert(std::string(entry.key)).second)
+        << entry.key << " twice";
   };
   for (int i = 0;
        harness.map().Scan("", harness.now_us(), 20, 1 << 20, &place, visit);) {

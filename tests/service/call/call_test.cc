@@ -355,6 +355,10 @@ TEST(VerbsTest, OfAnOperationAreWhatItReadsAndWrites) {
   EXPECT_EQ(VerbsOf(Operation::Put("k", "v")), write);
   EXPECT_EQ(VerbsOf(Operation::Remove("k")), write);
   EXPECT_EQ(VerbsOf(Operation::Touch("k")), write);
+  EXPECT_EQ(VerbsOf(Operation::Append("k", "v")), write);
+  EXPECT_EQ(VerbsOf(Operation::Combine("k", Combination::kAdd, 1)),
+            read | write);
+  EXPECT_EQ(VerbsOf(Operation::Gather("k", nullptr, "v")), read | write);
   Operation op = Operation::Get("k");
   op.touch = true;
   EXPECT_EQ(VerbsOf(op), read | write);

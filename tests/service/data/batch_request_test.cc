@@ -61,7 +61,7 @@ class RandomRequests {
   }
 
   void Fill(v1::Operation* operation) {
-    switch (Below(6)) {
+    switch (Below(9)) {
       case 0: {
         auto* put = operation->mutable_put();
         FillKey(put);
@@ -71,6 +71,7 @@ class RandomRequests {
           put->set_condition(static_cast<v1::PutCondition>(Below(5)));
         if (Below(4) == 0) put->set_if_version(Below(3) ? random_() : 0);
         put->set_return_previous(Below(2));
+        put->set_keep_deadline(Below(2));
         break;
       }
       case 1: {
@@ -94,6 +95,46 @@ class RandomRequests {
         FillKey(touch);
         if (Below(2)) FillTtl(touch->mutable_ttl());
         if (Below(2)) touch->set_if_version(Below(3) ? random_() : 0);
+        break;
+      }
+      case 5: {
+        auto* append = operation->mutable_append();
+        FillKey(append);
+        append->set_value(Bytes(300));
+        if (Below(3) == 0) FillTtl(append->mutable_ttl());
+        if (Below(3) == 0)
+          append->set_condition(static_cast<v1::PutCondition>(Below(5)));
+        if (Below(4) == 0) append->set_if_version(Below(3) ? random_() : 0);
+        append->set_touch(Below(2));
+        break;
+      }
+      case 6: {
+        auto* combine = operation->mutable_combine();
+        FillKey(combine);
+        if (Below(2)) combine->set_add(static_cast<int64_t>(random_()));
+        if (Below(3) == 0) combine->set_xor_(static_cast<int64_t>(Below(9)));
+        if (Below(2)) combine->set_initial(-static_cast<int64_t>(Below(200)));
+        if (Below(3) == 0) FillTtl(combine->mutable_ttl());
+        if (Below(4) == 0) combine->set_if_version(Below(3) ? random_() : 0);
+        combine->set_remove_if_zero(Below(2));
+        combine->set_touch(Below(2));
+        break;
+      }
+      case 7: {
+        auto* gather = operation->mutable_gather();
+        FillKey(gather);
+        gather->set_part(Below(8) ? "part" : Bytes(300));
+        gather->set_value(Bytes(300));
+        if (Below(2)) {
+          gather->set_expected_parts(static_cast<uint32_t>(Below(1'100)));
+        } else {
+          gather->add_expected_names(Below(8) ? "part" : "");
+          for (auto more = Below(3); more > 0; --more) {
+            gather->add_expected_names(Bytes(Below(20) ? 9 : 300));
+          }
+        }
+        if (Below(3) == 0) FillTtl(gather->mutable_ttl());
+        gather->set_touch(Below(2));
         break;
       }
       default:

@@ -60,6 +60,28 @@ v1::OperationResult Expected(const Operation& op, Result result) {
       expected.mutable_touch()->set_touched(result.found);
       expected.mutable_touch()->set_version(result.version);
       break;
+    case OpKind::kAppend:
+      expected.mutable_append()->set_version(result.version);
+      expected.mutable_append()->set_value_bytes(
+          static_cast<uint64_t>(result.number));
+      expected.mutable_append()->set_created(!result.found);
+      break;
+    case OpKind::kCombine:
+      expected.mutable_combine()->set_result(result.number);
+      expected.mutable_combine()->set_version(result.version);
+      expected.mutable_combine()->set_created(!result.found && !result.removed);
+      expected.mutable_combine()->set_removed(result.removed);
+      break;
+    case OpKind::kGather:
+      expected.mutable_gather()->set_version(result.version);
+      expected.mutable_gather()->set_count(
+          static_cast<uint32_t>(result.number));
+      expected.mutable_gather()->set_duplicate(result.duplicate);
+      if (result.has_entry) {
+        EXPECT_TRUE(expected.mutable_gather()->mutable_parts()->ParseFromString(
+            result.entry.value));
+      }
+      break;
   }
   return expected;
 }
@@ -67,6 +89,17 @@ v1::OperationResult Expected(const Operation& op, Result result) {
 grpc::ByteBuffer Message(const v1::ExecuteRequest& request) {
   grpc::Slice slice(request.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
+}
+
+// The same with parts in place of its entry's value.
+Result WithParts(Result result) {
+  v1::GatheredParts parts;
+  parts.set_expected_parts(2);
+  parts.add_parts()->set_name("name");
+  parts.mutable_parts(0)->set_value(result.entry.value);
+  result.entry.value = parts.SerializeAsString();
+  result.entry.parts = true;
+  return result;
 }
 
 // What one operation of each kind is answered with, if all come to the same.
@@ -77,13 +110,22 @@ void ExpectTheGeneratedBytes(const Result& result) {
   proto.add_operations()->mutable_remove();
   proto.add_operations()->mutable_contains();
   proto.add_operations()->mutable_touch();
+  // Also with parts.
+  proto.add_operations()->mutable_get();
+  proto.add_operations()->mutable_append();
+  proto.add_operations()->mutable_combine()->set_add(1);
+  auto* const gather = proto.add_operations()->mutable_gather();
+  gather->set_part("part");
+  gather->set_expected_parts(2);
   BatchRequest request;
   ASSERT_TRUE(request.Decode(Message(proto)).ok());
+  ASSERT_EQ(request.operations().size(), 9u);
   v1::ExecuteResponse expected;
+  std::vector<Result> results;
   for (const Operation& op : request.operations()) {
-    *expected.add_results() = Expected(op, result);
+    results.push_back(results.size() < 5 ? result : WithParts(result));
+    *expected.add_results() = Expected(op, results.back());
   }
-  const std::vector<Result> results(request.operations().size(), result);
   EXPECT_EQ(Bytes(EncodeResponse(request, results)),
             expected.SerializeAsString());
 }
@@ -106,6 +148,7 @@ TEST(BatchResponseTest, VersionsOfEveryLength) {
     SCOPED_TRACE(version);
     Result result = Found({"value", version, 0, 0});
     result.version = version;
+    result.number = static_cast<int64_t>(version);
     ExpectTheGeneratedBytes(result);
   }
 }
@@ -154,7 +197,7 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
     const int count = 1 + static_cast<int>(random() % 20);
     for (int i = 0; i < count; ++i) {
       v1::Operation* const operation = proto.add_operations();
-      switch (random() % 6) {
+      switch (random() % 9) {
         case 0:
           operation->mutable_put();
           break;
@@ -170,6 +213,16 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
         case 4:
           operation->mutable_touch();
           break;
+        case 5:
+          operation->mutable_append();
+          break;
+        case 6:
+          operation->mutable_combine()->set_xor_(1);
+          break;
+        case 7:
+          operation->mutable_gather()->set_part("part");
+          operation->mutable_gather()->add_expected_names("part");
+          break;
         default:
           break;
       }
@@ -179,6 +232,10 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
     std::vector<Result> results(request.operations().size());
     for (Result& result : results) {
       result.found = random() % 2;
+      result.removed = random() % 2;
+      result.duplicate = random() % 2;
+      result.number = static_cast<int64_t>(random() >> (random() % 64));
+      if (random() % 2) result.number = -result.number;
       result.version = random() >> (random() % 64);
       result.has_entry = random() % 2;
       result.entry.value = std::string(random() % 400, 'v');
@@ -187,6 +244,11 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
           static_cast<int64_t>(random() % 3'000'000'000'000'000) -
           1'000'000'000'000;
       result.entry.deadline_us = result.entry.put_us / 1'000'000 * 1'000'000;
+      const size_t i = static_cast<size_t>(&result - results.data());
+      const OpKind kind = request.operations()[i].kind;
+      if (kind == OpKind::kGather || random() % 4 == 0) {
+        result = WithParts(std::move(result));
+      }
       if (random() % 8 == 0) {
         result.status =
             random() % 2 ? InvalidField("key", "must not be empty")

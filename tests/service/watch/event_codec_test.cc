@@ -127,6 +127,52 @@ TEST(EventCodecTest, TheResponsesOfAllMethodsAgree) {
   }
 }
 
+TEST(EventCodecTest, PartsTakeThePlaceOfAValue) {
+  v1::GatheredParts parts;
+  parts.set_expected_parts(3);
+  parts.add_parts()->set_name("a");
+  parts.add_parts()->set_value(std::string(300, 'v'));
+  const std::string bytes = parts.SerializeAsString();
+  const Death death = {kNowUs + 20, kNowUs + 30, Cause::kExpired};
+  const ExpiredEvent event = {"key", bytes, 7, kNowUs, kNowUs + 10, true};
+  const auto batch = std::make_shared<EventBatch>("map", death, WireFormat());
+  batch->Add(event);
+  v1::WatchExpiredResponse message;
+  ASSERT_TRUE(message.ParseFromString(std::string(batch->encoded())));
+  EXPECT_EQ(message.events(0).parts().SerializeAsString(), bytes);
+  EXPECT_EQ(message.events(0).value(), "");
+  EXPECT_EQ(message.events(0).version(), 7u);
+  const ExpiredEvent back = batch->event(0);
+  EXPECT_TRUE(back.parts);
+  EXPECT_EQ(back.value, bytes);
+  EXPECT_EQ(back.deadline_us, event.deadline_us);
+  EXPECT_EQ(batch->key(0), "key");
+  // A dead letter, and what a member is given with and without them.
+  v1::ExpiredEvent letter;
+  ASSERT_TRUE(letter.ParseFromString(batch->EncodeDelivery(0, 9, 2)));
+  EXPECT_EQ(letter.parts().SerializeAsString(), bytes);
+  EXPECT_EQ(letter.event_id(), 9u);
+  for (const ValueForm form :
+       {ValueForm::kWhole, ValueForm::kLeftOut, ValueForm::kOmitted}) {
+    std::string delivery;
+    AppendDelivery({batch, 0, 9, 2}, form, &delivery);
+    ASSERT_TRUE(message.ParseFromString(delivery));
+    EXPECT_EQ(message.events(0).has_parts(), form == ValueForm::kWhole);
+    EXPECT_EQ(message.events(0).omitted_value_bytes(),
+              form == ValueForm::kOmitted ? bytes.size() : 0u);
+    EXPECT_EQ(message.events(0).event_id(), 9u);
+    EXPECT_EQ(message.events(0).attempt(), 2u);
+  }
+  const auto keys = Filter(batch, "map", "k", /*keys_only=*/true);
+  ASSERT_TRUE(message.ParseFromString(std::string(keys->encoded())));
+  EXPECT_FALSE(message.events(0).has_parts());
+  // From the engine's own form, too.
+  const auto plain = std::make_shared<EventBatch>("map", death);
+  plain->Add(event);
+  EXPECT_TRUE(plain->event(0).parts);
+  EXPECT_EQ(Filter(plain, "map", "", false)->encoded(), batch->encoded());
+}
+
 TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);

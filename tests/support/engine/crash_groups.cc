@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 
 namespace timecache::server {
@@ -15,11 +16,14 @@ constexpr const char* kNames[] = {"a", "b", "c"};
 constexpr size_t kMaxMembers = 6;
 constexpr char kCreator[] = "alice";
 
+constexpr absl::string_view kParts = " parts";
+
 std::string ContentOf(const ExpiredEvent& event, int64_t death_us,
                       Cause cause) {
-  return absl::StrCat(event.key, "=", event.value, " version ", event.version,
-                      " put ", event.put_us, " deadline ", event.deadline_us,
-                      " death ", death_us, " cause ", static_cast<int>(cause));
+  return absl::StrCat(event.key, "=", event.value, event.parts ? kParts : "",
+                      " version ", event.version, " put ", event.put_us,
+                      " deadline ", event.deadline_us, " death ", death_us,
+                      " cause ", static_cast<int>(cause));
 }
 
 }  // namespace
@@ -213,11 +217,13 @@ void CrashGroups::CheckSettled(const std::string& name,
   Group& group = state_.groups.at(name);
   const auto it = group.unsettled.find(settlement.event_id);
   if (settlement.action == SettleAction::kPutBack) {
-    const std::string& content = contents_.at(settlement.event_id);
-    const std::pair<std::string, std::string> entry = absl::StrSplit(
-        absl::string_view(content).substr(0, content.find(" version ")),
-        absl::MaxSplits('=', 1));
+    absl::string_view content = contents_.at(settlement.event_id);
+    content = content.substr(0, content.find(" version "));
+    const bool parts = absl::ConsumeSuffix(&content, kParts);
+    const std::pair<std::string, std::string> entry =
+        absl::StrSplit(content, absl::MaxSplits('=', 1));
     Operation op = Operation::Put(entry.first, entry.second);
+    op.parts = parts;
     op.condition = Condition::kIfAbsent;
     const Result put = world_.put_back(op, result.version);
     const bool settled =
@@ -491,7 +497,7 @@ void CrashGroups::CheckContents(const std::vector<Told>& told) const {
     ASSERT_LT(index, told.size());
     const Told& event = told[index];
     EXPECT_EQ(content, ContentOf({event.key, event.value, event.version,
-                                  event.put_us, event.deadline_us},
+                                  event.put_us, event.deadline_us, event.parts},
                                  event.death_us, event.cause));
   }
 }

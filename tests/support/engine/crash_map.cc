@@ -86,6 +86,8 @@ void JournaledMap::Crash(int64_t now_us, uint64_t first_event) {
   cursor_.reset();
   Make(origin, now_us);
   MapReplay replay(map_.get());
+  // What was trimmed is not told apart from what is lost.
+  if (first_event != kFirstEvent) replay.AllowLosses();
   for (const Committed& commit : log_->Recover()) {
     for (const KeptGroupChange& kept : commit.groups) {
       const absl::Status status = replay.Apply(kept.change());

@@ -185,18 +185,34 @@ void CrashWorld::StepOperation() {
   key_ = absl::StrCat("k", dice_.Draw(1, options_.keys));
   const std::string value(dice_.Index(40), 'v');
   Operation op = Operation::Put(key_, value);
-  const int64_t kind = dice_.Draw(0, 9);
+  const int64_t kind = dice_.Draw(0, 14);
   if (kind == 6) op = Operation::Remove(key_);
   if (kind == 7) op = Operation::Touch(key_);
   if (kind == 8) op = Operation::Get(key_);
   if (kind == 9) op.condition = Condition::kIfAbsent;
-  if ((kind < 6 || kind == 7) && dice_.Chance(200)) {
+  if (kind == 10) op.keep_deadline = true;
+  if (kind == 11 || kind == 12) op = Operation::Append(key_, value);
+  if (kind == 13) {
+    op = Operation::Combine(key_, Combination::kXor, dice_.Draw(0, 3));
+    op.remove_if_zero = true;
+  }
+  Gathering gathering;
+  const std::string part = absl::StrCat("part", dice_.Draw(1, 3));
+  if (kind == 14) {
+    EXPECT_TRUE(gathering.Set(part, 3, {}).ok());
+    op = Operation::Gather(key_, &gathering, value);
+  }
+  op.touch = kind >= 11 && dice_.Chance(200);
+  const bool takes_ttl = kind < 6 || kind == 7 || kind >= 11;
+  if (takes_ttl && dice_.Chance(200)) {
     op = op.WithTtl(dice_.Draw(kMinTtlUs, options_.map.ttl_us * 2));
   }
   journaled_.map().Apply(op, now_us_, &result_);
   const Result model = model_.Apply(op, now_us_, result_.version);
   ASSERT_EQ(result_.status.code(), model.status.code()) << result_.status;
   ASSERT_EQ(result_.found, model.found);
+  ASSERT_EQ(result_.number, model.number);
+  ASSERT_EQ(result_.removed, model.removed);
   if (result_.has_entry) {
     ASSERT_EQ(result_.entry.value, model.entry.value);
     ASSERT_EQ(result_.entry.version, model.entry.version);
@@ -243,6 +259,7 @@ void CrashWorld::CheckAtRest() {
     ASSERT_NE(it, by_version.end()) << told.key;
     EXPECT_EQ(told.key, it->second->key);
     EXPECT_EQ(told.value, it->second->entry.value);
+    EXPECT_EQ(told.parts, it->second->entry.parts);
     EXPECT_EQ(told.cause, it->second->cause);
     EXPECT_GE(told.death_us, before_us);
     before_us = told.death_us;

@@ -26,7 +26,7 @@ Reading ReadAll(ExpiryLog::Cursor* cursor, int64_t max_bytes) {
         reading.events.push_back(
             {std::string(event.key), std::string(event.value), event.version,
              event.put_us, event.deadline_us, batch->death_us(), batch->cause(),
-             batch->death().published_us});
+             batch->death().published_us, event.parts});
       }
     }
     reading.watermark_us = chunk.watermark_us;
@@ -73,15 +73,14 @@ Scanned MapHarness::ScanAll(absl::string_view prefix, int page_entries,
                             int64_t page_bytes) {
   Scanned scanned;
   ScanPlace place;
-  const EntryVisitor visit = [&](absl::string_view key, absl::string_view value,
-                                 uint64_t version, int64_t put_us,
-                                 int64_t deadline_us) {
+  const EntryVisitor visit = [&](const EntryView& entry) {
     const bool first =
         scanned
-            .insert({std::string(key),
-                     {std::string(value), version, put_us, deadline_us}})
+            .insert({std::string(entry.key),
+                     {std::string(entry.value), entry.version, entry.put_us,
+                      entry.deadline_us, entry.parts}})
             .second;
-    EXPECT_TRUE(first) << "a scan came to this key twice: " << key;
+    EXPECT_TRUE(first) << "a scan came to this key twice: " << entry.key;
   };
   while (map_.Scan(prefix, now_us_, page_entries, page_bytes, &place, visit)) {
   }

@@ -33,6 +33,8 @@ struct Told {
   int64_t death_us = 0;
   Cause cause = Cause::kExpired;
   int64_t published_us = 0;
+  // Whether the value is GatheredParts.
+  bool parts = false;
 };
 
 // All that a cursor had to tell at one moment.

@@ -16,6 +16,8 @@ namespace {
 // No version that a map ever gives out.
 constexpr uint64_t kNoVersion = UINT64_MAX;
 constexpr int64_t kHugeValueBytes = 1 << 20;
+// Longer values are not appended to.
+constexpr size_t kMaxGrownBytes = 8 << 10;
 constexpr int kLongestRandomKeyBytes = 300;
 constexpr int64_t kHourUs = 3600 * kSecond;
 // Most operations that are applied together.
@@ -90,6 +92,7 @@ void ModelWorld::StepOperation() {
     return;
   }
   keys_.clear();
+  gatherings_.clear();
   const Operation op = RandomOperation();
   map_.Apply(op, now_us_, &result_);
   const Result model = model_.Apply(
@@ -100,12 +103,23 @@ void ModelWorld::StepOperation() {
 
 void ModelWorld::StepBatch() {
   keys_.clear();
+  gatherings_.clear();
   std::vector<Operation> operations(static_cast<size_t>(Draw(0, kMaxBatch)));
   for (Operation& operation : operations) operation = RandomOperation();
   std::vector<Result> results(operations.size());
   map_.ApplyBatch(operations, now_us_, absl::MakeSpan(results));
+  int64_t answered_bytes = kHugeValueBytes;
+  for (const Result& result : results) {
+    if (result.has_entry) {
+      answered_bytes += static_cast<int64_t>(result.entry.value.size());
+    }
+  }
   for (size_t i = 0; i < operations.size(); ++i) {
     SCOPED_TRACE(absl::StrCat("operation ", i, " of ", operations.size()));
+    if (ReasonOf(results[i].status) == Reason::kMaxResponseBytes) {
+      ASSERT_GT(answered_bytes, AnswerRoom::kMaxBytes);
+      continue;
+    }
     const uint64_t version = results[i].version;
     const Result model = model_.Apply(operations[i], now_us_,
                                       version == 0 ? kNoVersion : version);
@@ -158,9 +172,12 @@ Operation ModelWorld::RandomOperation() {
   const int64_t kind = Draw(0, 999);
   Operation op;
   op.key = RandomKey();
-  if (kind < 450) {
+  if (kind < 320) {
     op.kind = OpKind::kPut;
-    op.value = RandomValue();
+    op.value = Chance(100) ? absl::string_view("0") : RandomValue();
+    op.keep_deadline = Chance(200);
+  } else if (kind < 500) {
+    RandomChange(&op);
   } else if (kind < 700) {
     op.kind = OpKind::kGet;
     op.touch = Chance(200);
@@ -173,8 +190,9 @@ Operation ModelWorld::RandomOperation() {
   }
   const bool writes = op.kind == OpKind::kPut || op.kind == OpKind::kRemove;
   if (writes) op.return_previous = Chance(300);
-  if ((writes || op.kind == OpKind::kTouch) && Chance(300)) {
-    const bool put = op.kind == OpKind::kPut;
+  if (op.kind != OpKind::kGet && op.kind != OpKind::kContains &&
+      op.kind != OpKind::kGather && Chance(300)) {
+    const bool put = op.kind == OpKind::kPut || op.kind == OpKind::kAppend;
     op.condition =
         put ? static_cast<Condition>(Draw(1, 3)) : Condition::kIfVersion;
     const auto stored = model_.entries().find(std::string(op.key));
@@ -185,13 +203,48 @@ Operation ModelWorld::RandomOperation() {
       op.if_version = last->second;
     }
   }
-  if ((op.kind == OpKind::kPut || op.kind == OpKind::kTouch) &&
-      Chance(options_.own_ttl_per_mille)) {
+  const bool takes_ttl = op.kind != OpKind::kGet &&
+                         op.kind != OpKind::kRemove &&
+                         op.kind != OpKind::kContains && !op.keep_deadline;
+  if (takes_ttl && Chance(options_.own_ttl_per_mille)) {
     op.has_ttl = true;
     op.ttl_us = RandomTtlUs();
   }
   if (Chance(8)) Spoil(&op);
   return op;
+}
+
+// Of the value that is there.
+void ModelWorld::RandomChange(Operation* op) {
+  op->touch = Chance(150);
+  const int64_t kind = Draw(0, 2);
+  const auto stored = model_.entries().find(std::string(op->key));
+  // An answer is compared as a whole: that takes time.
+  const bool huge = stored != model_.entries().end() &&
+                    stored->second.entry.value.size() > kMaxGrownBytes;
+  if (kind == 0 && !huge) {
+    op->kind = OpKind::kAppend;
+    op->value = RandomValue();
+  } else if (kind == 1) {
+    op->kind = OpKind::kCombine;
+    op->combination = Chance(500) ? Combination::kAdd : Combination::kXor;
+    op->operand = Chance(20) ? INT64_MAX - Draw(0, 1) : Draw(-3, 3);
+    op->initial = Chance(800) ? 0 : Draw(-3, 3);
+    op->remove_if_zero = Chance(500);
+  } else {
+    static constexpr absl::string_view kNames[] = {"a", "b", "c", "d"};
+    op->kind = OpKind::kGather;
+    op->value = Chance(900) ? absl::string_view("part") : RandomValue();
+    Gathering& gathering = gatherings_.emplace_back();
+    const bool by_name = Chance(300);
+    const absl::string_view part = kNames[Draw(0, by_name ? 2 : 3)];
+    const absl::Status status =
+        gathering.Set(part, by_name ? 0 : (Chance(950) ? 3 : Draw(1, 4)),
+                      by_name ? absl::MakeConstSpan(kNames).subspan(0, 3)
+                              : absl::Span<const absl::string_view>());
+    EXPECT_TRUE(status.ok()) << status;
+    op->gathering = &gathering;
+  }
 }
 
 // In one way at a time: which of two errors is told is nobody's promise.
@@ -201,9 +254,11 @@ void ModelWorld::Spoil(Operation* op) {
     op->key = "";
   } else if (way == 1) {
     op->key = absl::string_view(Noise()).substr(0, kMaxKeyBytes + 1);
-  } else if (op->kind != OpKind::kPut && op->kind != OpKind::kTouch) {
+  } else if (op->kind == OpKind::kGet || op->kind == OpKind::kRemove ||
+             op->kind == OpKind::kContains || op->keep_deadline) {
     return;
-  } else if (way == 2 && op->kind == OpKind::kPut) {
+  } else if (way == 2 && op->kind != OpKind::kTouch &&
+             op->kind != OpKind::kCombine) {
     value_.resize(model_.options().max_value_bytes + 1, 'v');
     op->value = value_;
   } else {
@@ -272,8 +327,13 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
     ASSERT_EQ(engine.entry.version, model.entry.version);
     ASSERT_EQ(engine.entry.put_us, model.entry.put_us);
     ASSERT_EQ(engine.entry.deadline_us, model.entry.deadline_us);
+    ASSERT_EQ(engine.entry.parts, model.entry.parts);
   }
-  if (op.kind == OpKind::kPut) CheckVersion(op.key, engine.version);
+  ASSERT_EQ(engine.removed, model.removed);
+  ASSERT_EQ(engine.duplicate, model.duplicate);
+  ASSERT_EQ(engine.number, model.number);
+  const bool is_new = engine.version != 0 && !engine.duplicate;
+  if (is_new && op.kind != OpKind::kTouch) CheckVersion(op.key, engine.version);
 }
 
 void ModelWorld::CheckVersion(absl::string_view key, uint64_t version) {
@@ -298,13 +358,12 @@ void ModelWorld::CheckScan() {
   const int64_t page_bytes = Draw(1, 1 << 16);
   std::map<std::string, Entry> scanned;
   int visited = 0;
-  const EntryVisitor visit = [&](absl::string_view key, absl::string_view value,
-                                 uint64_t version, int64_t put_us,
-                                 int64_t deadline_us) {
+  const EntryVisitor visit = [&](const EntryView& view) {
     ++visited;
-    const Entry entry{std::string(value), version, put_us, deadline_us};
-    ASSERT_TRUE(scanned.insert({std::string(key), entry}).second)
-        << "visited twice: " << key;
+    const Entry entry{std::string(view.value), view.version, view.put_us,
+                      view.deadline_us, view.parts};
+    ASSERT_TRUE(scanned.insert({std::string(view.key), entry}).second)
+        << "visited twice: " << view.key;
   };
   ScanPlace place;
   for (bool more = true; more;) {
@@ -322,6 +381,7 @@ void ModelWorld::CheckScan() {
     ASSERT_EQ(it->second.version, stored.entry.version);
     ASSERT_EQ(it->second.put_us, stored.entry.put_us);
     ASSERT_EQ(it->second.deadline_us, stored.entry.deadline_us);
+    ASSERT_EQ(it->second.parts, stored.entry.parts);
   }
   ASSERT_EQ(scanned.size(), expected);
 }

@@ -70,6 +70,7 @@ class ModelWorld {
   void StepReader();
 
   Operation RandomOperation();
+  void RandomChange(Operation* op);
   void Spoil(Operation* op);
   absl::string_view RandomKey();
   absl::string_view RandomValue();
@@ -104,6 +105,7 @@ class ModelWorld {
   std::map<Cause, uint64_t> deaths_;
   // What the views of operations point into.
   std::deque<std::string> keys_;
+  std::deque<Gathering> gatherings_;
   std::string value_;
   // Used again, as those who serve requests do.
   Result result_;

@@ -52,6 +52,10 @@ std::vector<WorldOptions> PlainWorlds() {
   worlds.back().map.ttl_us = kMinTtlUs;
   worlds.back().map.max_ttl_us = kMaxTtlUs;
   worlds.back().own_ttl_per_mille = 500;
+  worlds.push_back(World("GrowingValues", 7, 4));
+  worlds.back().keys = 20;
+  worlds.back().max_value_bytes = 200;
+  worlds.back().map.max_value_bytes = 2'000;
   worlds.push_back(World("LargeValues", 7, 4));
   worlds.back().max_value_bytes = 8 << 10;
   worlds.back().huge_values_per_mille = 3;

@@ -1,6 +1,8 @@
 #include "tests/support/engine/reference_model.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
@@ -8,43 +10,70 @@
 namespace timecache::server {
 namespace {
 
+bool IsMade(const Operation& op) {
+  return op.kind == OpKind::kPut || op.kind == OpKind::kAppend ||
+         op.kind == OpKind::kCombine || op.kind == OpKind::kGather;
+}
+
 absl::Status Malformed(const Operation& op, const MapOptions& options) {
   if (op.key.empty() || op.key.size() > kMaxKeyBytes) {
     return InvalidField("key", "");
   }
-  if (op.kind == OpKind::kPut &&
+  if (IsMade(op) &&
       static_cast<int64_t>(op.value.size()) > options.max_value_bytes) {
     return InvalidField("value", "");
   }
-  const bool takes_ttl = op.kind == OpKind::kPut || op.kind == OpKind::kTouch;
+  const bool takes_ttl = IsMade(op) || op.kind == OpKind::kTouch;
   if (takes_ttl && op.has_ttl &&
       (op.ttl_us < kMinTtlUs || op.ttl_us > options.max_ttl_us)) {
     return InvalidField("ttl", "");
   }
+  if (op.keep_deadline && op.has_ttl) return InvalidField("keep_deadline", "");
   return absl::OkStatus();
 }
 
+absl::Status Error(Reason reason, absl::StatusCode code =
+                                      absl::StatusCode::kFailedPrecondition) {
+  return ErrorWithReason(code, reason, "");
+}
+
 absl::Status Unmet(const Operation& op, const ReferenceModel::Stored* stored) {
-  const auto unmet = [](Reason reason) {
-    return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason, "");
-  };
-  const bool conditional = op.kind == OpKind::kPut ||
-                           op.kind == OpKind::kRemove ||
-                           op.kind == OpKind::kTouch;
+  const bool conditional = op.kind != OpKind::kGet &&
+                           op.kind != OpKind::kContains &&
+                           op.kind != OpKind::kGather;
   if (!conditional || op.condition == Condition::kNone) return absl::OkStatus();
   if (op.condition == Condition::kIfAbsent) {
-    return stored == nullptr ? absl::OkStatus() : unmet(Reason::kKeyExists);
+    return stored == nullptr ? absl::OkStatus() : Error(Reason::kKeyExists);
   }
-  if (stored == nullptr) return unmet(Reason::kKeyNotFound);
+  if (stored == nullptr) return Error(Reason::kKeyNotFound);
   if (op.condition == Condition::kIfVersion &&
       stored->entry.version != op.if_version) {
-    return unmet(Reason::kVersionMismatch);
+    return Error(Reason::kVersionMismatch);
   }
   return absl::OkStatus();
+}
+
+// A number as it is written in one way only.
+bool IsNumber(const std::string& text, int64_t* number) {
+  errno = 0;
+  *number = std::strtoll(text.c_str(), nullptr, 10);
+  return errno == 0 && std::to_string(*number) == text;
 }
 
 int64_t BytesOf(absl::string_view key, absl::string_view value) {
   return static_cast<int64_t>(key.size() + value.size());
+}
+
+// Of an entry that comes with parts in its value.
+void ReadParts(ReferenceModel::Stored* stored) {
+  const std::string& value = stored->entry.value;
+  std::string encoded;
+  PartsReader reader(value);
+  for (GatheredPart part; reader.Next(&part);) {
+    stored->parts[std::string(part.name)] = std::string(part.value);
+    AppendPart(part, &encoded);
+  }
+  stored->expectation = value.substr(0, value.size() - encoded.size());
 }
 
 }  // namespace
@@ -61,28 +90,146 @@ Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
     result.status = Malformed(op, options_);
     if (result.status.ok()) result.status = Unmet(op, stored);
     if (!result.status.ok()) return result;
-    if (op.kind == OpKind::kPut) result.status = Full(op, stored);
+    Made made;
+    if (IsMade(op)) {
+      made = Make(op, stored);
+      result.status = made.status;
+      if (!result.status.ok()) return result;
+      if (made.stores) result.status = Full(key, made, stored);
+    }
     if (result.status.ok()) {
-      Do(op, key, now_us, version, stored, &result);
+      if (IsMade(op)) {
+        DoMade(op, key, now_us, version, std::move(made), stored, &result);
+      } else {
+        Do(op, key, now_us, stored, &result);
+      }
       return result;
     }
-    if (!EvictFor(op, now_us)) return result;
+    if (!EvictFor(op, made.alone_bytes, now_us)) return result;
+  }
+}
+
+ReferenceModel::Made ReferenceModel::Make(const Operation& op,
+                                          const Stored* stored) const {
+  Made made;
+  if (stored != nullptr) made.entry = *stored;
+  made.renews = stored == nullptr || op.touch;
+  switch (op.kind) {
+    case OpKind::kAppend:
+      Append(op, stored, &made);
+      break;
+    case OpKind::kCombine:
+      Combine(op, stored, &made);
+      break;
+    case OpKind::kGather:
+      Gather(op, stored, &made);
+      break;
+    default:
+      made.renews = stored == nullptr || !op.keep_deadline;
+      made.stores = true;
+      made.entry.entry.value = std::string(op.value);
+      made.entry.entry.parts = op.parts;
+      if (op.parts) ReadParts(&made.entry);
+      made.alone_bytes = BytesOf(op.key, op.value);
+      if (made.renews) made.entry.has_own_ttl = op.has_ttl;
+  }
+  if (made.renews && op.has_ttl) {
+    made.entry.has_own_ttl = true;
+    made.entry.own_ttl_us = op.ttl_us;
+  }
+  const auto bytes = static_cast<int64_t>(
+      made.stores ? made.entry.entry.value.size() : made.whole.value.size());
+  if (made.status.ok() && bytes > options_.max_value_bytes) {
+    made.status = Error(Reason::kValueTooLarge);
+  }
+  return made;
+}
+
+void ReferenceModel::Append(const Operation& op, const Stored* stored,
+                            Made* made) const {
+  if (stored != nullptr && stored->entry.parts) {
+    made->status = Error(Reason::kValueKindMismatch);
+    return;
+  }
+  std::string& value = made->entry.entry.value;
+  value += std::string(op.value);
+  made->stores = true;
+  made->alone_bytes = BytesOf(op.key, op.value);
+  made->number = static_cast<int64_t>(value.size());
+}
+
+void ReferenceModel::Combine(const Operation& op, const Stored* stored,
+                             Made* made) {
+  int64_t number = op.initial;
+  if (stored != nullptr && stored->entry.parts) {
+    made->status = Error(Reason::kValueKindMismatch);
+    return;
+  }
+  if (stored != nullptr && !IsNumber(stored->entry.value, &number)) {
+    made->status = Error(Reason::kNotANumber);
+    return;
+  }
+  const auto wide = static_cast<__int128>(number) + op.operand;
+  if (op.combination == Combination::kXor) {
+    number ^= op.operand;
+  } else if (wide < INT64_MIN || wide > INT64_MAX) {
+    made->status = Error(Reason::kNumberOverflow);
+    return;
+  } else {
+    number = static_cast<int64_t>(wide);
+  }
+  made->number = number;
+  made->removed = op.remove_if_zero && number == 0;
+  made->stores = !made->removed;
+  made->entry.entry.value = std::to_string(number);
+  made->alone_bytes = BytesOf(op.key, made->entry.entry.value);
+}
+
+void ReferenceModel::Gather(const Operation& op, const Stored* stored,
+                            Made* made) const {
+  const std::string name(op.gathering->part());
+  const std::string expectation(op.gathering->expectation());
+  Stored& next = made->entry;
+  if (stored != nullptr && !stored->entry.parts) {
+    made->status = Error(Reason::kValueKindMismatch);
+  } else if (stored != nullptr && stored->expectation != expectation) {
+    made->status = Error(Reason::kGatherMismatch);
+  } else if (stored != nullptr && stored->parts.contains(name)) {
+    made->duplicate = stored->parts.at(name) == op.value;
+    made->number = static_cast<int64_t>(stored->parts.size());
+    if (!made->duplicate) {
+      made->status =
+          Error(Reason::kPartExists, absl::StatusCode::kAlreadyExists);
+    }
+  } else {
+    if (stored == nullptr) next.entry.value = expectation;
+    std::string part;
+    AppendPart({name, op.value}, &part);
+    next.entry.value += part;
+    next.entry.parts = true;
+    next.expectation = expectation;
+    next.parts[name] = std::string(op.value);
+    made->alone_bytes = BytesOf(op.key, expectation + part);
+    made->number = static_cast<int64_t>(next.parts.size());
+    made->removed = next.parts.size() == op.gathering->expected();
+    made->stores = !made->removed;
+    if (made->removed) made->whole = next.entry;
   }
 }
 
 // What does not grow is never refused.
-absl::Status ReferenceModel::Full(const Operation& op,
+absl::Status ReferenceModel::Full(const std::string& key, const Made& made,
                                   const Stored* stored) const {
   const auto full = [](Reason reason) {
-    return ErrorWithReason(absl::StatusCode::kResourceExhausted, reason, "");
+    return Error(reason, absl::StatusCode::kResourceExhausted);
   };
   const auto entries = static_cast<int64_t>(entries_.size());
   if (stored == nullptr && options_.max_entries != 0 &&
       entries + 1 > options_.max_entries) {
     return full(Reason::kMaxEntries);
   }
-  int64_t more = BytesOf(op.key, op.value);
-  if (stored != nullptr) more -= BytesOf(op.key, stored->entry.value);
+  int64_t more = BytesOf(key, made.entry.entry.value);
+  if (stored != nullptr) more -= BytesOf(key, stored->entry.value);
   if (more > 0 && options_.max_bytes != 0 &&
       bytes_ + more > options_.max_bytes) {
     return full(Reason::kMaxBytes);
@@ -91,10 +238,10 @@ absl::Status ReferenceModel::Full(const Operation& op,
 }
 
 // A put that no eviction can make room for evicts nothing.
-bool ReferenceModel::EvictFor(const Operation& op, int64_t now_us) {
+bool ReferenceModel::EvictFor(const Operation& op, int64_t alone_bytes,
+                              int64_t now_us) {
   if (options_.limit_policy != LimitPolicy::kEvictOldest) return false;
-  if (options_.max_bytes != 0 &&
-      BytesOf(op.key, op.value) > options_.max_bytes) {
+  if (options_.max_bytes != 0 && alone_bytes > options_.max_bytes) {
     return false;
   }
   if (buckets_.empty()) return false;
@@ -106,6 +253,7 @@ bool ReferenceModel::EvictFor(const Operation& op, int64_t now_us) {
 // Those that do not survive, but no more than it must.
 bool ReferenceModel::EvictSome(const Operation& op, int64_t now_us) {
   const std::set<std::string> keys = buckets_.begin()->second;
+  const std::string op_key(op.key);
   int64_t killed = 0;
   int64_t largest_bytes = 0;
   bool own_key = false;
@@ -118,16 +266,18 @@ bool ReferenceModel::EvictSome(const Operation& op, int64_t now_us) {
     deaths_.push_back({key, stored.entry, now_us, now_us + 1, Cause::kEvicted});
     Erase(key);
   }
-  const auto it = entries_.find(std::string(op.key));
+  const auto it = entries_.find(op_key);
   const Stored* const stored = it == entries_.end() ? nullptr : &it->second;
-  // With its own entry, the put's condition may have gone: then it needs no
-  // room.
+  // With its own entry, the operation's condition may have gone, or it makes
+  // another one of nothing: then it needs no room.
   if (own_key && !Unmet(op, stored).ok()) return true;
-  EXPECT_TRUE(Full(op, stored).ok()) << "evicted less than it must";
+  const Made made = Make(op, stored);
+  if (own_key && (!made.status.ok() || !made.stores)) return true;
+  EXPECT_TRUE(Full(op_key, made, stored).ok()) << "evicted less than it must";
   if (killed == 0 || own_key) return killed > 0;
   // One less would not have done.
   const bool grows = stored == nullptr;
-  const int64_t more_bytes = BytesOf(op.key, op.value) -
+  const int64_t more_bytes = BytesOf(op.key, made.entry.entry.value) -
                              (grows ? 0 : BytesOf(op.key, stored->entry.value));
   const bool entries_full =
       grows && options_.max_entries != 0 &&
@@ -139,19 +289,51 @@ bool ReferenceModel::EvictSome(const Operation& op, int64_t now_us) {
   return true;
 }
 
+void ReferenceModel::DoMade(const Operation& op, const std::string& key,
+                            int64_t now_us, uint64_t version, Made made,
+                            const Stored* stored, Result* result) {
+  if (op.return_previous && stored != nullptr) {
+    result->has_entry = true;
+    result->entry = stored->entry;
+  }
+  result->number = made.number;
+  result->removed = made.removed;
+  result->duplicate = made.duplicate;
+  if (made.duplicate) {
+    result->version = stored->entry.version;
+    return;
+  }
+  if (made.removed && op.kind == OpKind::kGather) {
+    result->has_entry = true;
+    result->entry = std::move(made.whole);
+    if (stored == nullptr) {
+      const Stored& next = made.entry;
+      result->entry.put_us = now_us;
+      result->entry.deadline_us =
+          now_us + (next.has_own_ttl ? next.own_ttl_us : options_.ttl_us);
+    }
+  }
+  if (stored != nullptr) Erase(key);
+  if (!made.stores) return;
+  result->version = made.entry.entry.version = version;
+  if (made.renews) {
+    Store(key, std::move(made.entry), now_us);
+  } else {
+    Place(key, std::move(made.entry));
+  }
+}
+
 void ReferenceModel::Do(const Operation& op, const std::string& key,
-                        int64_t now_us, uint64_t version, Stored* stored,
-                        Result* result) {
+                        int64_t now_us, Stored* stored, Result* result) {
   if (op.return_previous && stored != nullptr) {
     result->has_entry = true;
     result->entry = stored->entry;
   }
   switch (op.kind) {
     case OpKind::kPut:
-      if (stored != nullptr) Erase(key);
-      result->version = version;
-      Store(key, {{std::string(op.value), version}, op.has_ttl, op.ttl_us},
-            now_us);
+    case OpKind::kAppend:
+    case OpKind::kCombine:
+    case OpKind::kGather:
       return;
     case OpKind::kRemove:
       if (stored != nullptr) Erase(key);
@@ -193,6 +375,11 @@ ReferenceModel::Stored* ReferenceModel::Store(const std::string& key,
   stored.entry.deadline_us = now_us + ttl_us;
   stored.death_us =
       DeathTimeUs(stored.entry.deadline_us, BucketWidthUs(options_));
+  return Place(key, std::move(stored));
+}
+
+ReferenceModel::Stored* ReferenceModel::Place(const std::string& key,
+                                              Stored stored) {
   bytes_ += BytesOf(key, stored.entry.value);
   buckets_[stored.death_us].insert(key);
   return &(entries_[key] = std::move(stored));

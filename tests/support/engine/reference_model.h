@@ -28,6 +28,9 @@ class ReferenceModel {
     bool has_own_ttl = false;
     int64_t own_ttl_us = 0;
     int64_t death_us = 0;
+    // Of one that has them, as they lie in the value, and what it expects.
+    std::map<std::string, std::string> parts = {};
+    std::string expectation = {};
   };
 
   // An entry that died. What dies by hand dies at a time that the model only
@@ -73,14 +76,39 @@ class ReferenceModel {
   std::vector<Death> TakeDeaths() { return std::exchange(deaths_, {}); }
 
  private:
-  absl::Status Full(const Operation& op, const Stored* stored) const;
+  // What a Put, Append, Combine or Gather comes to.
+  struct Made {
+    absl::Status status;
+    // The entry, unless it is removed or left as it is.
+    bool stores = false;
+    Stored entry = {};
+    bool renews = false;
+    // Key and value that the operation would store if the key was not there.
+    int64_t alone_bytes = 0;
+    // Of the result.
+    bool removed = false;
+    bool duplicate = false;
+    int64_t number = 0;
+    // With all parts.
+    Entry whole = {};
+  };
+  Made Make(const Operation& op, const Stored* stored) const;
+  void Append(const Operation& op, const Stored* stored, Made* made) const;
+  static void Combine(const Operation& op, const Stored* stored, Made* made);
+  void Gather(const Operation& op, const Stored* stored, Made* made) const;
+  absl::Status Full(const std::string& key, const Made& made,
+                    const Stored* stored) const;
   bool EvictSome(const Operation& op, int64_t now_us);
-  bool EvictFor(const Operation& op, int64_t now_us);
+  bool EvictFor(const Operation& op, int64_t alone_bytes, int64_t now_us);
   void Do(const Operation& op, const std::string& key, int64_t now_us,
-          uint64_t version, Stored* stored, Result* result);
+          Stored* stored, Result* result);
+  void DoMade(const Operation& op, const std::string& key, int64_t now_us,
+              uint64_t version, Made made, const Stored* stored,
+              Result* result);
   Stored* Renew(const Operation& op, const std::string& key, int64_t now_us,
                 Stored renewed);
   Stored* Store(const std::string& key, Stored stored, int64_t now_us);
+  Stored* Place(const std::string& key, Stored stored);
   void Erase(const std::string& key);
   int64_t Kill(int64_t bucket_us, int64_t earliest_us, int64_t latest_us,
                Cause cause);

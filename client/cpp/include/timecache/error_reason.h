@@ -74,6 +74,23 @@ enum class ErrorReason : int32_t {
   // RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
   // google.rpc.RetryInfo says when to come again.
   kJournalBacklog = 32,
+  // FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value
+  // would be larger than the namespace's max_value_bytes. (A value or part that
+  // is too large by itself is kInvalidField.)
+  kValueTooLarge = 33,
+  // FAILED_PRECONDITION: an Append or Combine of a key that collects the parts
+  // of a Gather, or a Gather of a key that has a value.
+  kValueKindMismatch = 34,
+  // FAILED_PRECONDITION: a Combine of a value that is not a number as Combine
+  // writes it.
+  kNotANumber = 35,
+  // FAILED_PRECONDITION: the sum is not a 64-bit number.
+  kNumberOverflow = 36,
+  // FAILED_PRECONDITION: the key collects parts for a Gather that expects
+  // others.
+  kGatherMismatch = 37,
+  // ALREADY_EXISTS: the key has a part of that name, with another value.
+  kPartExists = 38,
 
   // --- What expires.
 
