@@ -75,6 +75,16 @@ TEST_F(AsyncClientTest, EachCallAnswersAsTheClientsDoes) {
   EXPECT_EQ(results[0].entry->value, "value");
   EXPECT_FALSE(results[1].found);
 
+  Promise<AppendResult> append;
+  async_.Append("key", " and more", append.done());
+  EXPECT_EQ(append.Get().value().value_bytes, 14u);
+  Promise<CombineResult> combine;
+  async_.Combine("n", Combination::kAdd, 7, combine.done());
+  EXPECT_EQ(combine.Get().value().result, 7);
+  Promise<GatherResult> gather;
+  async_.Gather("join", "only", "value", gather.done(), {.expected_parts = 1});
+  EXPECT_EQ(gather.Get().value().parts->parts[0].value, "value");
+
   Promise<RemoveResult> remove;
   async_.Remove("key", remove.done());
   EXPECT_TRUE(remove.Get().value().removed);

@@ -69,6 +69,32 @@ TEST_F(BatchTest, EachKindGivesItsResultInOrder) {
   EXPECT_EQ(entry->deadline, entry->put_time + absl::Seconds(7));
 }
 
+TEST_F(BatchTest, ChangesOfValuesGiveTheirResults) {
+  const GatherOptions join = {.expected_names = {"a", "b"}};
+  const auto results = Execute(
+      {Operation::Append("log", "one"), Operation::Append("log", "two"),
+       Operation::Combine("n", Combination::kAdd, -5, {.initial = 2}),
+       Operation::Combine("n", Combination::kXor, -3, {.remove_if_zero = true}),
+       Operation::Gather("j", "b", "2", join), Operation::Get("j"),
+       Operation::Gather("j", "a", "1", join),
+       Operation::Append("no", "x", {.condition = PutCondition::kIfPresent})});
+  EXPECT_TRUE(results[0].created);
+  EXPECT_FALSE(results[1].created);
+  EXPECT_EQ(results[1].number, 6);
+  EXPECT_GT(results[1].version, results[0].version);
+  EXPECT_EQ(results[2].number, -3);
+  EXPECT_TRUE(results[3].removed);
+  EXPECT_EQ(results[3].number, 0);
+  EXPECT_EQ(results[4].number, 1);
+  EXPECT_FALSE(results[4].parts);
+  ASSERT_TRUE(results[5].entry->parts);
+  EXPECT_EQ(results[5].entry->parts->parts[0].name, "b");
+  EXPECT_EQ(results[5].entry->parts->expected_names, join.expected_names);
+  ASSERT_TRUE(results[6].parts);
+  EXPECT_EQ(results[6].parts->parts[1].value, "1");
+  EXPECT_EQ(ReasonName(results[7].status), "KEY_NOT_FOUND");
+}
+
 TEST_F(BatchTest, OperationThatFailsFailsAlone) {
   ASSERT_TRUE(client_.Put("key", "1").ok());
   const auto results = Execute(

@@ -38,6 +38,19 @@ class MockClient : public ClientInterface {
               (std::string_view key, const TouchOptions& options,
                const CallOptions& call),
               (const, override));
+  MOCK_METHOD(absl::StatusOr<AppendResult>, Append,
+              (std::string_view key, std::string_view value,
+               const AppendOptions& options, const CallOptions& call),
+              (const, override));
+  MOCK_METHOD(absl::StatusOr<CombineResult>, Combine,
+              (std::string_view key, Combination combination, int64_t operand,
+               const CombineOptions& options, const CallOptions& call),
+              (const, override));
+  MOCK_METHOD(absl::StatusOr<GatherResult>, Gather,
+              (std::string_view key, std::string_view part,
+               std::string_view value, const GatherOptions& options,
+               const CallOptions& call),
+              (const, override));
   MOCK_METHOD(absl::StatusOr<std::vector<OperationResult>>, Execute,
               (const Batch& batch, const CallOptions& call), (const, override));
   MOCK_METHOD(absl::Status, Scan,

@@ -61,6 +61,11 @@ TEST_F(RetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
   const std::vector<std::function<absl::Status()>> unsafe = {
       [this] { return client_.Put("key", "value").status(); },
       [this] { return client_.Remove("key").status(); },
+      [this] { return client_.Append("key", "more").status(); },
+      [this] { return client_.Combine("n", Combination::kAdd, 1).status(); },
+      [this] {
+        return client_.Gather("j", "a", "1", {.expected_parts = 2}).status();
+      },
       [&] { return client_.Execute(batch)->at(0).status; },
       [this] { return client_.CreateNamespace("n").status(); },
       [this] { return client_.DeleteNamespace("default"); }};

@@ -60,6 +60,15 @@ class TIMECACHED_EXPORT AsyncClient {
   void Touch(std::string_view key, Done<std::optional<uint64_t>> done,
              const TouchOptions& options = {},
              const CallOptions& call = {}) const;
+  void Append(std::string_view key, std::string_view value,
+              Done<AppendResult> done, const AppendOptions& options = {},
+              const CallOptions& call = {}) const;
+  void Combine(std::string_view key, Combination combination, int64_t operand,
+               Done<CombineResult> done, const CombineOptions& options = {},
+               const CallOptions& call = {}) const;
+  void Gather(std::string_view key, std::string_view part,
+              std::string_view value, Done<GatherResult> done,
+              const GatherOptions& options, const CallOptions& call = {}) const;
   void Execute(const Batch& batch, Done<std::vector<OperationResult>> done,
                const CallOptions& call = {}) const;
 

@@ -95,6 +95,38 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
       std::string_view key, const TouchOptions& options = {},
       const CallOptions& call = {}) const override;
 
+  // Appends to a value, or creates an entry with these bytes. An entry that is
+  // there keeps its deadline. FAILED_PRECONDITION: a condition that does not
+  // hold, a value that would be too large (reason VALUE_TOO_LARGE), a key that
+  // collects parts (VALUE_KIND_MISMATCH). This call and the next two are never
+  // tried again unasked: they might be done twice.
+  absl::StatusOr<AppendResult> Append(
+      std::string_view key, std::string_view value,
+      const AppendOptions& options = {},
+      const CallOptions& call = {}) const override;
+
+  // Adds a number to a value, or xors it with one. The value is a decimal
+  // number of 64 bits, as Put("key", "10") stores it. An entry that is there
+  // keeps its deadline. FAILED_PRECONDITION: a value that is no number (reason
+  // NOT_A_NUMBER), a sum that has no room (NUMBER_OVERFLOW), if_version that
+  // does not hold, a key that collects parts.
+  absl::StatusOr<CombineResult> Combine(
+      std::string_view key, Combination combination, int64_t operand,
+      const CombineOptions& options = {},
+      const CallOptions& call = {}) const override;
+
+  // Brings one part of what is collected under a key. Whoever brings the last
+  // one gets all, and the key is gone: exactly one caller does. What does not
+  // become complete expires with the parts that came (ExpiredEvent::parts). An
+  // entry that is there keeps its deadline. The same part again is OK;
+  // ALREADY_EXISTS (reason PART_EXISTS): with another value.
+  // FAILED_PRECONDITION: something else is expected under this key
+  // (GATHER_MISMATCH), it has a value, or the parts would be too large.
+  absl::StatusOr<GatherResult> Gather(
+      std::string_view key, std::string_view part, std::string_view value,
+      const GatherOptions& options,
+      const CallOptions& call = {}) const override;
+
   // Does many operations, in one round trip: a result for each, in their order,
   // and none for an empty batch. An error: none of them could be tried, or, as
   // with any call, nobody knows (UNAVAILABLE, DEADLINE_EXCEEDED). A batch above

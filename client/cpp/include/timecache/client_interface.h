@@ -52,6 +52,17 @@ class ClientInterface {
   virtual absl::StatusOr<std::optional<uint64_t>> Touch(
       std::string_view key, const TouchOptions& options = {},
       const CallOptions& call = {}) const = 0;
+  virtual absl::StatusOr<AppendResult> Append(
+      std::string_view key, std::string_view value,
+      const AppendOptions& options = {},
+      const CallOptions& call = {}) const = 0;
+  virtual absl::StatusOr<CombineResult> Combine(
+      std::string_view key, Combination combination, int64_t operand,
+      const CombineOptions& options = {},
+      const CallOptions& call = {}) const = 0;
+  virtual absl::StatusOr<GatherResult> Gather(
+      std::string_view key, std::string_view part, std::string_view value,
+      const GatherOptions& options, const CallOptions& call = {}) const = 0;
   virtual absl::StatusOr<std::vector<OperationResult>> Execute(
       const Batch& batch, const CallOptions& call = {}) const = 0;
   virtual absl::Status Scan(const ScanOptions& options,

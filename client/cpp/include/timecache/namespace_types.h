@@ -108,6 +108,10 @@ struct NamespaceStatistics {
   uint64_t puts = 0;
   uint64_t hits = 0;    // Lookups (Get, Contains) that found an entry.
   uint64_t misses = 0;  // Lookups that found none.
+  // That succeeded.
+  uint64_t appends = 0;
+  uint64_t combines = 0;
+  uint64_t gathers = 0;
   // Events dropped before event_retention was over, for want of memory.
   uint64_t events_reclaimed = 0;
   uint64_t backlog_bytes = 0;  // Unsettled events of consumer groups.

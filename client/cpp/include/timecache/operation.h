@@ -47,6 +47,12 @@ class TIMECACHED_EXPORT Operation {
   static Operation Contains(std::string_view key);
   static Operation Touch(std::string_view key,
                          const TouchOptions& options = {});
+  static Operation Append(std::string_view key, std::string_view value,
+                          const AppendOptions& options = {});
+  static Operation Combine(std::string_view key, Combination combination,
+                           int64_t operand, const CombineOptions& options = {});
+  static Operation Gather(std::string_view key, std::string_view part,
+                          std::string_view value, const GatherOptions& options);
 
   // What it takes of a request.
   size_t bytes() const;
@@ -70,12 +76,24 @@ struct OperationResult {
   absl::Status status = {};
   // Whether the key was there: of Get, Remove, Contains and Touch.
   bool found = false;
-  // Of Put: the entry's new version. Of a Touch that found it: the entry's,
-  // which stays.
+  // Of Put, Append, Combine and Gather: the entry's new version, 0 if it is
+  // gone. Of a Touch that found it, and of a duplicate: the entry's, which
+  // stays.
   uint64_t version = 0;
   // What Get found; what Put replaced, or Remove removed, and was asked to
   // return.
   std::optional<Entry> entry = {};
+  // Of Append: the value's new length. Of Combine: the result. Of Gather: how
+  // many parts are in.
+  int64_t number = 0;
+  // Of Append and Combine: whether the key was not there, and is now.
+  bool created = false;
+  // Of Combine: whether it is not there now, as the result was 0.
+  bool removed = false;
+  // Of Gather: whether the part was in, with this value.
+  bool duplicate = false;
+  // Of the Gather that brought the last one: all parts.
+  std::optional<GatheredParts> parts = {};
 };
 
 }  // namespace timecache

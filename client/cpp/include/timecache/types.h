@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "timecache/call_options.h"
+#include "timecache/gathered_parts.h"
 
 namespace timecache {
 
@@ -40,6 +41,8 @@ struct Entry {
   // put_time + ttl. The entry does not die before it, and at most one bucket
   // width (ttl / (num_buckets - 1)) after it.
   absl::Time deadline;
+  // In place of a value, where the key collects the parts of a Gather.
+  std::optional<GatheredParts> parts = {};
 };
 
 // What must hold for a Put to store.
@@ -60,6 +63,9 @@ struct PutOptions {
   std::optional<uint64_t> if_version = {};
   // Answer with the entry that was replaced.
   bool return_previous = false;
+  // An entry that is there keeps its put time, deadline and own time to live.
+  // Not together with ttl.
+  bool keep_deadline = false;
 };
 
 struct PutResult {
@@ -94,6 +100,71 @@ struct TouchOptions {
   // Renew only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
   // VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
+};
+
+struct AppendOptions {
+  // The own time to live of an entry that is created, and with `touch` of one
+  // that is there, as in PutOptions.
+  std::optional<absl::Duration> ttl = {};
+  // As in PutOptions.
+  PutCondition condition = PutCondition::kAlways;
+  std::optional<uint64_t> if_version = {};
+  // Renew the time to live of an entry that is there.
+  bool touch = false;
+};
+
+struct AppendResult {
+  uint64_t version = 0;      // The entry's new one.
+  uint64_t value_bytes = 0;  // The value's new length.
+  bool created = false;      // Whether the key was not there.
+};
+
+// What Combine does with the value and a number.
+enum class Combination {
+  kAdd,
+  kXor,  // In two's complement.
+};
+
+struct CombineOptions {
+  // What a key that is not there counts as.
+  int64_t initial = 0;
+  // Remove the entry if the result is 0; nothing is created then, either.
+  bool remove_if_zero = false;
+  // Renew the time to live of an entry that is there.
+  bool touch = false;
+  // As in AppendOptions.
+  std::optional<absl::Duration> ttl = {};
+  // Only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
+  // VERSION_MISMATCH.
+  std::optional<uint64_t> if_version = {};
+};
+
+struct CombineResult {
+  int64_t result = 0;
+  uint64_t version = 0;  // The entry's new one; 0 if it was removed.
+  bool created = false;  // Whether the key was not there, and is now.
+  bool removed = false;  // Whether it is not there now, as the result was 0.
+};
+
+// What is expected under a key: one of the first two, and the same for all of
+// its parts.
+struct GatherOptions {
+  // How many parts complete it, whatever their names: 1 to 1,024.
+  uint32_t expected_parts = 0;
+  // The names of the parts that do: 1 to 1,024 distinct ones, in any order.
+  std::vector<std::string> expected_names = {};
+  // Renew the time to live of an entry that is there.
+  bool touch = false;
+  // As in AppendOptions.
+  std::optional<absl::Duration> ttl = {};
+};
+
+struct GatherResult {
+  // All of them, if this part was the last one: the key is gone then.
+  std::optional<GatheredParts> parts = {};
+  uint64_t version = 0;    // The entry's; 0 if it is complete.
+  uint32_t count = 0;      // How many parts are in.
+  bool duplicate = false;  // Whether it was in, with this value.
 };
 
 struct SizeResult {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "timecache/gathered_parts.h"
 
 namespace timecache {
 
@@ -42,6 +43,9 @@ struct ExpiredEvent {
   // often it has been given out, this time included.
   uint64_t event_id = 0;
   uint32_t attempt = 0;
+  // In place of a value, where the key collected the parts of a Gather: those
+  // that came, and what was expected.
+  std::optional<GatheredParts> parts = {};
 };
 
 enum class WatchStart {

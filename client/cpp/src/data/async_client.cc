@@ -157,6 +157,35 @@ void AsyncClient::Touch(std::string_view key,
       Repeat::kSafe, call, std::move(done));
 }
 
+void AsyncClient::Append(std::string_view key, std::string_view value,
+                         Done<AppendResult> done, const AppendOptions& options,
+                         const CallOptions& call) const {
+  state_->Call<AppendResult, v1::AppendRequest, v1::AppendResponse>(
+      &Stub::async::Append,
+      MakeAppendRequest(state_->ns(), key, value, options), Repeat::kUnsafe,
+      call, std::move(done));
+}
+
+void AsyncClient::Combine(std::string_view key, Combination combination,
+                          int64_t operand, Done<CombineResult> done,
+                          const CombineOptions& options,
+                          const CallOptions& call) const {
+  state_->Call<CombineResult, v1::CombineRequest, v1::CombineResponse>(
+      &Stub::async::Combine,
+      MakeCombineRequest(state_->ns(), key, combination, operand, options),
+      Repeat::kUnsafe, call, std::move(done));
+}
+
+void AsyncClient::Gather(std::string_view key, std::string_view part,
+                         std::string_view value, Done<GatherResult> done,
+                         const GatherOptions& options,
+                         const CallOptions& call) const {
+  state_->Call<GatherResult, v1::GatherRequest, v1::GatherResponse>(
+      &Stub::async::Gather,
+      MakeGatherRequest(state_->ns(), key, part, value, options),
+      Repeat::kUnsafe, call, std::move(done));
+}
+
 void AsyncClient::Execute(const Batch& batch,
                           Done<std::vector<OperationResult>> done,
                           const CallOptions& call) const {

@@ -97,6 +97,44 @@ absl::StatusOr<std::optional<uint64_t>> Client::Touch(
   return TakeAnswer(*response);
 }
 
+absl::StatusOr<AppendResult> Client::Append(std::string_view key,
+                                            std::string_view value,
+                                            const AppendOptions& options,
+                                            const CallOptions& call) const {
+  auto response =
+      Call(core_->connection, core_->cache, &Cache::Append,
+           MakeAppendRequest(options_.default_namespace, key, value, options),
+           CallPlan(options_, call, Repeat::kUnsafe));
+  if (!response.ok()) return response.status();
+  return TakeAnswer(*response);
+}
+
+absl::StatusOr<CombineResult> Client::Combine(std::string_view key,
+                                              Combination combination,
+                                              int64_t operand,
+                                              const CombineOptions& options,
+                                              const CallOptions& call) const {
+  auto response = Call(core_->connection, core_->cache, &Cache::Combine,
+                       MakeCombineRequest(options_.default_namespace, key,
+                                          combination, operand, options),
+                       CallPlan(options_, call, Repeat::kUnsafe));
+  if (!response.ok()) return response.status();
+  return TakeAnswer(*response);
+}
+
+absl::StatusOr<GatherResult> Client::Gather(std::string_view key,
+                                            std::string_view part,
+                                            std::string_view value,
+                                            const GatherOptions& options,
+                                            const CallOptions& call) const {
+  auto response = Call(
+      core_->connection, core_->cache, &Cache::Gather,
+      MakeGatherRequest(options_.default_namespace, key, part, value, options),
+      CallPlan(options_, call, Repeat::kUnsafe));
+  if (!response.ok()) return response.status();
+  return TakeAnswer(*response);
+}
+
 absl::Status Client::Scan(const ScanOptions& options,
                           absl::FunctionRef<bool(Entry entry)> visit,
                           const CallOptions& call) const {

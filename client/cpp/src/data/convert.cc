@@ -59,13 +59,27 @@ absl::Time FromProto(const google::protobuf::Timestamp& time) {
          absl::Nanoseconds(time.nanos());
 }
 
+GatheredParts FromProto(v1::GatheredParts&& parts) {
+  GatheredParts result;
+  result.parts.reserve(parts.parts_size());
+  for (v1::GatheredPart& part : *parts.mutable_parts()) {
+    result.parts.push_back({.name = std::move(*part.mutable_name()),
+                            .value = std::move(*part.mutable_value())});
+  }
+  result.expected_parts = parts.expected_parts();
+  result.expected_names.assign(parts.expected_names().begin(),
+                               parts.expected_names().end());
+  return result;
+}
+
 Entry FromProto(v1::Entry&& entry) {
   return {.key = std::move(*entry.mutable_key()),
           .value = std::move(*entry.mutable_value()),
           .omitted_value_bytes = entry.omitted_value_bytes(),
           .version = entry.version(),
           .put_time = FromProto(entry.put_time()),
-          .deadline = FromProto(entry.deadline())};
+          .deadline = FromProto(entry.deadline()),
+          .parts = TakeParts(entry)};
 }
 
 ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
@@ -80,7 +94,8 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .delivered_at = FromProto(event.delivered_at()),
           .cause = FromProto(event.cause()),
           .event_id = event.event_id(),
-          .attempt = event.attempt()};
+          .attempt = event.attempt(),
+          .parts = TakeParts(event)};
 }
 
 }  // namespace timecache

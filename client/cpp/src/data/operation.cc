@@ -80,6 +80,31 @@ Operation Operation::Touch(std::string_view key, const TouchOptions& options) {
   return operation;
 }
 
+Operation Operation::Append(std::string_view key, std::string_view value,
+                            const AppendOptions& options) {
+  Operation operation;
+  *operation.proto_->mutable_append() =
+      MakeAppendRequest("", key, value, options);
+  return operation;
+}
+
+Operation Operation::Combine(std::string_view key, Combination combination,
+                             int64_t operand, const CombineOptions& options) {
+  Operation operation;
+  *operation.proto_->mutable_combine() =
+      MakeCombineRequest("", key, combination, operand, options);
+  return operation;
+}
+
+Operation Operation::Gather(std::string_view key, std::string_view part,
+                            std::string_view value,
+                            const GatherOptions& options) {
+  Operation operation;
+  *operation.proto_->mutable_gather() =
+      MakeGatherRequest("", key, part, value, options);
+  return operation;
+}
+
 size_t Operation::bytes() const {
   const size_t length = proto_->ByteSizeLong();
   return 1 + CodedOutputStream::VarintSize64(length) + length;  // 1: the tag.
@@ -112,6 +137,23 @@ OperationResult TakeResult(const v1::Operation& operation,
       break;
     case v1::OperationResult::kContains:
       result.found = answer.contains().contains();
+      break;
+    case v1::OperationResult::kAppend:
+      result.version = answer.append().version();
+      result.number = static_cast<int64_t>(answer.append().value_bytes());
+      result.created = answer.append().created();
+      break;
+    case v1::OperationResult::kCombine:
+      result.version = answer.combine().version();
+      result.number = answer.combine().result();
+      result.created = answer.combine().created();
+      result.removed = answer.combine().removed();
+      break;
+    case v1::OperationResult::kGather:
+      result.version = answer.gather().version();
+      result.number = answer.gather().count();
+      result.duplicate = answer.gather().duplicate();
+      result.parts = TakeParts(*answer.mutable_gather());
       break;
     default:
       result.found = answer.touch().touched();

@@ -22,12 +22,8 @@ Request KeyRequest(std::string_view ns, std::string_view key) {
   return request;
 }
 
-inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
-                                     std::string_view value,
-                                     const PutOptions& options) {
-  auto request = KeyRequest<v1::PutRequest>(ns, key);
-  request.set_value(std::string(value));
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+template <typename Options, typename Request>
+void SetPrecondition(const Options& options, Request& request) {
   if (options.if_version) {
     request.set_if_version(*options.if_version);
   } else if (options.condition == PutCondition::kIfAbsent) {
@@ -35,7 +31,17 @@ inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
   } else if (options.condition == PutCondition::kIfPresent) {
     request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
   }
+}
+
+inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
+                                     std::string_view value,
+                                     const PutOptions& options) {
+  auto request = KeyRequest<v1::PutRequest>(ns, key);
+  request.set_value(std::string(value));
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  SetPrecondition(options, request);
   request.set_return_previous(options.return_previous);
+  request.set_keep_deadline(options.keep_deadline);
   return request;
 }
 
@@ -61,6 +67,54 @@ inline v1::TouchRequest MakeTouchRequest(std::string_view ns,
   auto request = KeyRequest<v1::TouchRequest>(ns, key);
   if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
   if (options.if_version) request.set_if_version(*options.if_version);
+  return request;
+}
+
+inline v1::AppendRequest MakeAppendRequest(std::string_view ns,
+                                           std::string_view key,
+                                           std::string_view value,
+                                           const AppendOptions& options) {
+  auto request = KeyRequest<v1::AppendRequest>(ns, key);
+  request.set_value(std::string(value));
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  SetPrecondition(options, request);
+  request.set_touch(options.touch);
+  return request;
+}
+
+inline v1::CombineRequest MakeCombineRequest(std::string_view ns,
+                                             std::string_view key,
+                                             Combination combination,
+                                             int64_t operand,
+                                             const CombineOptions& options) {
+  auto request = KeyRequest<v1::CombineRequest>(ns, key);
+  if (combination == Combination::kXor) {
+    request.set_xor_(operand);
+  } else {
+    request.set_add(operand);
+  }
+  request.set_initial(options.initial);
+  request.set_remove_if_zero(options.remove_if_zero);
+  request.set_touch(options.touch);
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  if (options.if_version) request.set_if_version(*options.if_version);
+  return request;
+}
+
+inline v1::GatherRequest MakeGatherRequest(std::string_view ns,
+                                           std::string_view key,
+                                           std::string_view part,
+                                           std::string_view value,
+                                           const GatherOptions& options) {
+  auto request = KeyRequest<v1::GatherRequest>(ns, key);
+  request.set_part(std::string(part));
+  request.set_value(std::string(value));
+  request.set_expected_parts(options.expected_parts);
+  for (const std::string& name : options.expected_names) {
+    request.add_expected_names(name);
+  }
+  request.set_touch(options.touch);
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
   return request;
 }
 
@@ -91,6 +145,26 @@ inline SizeResult TakeAnswer(const v1::SizeResponse& response) {
 inline std::optional<uint64_t> TakeAnswer(const v1::TouchResponse& response) {
   if (!response.touched()) return std::nullopt;
   return response.version();
+}
+
+inline AppendResult TakeAnswer(const v1::AppendResponse& response) {
+  return {.version = response.version(),
+          .value_bytes = response.value_bytes(),
+          .created = response.created()};
+}
+
+inline CombineResult TakeAnswer(const v1::CombineResponse& response) {
+  return {.result = response.result(),
+          .version = response.version(),
+          .created = response.created(),
+          .removed = response.removed()};
+}
+
+inline GatherResult TakeAnswer(v1::GatherResponse& response) {
+  return {.parts = TakeParts(response),
+          .version = response.version(),
+          .count = response.count(),
+          .duplicate = response.duplicate()};
 }
 
 inline std::optional<Entry> TakeAnswer(v1::GetResponse& response) {
