@@ -12,6 +12,8 @@ namespace timecache::cli {
 void AddPutCommand(CLI::App& app, Context& context);
 void AddGetCommand(CLI::App& app, Context& context);
 void AddRemoveCommand(CLI::App& app, Context& context);
+// append, combine, gather
+void AddChangeCommands(CLI::App& app, Context& context);
 // All of these, and contains, size, touch.
 void AddDataCommands(CLI::App& app, Context& context);
 void AddScanCommand(CLI::App& app, Context& context);

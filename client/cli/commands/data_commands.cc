@@ -111,6 +111,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
   AddPutCommand(app, context);
   AddGetCommand(app, context);
   AddRemoveCommand(app, context);
+  AddChangeCommands(app, context);
   AddContains(app, context);
   AddSize(app, context);
   AddTouch(app, context);

@@ -14,7 +14,11 @@ Json DumpBegin(const DumpHead& head) {
 Json DumpEntry(const Entry& entry, const Encodings& encodings) {
   Json object;
   SetBytes(object, "key", entry.key, encodings.key);
-  SetBytes(object, "value", entry.value, encodings.value);
+  if (entry.parts) {
+    SetParts(object, *entry.parts, encodings);
+  } else {
+    SetBytes(object, "value", entry.value, encodings.value);
+  }
   object["deadline"] = ExactTimeText(entry.deadline);
   return object;
 }

@@ -24,7 +24,8 @@ struct DumpHead {
 
 // {"dump":{"version":1,"namespace":"a","time":"..."}}
 Json DumpBegin(const DumpHead& head);
-// {"key":..,"value":..,"deadline":".."}: nothing that is another one after it
+// {"key":..,"value":..,"deadline":".."}, with parts in place of a value where the
+// key collects these: nothing that is another one after it
 // was loaded, so that two dumps of the same entries have the same lines.
 Json DumpEntry(const Entry& entry, const Encodings& encodings);
 // {"dump_end":{"entries":2}}

@@ -115,14 +115,15 @@ class Getter {
       return;
     }
     if (arguments_.raw) {
-      written_ = Write(entry.value);
+      written_ =
+          Write(entry.parts ? ValueText(entry, Encoding::kText) : entry.value);
       return;
     }
     const bool as_is = context_.encodings.value == Encoding::kText &&
-                       !arguments_.all && !arguments_.many() &&
+                       !arguments_.all && !arguments_.many() && !entry.parts &&
                        isatty(STDOUT_FILENO) != 1;
     std::string text =
-        as_is ? entry.value : Encode(entry.value, context_.encodings.value);
+        as_is ? entry.value : ValueText(entry, context_.encodings.value);
     if (arguments_.many()) {
       text =
           absl::StrCat(Encode(entry.key, context_.encodings.key), "\t", text);

@@ -101,7 +101,13 @@ Settle EventCommand::Handle(const ExpiredEvent& event) {
   if (!environment.ok()) {
     return Failed(event, std::string(environment.status().message()));
   }
-  const auto exit = command_.Run(event.value, *environment);
+  std::string input = event.value;
+  if (event.parts) {
+    Json object = Json::object();
+    SetParts(object, *event.parts, context_.encodings);
+    input = object.dump();
+  }
+  const auto exit = command_.Run(input, *environment);
   if (!exit.ok()) return Failed(event, std::string(exit.status().message()));
   if (exit->signal == 0 && exit->code == 0) return Settle::Ack();
   if (exit->signal == 0 && exit->code == arguments_.put_back_exit) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/ui/units.h"
@@ -13,9 +14,9 @@ namespace {
 using Object = nlohmann::json;
 
 constexpr std::string_view kKnownFields[] = {
-    "key",       "key_hex",      "key_base64", "value",
-    "value_hex", "value_base64", "put_time",   "deadline",
-    "left_ms",   "version",      "ttl"};
+    "key",      "key_hex",      "key_base64",     "value",         "value_hex",
+    "put_time", "value_base64", "deadline",       "left_ms",       "version",
+    "ttl",      "parts",        "expected_parts", "expected_names"};
 
 // The bytes of NAME, NAME_hex or NAME_base64, of which exactly one must be
 // there.
@@ -47,6 +48,61 @@ absl::StatusOr<std::string> TakeBytes(const Object& object,
   if (bytes.ok()) return bytes;
   return absl::InvalidArgumentError(
       absl::StrCat(name, ": ", bytes.status().message()));
+}
+
+// The objects of an array, or nothing if there is none of this name.
+absl::StatusOr<std::vector<Object>> TakeObjects(const Object& object,
+                                                const std::string& name) {
+  std::vector<Object> objects;
+  if (!object.contains(name)) return objects;
+  if (!object[name].is_array()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not an array"));
+  }
+  for (const Object& each : object[name]) {
+    if (!each.is_object()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has what is no object"));
+    }
+    objects.push_back(each);
+  }
+  return objects;
+}
+
+// As SetParts has written them.
+absl::StatusOr<GatheredParts> TakeParts(const Object& object) {
+  GatheredParts result;
+  const auto parts = TakeObjects(object, "parts");
+  if (!parts.ok()) return parts.status();
+  for (const Object& each : *parts) {
+    auto name = TakeBytes(each, "name");
+    if (!name.ok()) return name.status();
+    auto value = TakeBytes(each, "value");
+    if (!value.ok()) return value.status();
+    result.parts.push_back(
+        {.name = *std::move(name), .value = *std::move(value)});
+  }
+  const auto names = TakeObjects(object, "expected_names");
+  if (!names.ok()) return names.status();
+  for (const Object& each : *names) {
+    auto name = TakeBytes(each, "name");
+    if (!name.ok()) return name.status();
+    result.expected_names.push_back(*std::move(name));
+  }
+  if (const auto it = object.find("expected_parts"); it != object.end()) {
+    if (!it->is_number_unsigned() || it->get<uint64_t>() > UINT32_MAX) {
+      return absl::InvalidArgumentError("expected_parts is not a number");
+    }
+    result.expected_parts = it->get<uint32_t>();
+  }
+  const size_t expected = result.expected_names.empty()
+                              ? result.expected_parts
+                              : result.expected_names.size();
+  if (result.parts.empty() || result.parts.size() >= expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parts: ", result.parts.size(), " of ", expected,
+                     " are nothing that is still collected"));
+  }
+  return result;
 }
 
 absl::Status TakeTimes(const Object& object, LoadEntry& entry) {
@@ -144,9 +200,16 @@ absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line) {
   absl::StatusOr<std::string> key = TakeBytes(object, "key");
   if (!key.ok()) return key.status();
   if (key->empty()) return absl::InvalidArgumentError("key is empty");
-  absl::StatusOr<std::string> value = TakeBytes(object, "value");
-  if (!value.ok()) return value.status();
-  LoadEntry entry = {.key = *std::move(key), .value = *std::move(value)};
+  LoadEntry entry = {.key = *std::move(key)};
+  if (object.contains("parts")) {
+    auto parts = TakeParts(object);
+    if (!parts.ok()) return parts.status();
+    entry.parts = *std::move(parts);
+  } else {
+    absl::StatusOr<std::string> value = TakeBytes(object, "value");
+    if (!value.ok()) return value.status();
+    entry.value = *std::move(value);
+  }
   const absl::Status times = TakeTimes(object, entry);
   if (!times.ok()) return times;
   return entry;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/bytes.h"
+#include "timecache/gathered_parts.h"
 
 namespace timecache::cli {
 
@@ -21,6 +22,8 @@ enum class LoadFormat {
 struct LoadEntry {
   std::string key;
   std::string value;
+  // In place of a value: at least one, and less than it expects.
+  std::optional<GatheredParts> parts = {};
   // At most one of these.
   std::optional<absl::Duration> ttl = {};
   std::optional<absl::Time> deadline = {};  // On the server's clock.
@@ -43,7 +46,7 @@ absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
 // {"key":"k","value":"v","ttl":"30s"}. Bytes that are not text come as
 // key_base64 or key_hex, value likewise; in place of ttl there may be a
 // deadline, or neither. What `scan --json` prints is taken, too: its version,
-// put_time and left_ms mean nothing here. Another field is an error, because it
+// put_time and left_ms mean nothing here; so are the parts that a key collects. Another field is an error, because it
 // is more likely a slip than meant.
 absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line);
 

@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -187,12 +190,47 @@ void Loader::TakeEntry(const absl::StatusOr<LoadEntry>& entry) {
       entry->deadline && arguments_.deadlines == Deadlines::kKeep;
   const absl::Time asked_at =
       by_clock ? clock_.asked_at() : absl::InfinitePast();
-  const absl::Status taken = pipeline_.Add(
-      Operation::Put(entry->key, entry->value, {.ttl = *ttl}),
+  const absl::Status taken = Store(
+      *entry, *ttl,
       [this, number = line_number_, asked_at](const OperationResult& result) {
         Answered(number, asked_at, result.status);
       });
   if (!taken.ok()) Answered(line_number_, absl::InfinitePast(), taken);
+}
+
+// Parts take the place of what is there one by one, in their order. If one is
+// refused, so are all behind it but for a limit that has gone: then the entry
+// has those that fit.
+absl::Status Loader::Store(const LoadEntry& entry,
+                           std::optional<absl::Duration> ttl,
+                           Pipeline::Done done) {
+  if (!entry.parts) {
+    return pipeline_.Add(Operation::Put(entry.key, entry.value, {.ttl = ttl}),
+                         std::move(done));
+  }
+  const GatherOptions options = {.expected_parts = entry.parts->expected_parts,
+                                 .expected_names = entry.parts->expected_names,
+                                 .ttl = ttl};
+  const auto refused = std::make_shared<absl::Status>();
+  const auto note = [refused](const OperationResult& result) {
+    refused->Update(result.status);
+  };
+  absl::Status taken = pipeline_.Add(Operation::Remove(entry.key), note);
+  const std::vector<GatheredPart>& parts = entry.parts->parts;
+  for (size_t i = 0; taken.ok() && i < parts.size(); ++i) {
+    Pipeline::Done told = note;
+    if (i + 1 == parts.size()) {
+      told = [refused, done](OperationResult result) {
+        refused->Update(result.status);
+        result.status = *refused;
+        done(result);
+      };
+    }
+    taken = pipeline_.Add(
+        Operation::Gather(entry.key, parts[i].name, parts[i].value, options),
+        std::move(told));
+  }
+  return taken;
 }
 
 bool Loader::TakeMarkLine(const std::string& line) {

@@ -71,6 +71,9 @@ class Loader {
   bool Came(LineReader::Result result);
   void Take(const std::string& line);
   void TakeEntry(const absl::StatusOr<LoadEntry>& entry);
+  // Hands the entry to the pipeline, which tells `done` of the last operation.
+  absl::Status Store(const LoadEntry& entry, std::optional<absl::Duration> ttl,
+                     Pipeline::Done done);
   // False if the line is no mark of a dump.
   bool TakeMarkLine(const std::string& line);
   void TakeMark(const DumpMark& mark);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/commands/precondition_flags.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
 
@@ -32,7 +33,7 @@ int RunPut(const Context& context, const PutArguments& arguments) {
     if (result->previous) {
       object["previous"] = ToJson(*result->previous, context.encodings);
       absl::StrAppend(&text, "\nprevious: ",
-                      Encode(result->previous->value, context.encodings.value));
+                      ValueText(*result->previous, context.encodings.value));
     }
   }
   return Print(context, object, text, kExitDone);
@@ -48,23 +49,13 @@ void AddPutCommand(CLI::App& app, Context& context) {
                   "The value; - takes it from standard input, as it is")
       ->required();
   PutOptions& options = arguments->options;
-  AddDuration(
+  auto* ttl = AddDuration(
       *put, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
       "The entry's own time to live; else the namespace's");
-  auto* absent = put->add_flag_callback(
-      "--if-absent",
-      [&options] { options.condition = PutCondition::kIfAbsent; },
-      "Only if the key is not there");
-  auto* present = put->add_flag_callback(
-      "--if-present",
-      [&options] { options.condition = PutCondition::kIfPresent; },
-      "Only if the key is there");
-  auto* version = AddCount(
-      *put, "--if-version",
-      [&options](uint64_t version) { options.if_version = version; },
-      "Only if the key is there with this version");
-  absent->excludes(present)->excludes(version);
-  present->excludes(version);
+  put->add_flag("--keep-deadline", options.keep_deadline,
+                "An entry that is there keeps its deadline")
+      ->excludes(ttl);
+  AddPreconditions(*put, options);
   put->add_flag("--previous", options.return_previous,
                 "Show the entry that was replaced");
   put->footer(
@@ -72,6 +63,7 @@ void AddPutCommand(CLI::App& app, Context& context) {
       "Examples:\n"
       "  timecachectl put session:7 'basket=3' --ttl 30m\n"
       "  timecachectl put lock:job host-a --if-absent --ttl 10s\n"
+      "  timecachectl put session:7 'basket=4' --keep-deadline\n"
       "  timecachectl put photo:1 - < photo.jpg\n"
       "  timecachectl put --key-hex 00ff --hex cafe\n"
       "  timecachectl put temperature -- -5");

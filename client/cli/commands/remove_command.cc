@@ -28,7 +28,7 @@ std::string PreviousText(const Context& context,
                          const std::optional<Entry>& previous) {
   if (!previous) return "";
   return absl::StrCat("\nprevious: ",
-                      Encode(previous->value, context.encodings.value));
+                      ValueText(*previous, context.encodings.value));
 }
 
 int RemoveOne(const Context& context, const Arguments& arguments) {

@@ -33,7 +33,7 @@ bool PrintEntry(const Context& context, const Arguments& arguments,
   std::string line = left ? absl::StrCat(LeftText(*left), "\t") : "";
   absl::StrAppend(&line, Encode(entry.key, context.encodings.key));
   if (!arguments.keys_only) {
-    absl::StrAppend(&line, "\t", Encode(entry.value, context.encodings.value));
+    absl::StrAppend(&line, "\t", ValueText(entry, context.encodings.value));
   }
   return WriteLine(line);
 }

@@ -60,6 +60,9 @@ Json StatisticsToJson(const NamespaceStatistics& statistics) {
           {"puts", statistics.puts},
           {"hits", statistics.hits},
           {"misses", statistics.misses},
+          {"appends", statistics.appends},
+          {"combines", statistics.combines},
+          {"gathers", statistics.gathers},
           {"rate_limited", statistics.rate_limited},
           {"backlog_bytes", statistics.backlog_bytes},
           {"backlog_limit_bytes", statistics.backlog_limit_bytes},
@@ -185,10 +188,45 @@ void SetBytes(Json& object, const std::string& name, std::string_view bytes,
   }
 }
 
+void SetParts(Json& object, const GatheredParts& parts,
+              const Encodings& encodings) {
+  Json list = Json::array();
+  for (const GatheredPart& part : parts.parts) {
+    Json& each = list.emplace_back(Json::object());
+    SetBytes(each, "name", part.name, Encoding::kText);
+    SetBytes(each, "value", part.value, encodings.value);
+  }
+  object["parts"] = std::move(list);
+  if (parts.expected_names.empty()) {
+    object["expected_parts"] = parts.expected_parts;
+    return;
+  }
+  Json names = Json::array();
+  for (const std::string& name : parts.expected_names) {
+    SetBytes(names.emplace_back(Json::object()), "name", name, Encoding::kText);
+  }
+  object["expected_names"] = std::move(names);
+}
+
+std::string PartsText(const GatheredParts& parts, Encoding encoding,
+                      std::string_view separator) {
+  std::string text;
+  for (const GatheredPart& part : parts.parts) {
+    absl::StrAppend(&text, text.empty() ? std::string_view() : separator,
+                    Encode(part.name, Encoding::kText), "=",
+                    Encode(part.value, encoding));
+  }
+  return text;
+}
+
 Json ToJson(const Entry& entry, const Encodings& encodings, bool keys_only) {
   Json object;
   SetBytes(object, "key", entry.key, encodings.key);
-  if (!keys_only) SetBytes(object, "value", entry.value, encodings.value);
+  if (entry.parts) {
+    SetParts(object, *entry.parts, encodings);
+  } else if (!keys_only) {
+    SetBytes(object, "value", entry.value, encodings.value);
+  }
   object["version"] = entry.version;
   object["put_time"] = ExactTimeText(entry.put_time);
   object["deadline"] = ExactTimeText(entry.deadline);
@@ -204,6 +242,8 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   SetBytes(object, "key", event.key, encodings.key);
   if (event.omitted_value_bytes > 0) {
     object["omitted_value_bytes"] = event.omitted_value_bytes;
+  } else if (event.parts) {
+    SetParts(object, *event.parts, encodings);
   } else if (!keys_only) {
     SetBytes(object, "value", event.value, encodings.value);
   }

@@ -21,7 +21,22 @@ using Json = nlohmann::ordered_json;
 void SetBytes(Json& object, const std::string& name, std::string_view bytes,
               Encoding encoding);
 
-// {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}
+// Sets "parts", [{"name":..,"value":..}], and "expected_parts", or
+// "expected_names", [{"name":..}].
+void SetParts(Json& object, const GatheredParts& parts,
+              const Encodings& encodings);
+// "NAME=VALUE" of each, with `separator` between them.
+std::string PartsText(const GatheredParts& parts, Encoding encoding,
+                      std::string_view separator);
+// The value, or such parts in a row.
+template <typename EntryOrEvent>
+std::string ValueText(const EntryOrEvent& entry, Encoding encoding) {
+  return entry.parts ? PartsText(*entry.parts, encoding, " ")
+                     : Encode(entry.value, encoding);
+}
+
+// {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}; of a key that
+// collects parts these in place of the value.
 Json ToJson(const Entry& entry, const Encodings& encodings,
             bool keys_only = false);
 

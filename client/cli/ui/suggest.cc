@@ -12,19 +12,21 @@ namespace {
 
 // What Redis, etcd, memcached, kubectl and the shell say, and what it is here.
 constexpr std::pair<const char*, const char*> kOtherNames[] = {
-    {"set", "put"},       {"add", "put"},        {"add", "create"},
-    {"new", "create"},    {"mget", "get"},       {"read", "get"},
-    {"show", "get"},      {"describe", "get"},   {"ttl", "get"},
-    {"del", "rm"},        {"delete", "rm"},      {"remove", "rm"},
-    {"unlink", "rm"},     {"del", "delete"},     {"rm", "delete"},
-    {"remove", "delete"}, {"keys", "scan"},      {"list", "scan"},
-    {"ls", "scan"},       {"ls", "list"},        {"exists", "contains"},
-    {"expire", "touch"},  {"renew", "touch"},    {"count", "size"},
-    {"dbsize", "size"},   {"export", "dump"},    {"backup", "dump"},
-    {"import", "load"},   {"restore", "load"},   {"subscribe", "watch"},
-    {"info", "status"},   {"ping", "health"},    {"benchmark", "bench"},
-    {"namespace", "ns"},  {"namespaces", "ns"},  {"fsck", "journal"},
-    {"verify", "check"},  {"repair", "salvage"}, {"recover", "salvage"}};
+    {"set", "put"},         {"add", "put"},      {"add", "create"},
+    {"new", "create"},      {"mget", "get"},     {"read", "get"},
+    {"show", "get"},        {"describe", "get"}, {"ttl", "get"},
+    {"del", "rm"},          {"delete", "rm"},    {"remove", "rm"},
+    {"unlink", "rm"},       {"del", "delete"},   {"rm", "delete"},
+    {"remove", "delete"},   {"keys", "scan"},    {"list", "scan"},
+    {"ls", "scan"},         {"ls", "list"},      {"exists", "contains"},
+    {"expire", "touch"},    {"renew", "touch"},  {"incr", "combine"},
+    {"incrby", "combine"},  {"decr", "combine"}, {"join", "gather"},
+    {"count", "size"},      {"dbsize", "size"},  {"export", "dump"},
+    {"backup", "dump"},     {"import", "load"},  {"restore", "load"},
+    {"subscribe", "watch"}, {"info", "status"},  {"ping", "health"},
+    {"benchmark", "bench"}, {"namespace", "ns"}, {"namespaces", "ns"},
+    {"fsck", "journal"},    {"verify", "check"}, {"repair", "salvage"},
+    {"recover", "salvage"}};
 
 // Farther than this from all is near none.
 size_t MostEdits(std::string_view word) {

@@ -74,7 +74,7 @@ bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
   if (watermarks_.size() > 1) absl::StrAppend(&line, event.ns, "\t");
   absl::StrAppend(&line, Encode(event.key, context_.encodings.key));
   if (!arguments_.keys_only) {
-    absl::StrAppend(&line, "\t", Encode(event.value, context_.encodings.value));
+    absl::StrAppend(&line, "\t", ValueText(event, context_.encodings.value));
   }
   return WriteLine(line);
 }

@@ -72,6 +72,48 @@ TEST_F(CliEndToEndTest, SpeaksJson) {
             "KEY_NOT_FOUND");
 }
 
+TEST_F(CliEndToEndTest, ChangesValuesWhereTheyAre) {
+  EXPECT_EQ(RunJson({"append", "log", "one,"})["created"], true);
+  EXPECT_EQ(RunJson({"append", "log", "two"})["value_bytes"], 7);
+  EXPECT_EQ(Run({"get", "log"}).out, "one,two");
+  EXPECT_EQ(RunJson({"append", "log", "x", "--if-absent"}, 1)["reason"],
+            "KEY_EXISTS");
+  EXPECT_EQ(Run({"combine", "n", "5", "--initial", "10"}).out, "15\n");
+  EXPECT_EQ(Run({"combine", "n", "--", "-20"}).out, "-5\n");
+  EXPECT_EQ(RunJson({"combine", "n", "--xor", "--remove-if-zero", "--",
+                     "-5"})["removed"],
+            true);
+  EXPECT_EQ(RunJson({"combine", "log", "1"}, 1)["reason"], "NOT_A_NUMBER");
+  const std::string deadline = RunJson({"get", "log"})["deadline"];
+  EXPECT_EQ(Run({"put", "log", "three", "--keep-deadline"}).code, 0);
+  EXPECT_EQ(RunJson({"get", "log"})["deadline"], deadline);
+}
+
+TEST_F(CliEndToEndTest, GathersPartsAndLoadsThemFromADump) {
+  const auto gather = [](std::vector<std::string> rest) {
+    rest.insert(rest.begin(), "gather");
+    rest.insert(rest.end(), {"--names", "gender,age"});
+    return rest;
+  };
+  EXPECT_EQ(RunJson(gather({"7", "age", "33"}))["count"], 1);
+  EXPECT_EQ(RunJson(gather({"7", "age", "33"}))["duplicate"], true);
+  EXPECT_EQ(RunJson(gather({"7", "age", "34"}), 1)["reason"], "PART_EXISTS");
+  const json got = RunJson({"get", "7"});
+  EXPECT_EQ(got["parts"][0]["name"], "age");
+  EXPECT_EQ(got["parts"][0]["value"], "33");
+  EXPECT_EQ(got["expected_names"][1]["name"], "gender");
+  EXPECT_FALSE(got.contains("value"));
+  EXPECT_EQ(Run({"get", "7"}).out, "age=33\n");
+  const std::string dump = Run({"dump"}).out;
+  ASSERT_EQ(Run({"rm", "7"}).code, 0);
+  const Exit loaded = Run({"load", "-"}, dump);
+  ASSERT_EQ(loaded.code, 0) << loaded.err;
+  const json complete = RunJson(gather({"7", "gender", "f"}));
+  EXPECT_EQ(complete["complete"], true);
+  EXPECT_EQ(complete["parts"][1]["value"], "f");
+  EXPECT_EQ(Run({"get", "7"}).code, 1);
+}
+
 TEST_F(CliEndToEndTest, ErrorsOfTheServerAreTwoAndSayWhatIsWrong) {
   const std::vector<std::vector<std::string>> cases = {
       {"get", "a", "-n", "absent"}, {"put", "a", "x", "--ttl", "8d"},

@@ -1,0 +1,243 @@
+// append, combine, gather.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/precondition_flags.h"
+#include "client/cli/flags.h"
+#include "client/cli/ui/command_result.h"
+
+namespace timecache::cli {
+namespace {
+
+constexpr char kKeyHelp[] = "The key";
+constexpr char kTtlHelp[] =
+    "The own time to live of an entry that is created, or renewed by --touch";
+constexpr char kTouchHelp[] = "Renew the entry's time to live, too";
+
+struct AppendArguments {
+  std::string key;
+  std::string value;
+  AppendOptions options;
+};
+
+int RunAppend(const Context& context, const AppendArguments& arguments) {
+  const auto key = context.Key(arguments.key);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto value = context.Value(arguments.value);
+  if (!value.ok()) return context.Fail(value.status());
+  const auto result =
+      context.MakeClient().Append(*key, *value, arguments.options);
+  if (absl::IsFailedPrecondition(result.status())) {
+    return Refused(context, "appended", result.status());
+  }
+  if (!result.ok()) return context.Fail(result.status());
+  return Print(
+      context,
+      {{"appended", true},
+       {"created", result->created},
+       {"value_bytes", result->value_bytes},
+       {"version", result->version}},
+      absl::StrCat(result->created ? "created" : "appended", ", the value has ",
+                   result->value_bytes, " bytes, version ", result->version),
+      kExitDone);
+}
+
+void AddAppend(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<AppendArguments>();
+  CLI::App* append = app.add_subcommand(
+      "append", "Append to a value, or store it under a new key");
+  append->add_option("key", arguments->key, kKeyHelp)->required();
+  append
+      ->add_option("value", arguments->value,
+                   "What to append; - takes it from standard input, as it is")
+      ->required();
+  AppendOptions& options = arguments->options;
+  AddDuration(
+      *append, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      kTtlHelp);
+  append->add_flag("--touch", options.touch, kTouchHelp);
+  AddPreconditions(*append, options);
+  append->footer(
+      "The value stays on the server, and keeps its deadline. Exits with 1 if\n"
+      "the condition does not hold, or the value would be too large.\n\n"
+      "Examples:\n"
+      "  timecachectl append log:7 'login '\n"
+      "  timecachectl append log:7 - < more.txt\n"
+      "  timecachectl append log:7 'logout ' --touch --json | jq .value_bytes");
+  append->callback([&context, arguments] {
+    context.command = [&context, arguments] {
+      return RunAppend(context, *arguments);
+    };
+  });
+}
+
+struct CombineArguments {
+  std::string key;
+  int64_t operand = 0;
+  bool is_xor = false;
+  CombineOptions options;
+};
+
+int RunCombine(const Context& context, const CombineArguments& arguments) {
+  const auto key = context.Key(arguments.key);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto result = context.MakeClient().Combine(
+      *key, arguments.is_xor ? Combination::kXor : Combination::kAdd,
+      arguments.operand, arguments.options);
+  if (absl::IsFailedPrecondition(result.status())) {
+    return Refused(context, "combined", result.status());
+  }
+  if (!result.ok()) return context.Fail(result.status());
+  return Print(context,
+               {{"combined", true},
+                {"result", result->result},
+                {"created", result->created},
+                {"removed", result->removed},
+                {"version", result->version}},
+               absl::StrCat(result->result), kExitDone);
+}
+
+void AddCombine(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<CombineArguments>();
+  CLI::App* combine = app.add_subcommand(
+      "combine", "Add a number to a value, or xor it with one");
+  combine->add_option("key", arguments->key, kKeyHelp)->required();
+  combine
+      ->add_option("number", arguments->operand,
+                   "The number, of 64 bits; -- before a negative one")
+      ->required();
+  CombineOptions& options = arguments->options;
+  combine->add_flag("--xor", arguments->is_xor, "Xor instead of add");
+  combine->add_option("--initial", options.initial,
+                      "What a key that is not there counts as (0)");
+  combine->add_flag("--remove-if-zero", options.remove_if_zero,
+                    "Remove the key if the result is 0");
+  combine->add_flag("--touch", options.touch, kTouchHelp);
+  AddDuration(
+      *combine, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      kTtlHelp);
+  AddCount(
+      *combine, "--if-version",
+      [&options](uint64_t version) { options.if_version = version; },
+      "Only if the key is there with this version");
+  combine->footer(
+      "Prints the result, which is the new value: a decimal number, which "
+      "`put`\n"
+      "may store and `get` show. The deadline stays. Exits with 1 if the "
+      "value\n"
+      "is no number, the sum has no room in 64 bits, or the version is another."
+      "\n\n"
+      "Examples:\n"
+      "  timecachectl combine visits:7 1 --ttl 1h\n"
+      "  timecachectl combine balance -- -5\n"
+      "  timecachectl combine tuple:9 81985529216486895 --xor --remove-if-zero "
+      "--json");
+  combine->callback([&context, arguments] {
+    context.command = [&context, arguments] {
+      return RunCombine(context, *arguments);
+    };
+  });
+}
+
+struct GatherArguments {
+  std::string key;
+  std::string part;
+  std::string value;
+  GatherOptions options;
+};
+
+int RunGather(const Context& context, const GatherArguments& arguments) {
+  const auto key = context.Key(arguments.key);
+  if (!key.ok()) return context.Fail(key.status());
+  const auto value = context.Value(arguments.value);
+  if (!value.ok()) return context.Fail(value.status());
+  const auto result = context.MakeClient().Gather(*key, arguments.part, *value,
+                                                  arguments.options);
+  if (absl::IsFailedPrecondition(result.status()) ||
+      absl::IsAlreadyExists(result.status())) {
+    return Refused(context, "gathered", result.status());
+  }
+  if (!result.ok()) return context.Fail(result.status());
+  Json object = {{"gathered", true},
+                 {"complete", result->parts.has_value()},
+                 {"count", result->count},
+                 {"duplicate", result->duplicate},
+                 {"version", result->version}};
+  if (!result->parts) {
+    return Print(context, object,
+                 absl::StrCat(result->duplicate ? "was in, " : "",
+                              result->count, " parts are in"),
+                 kExitDone);
+  }
+  SetParts(object, *result->parts, context.encodings);
+  return Print(
+      context, object,
+      absl::StrCat("complete:\n",
+                   PartsText(*result->parts, context.encodings.value, "\n")),
+      kExitDone);
+}
+
+void AddGather(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<GatherArguments>();
+  CLI::App* gather = app.add_subcommand(
+      "gather", "Bring one part of what is collected under a key");
+  gather->add_option("key", arguments->key, kKeyHelp)->required();
+  gather->add_option("part", arguments->part, "The part's name")->required();
+  gather
+      ->add_option("value", arguments->value,
+                   "Its value; - takes it from standard input, as it is")
+      ->required();
+  GatherOptions& options = arguments->options;
+  auto* count = AddCount(
+      *gather, "--parts",
+      [&options](uint64_t parts) {
+        options.expected_parts = Narrow("--parts", parts);
+      },
+      "How many parts complete the key, whatever their names");
+  auto* names = gather
+                    ->add_option("--names", options.expected_names,
+                                 "The names of the parts that complete it")
+                    ->delimiter(',')
+                    ->type_name("NAME,...")
+                    ->allow_extra_args(false);
+  count->excludes(names);
+  gather->add_flag("--touch", options.touch, kTouchHelp);
+  AddDuration(
+      *gather, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      kTtlHelp);
+  gather->footer(
+      "Give --parts or --names, the same with each part of a key. The call "
+      "that\n"
+      "brings the last part prints all of them as NAME=VALUE, and the key is\n"
+      "gone; what is not complete in time expires with the parts that came. "
+      "Exits"
+      "\nwith 1 for a part that is in with another value, and for a key that\n"
+      "expects other parts or has a value.\n\n"
+      "Examples:\n"
+      "  timecachectl gather user:7 gender f --names gender,age --ttl 1m\n"
+      "  timecachectl gather user:7 age 33 --names gender,age --json\n"
+      "  timecachectl gather order:9 shard-1 - --parts 3 < result.bin");
+  gather->callback([&context, arguments] {
+    const GatherOptions& options = arguments->options;
+    if (options.expected_parts == 0 && options.expected_names.empty()) {
+      throw CLI::RequiredError("--parts or --names");
+    }
+    context.command = [&context, arguments] {
+      return RunGather(context, *arguments);
+    };
+  });
+}
+
+}  // namespace
+
+void AddChangeCommands(CLI::App& app, Context& context) {
+  AddAppend(app, context);
+  AddCombine(app, context);
+  AddGather(app, context);
+}
+
+}  // namespace timecache::cli
