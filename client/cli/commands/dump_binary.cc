@@ -1,5 +1,7 @@
 #include "client/cli/commands/dump_binary.h"
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/string_view.h"
@@ -15,6 +17,7 @@ using server::PutNumber;
 
 constexpr char kHead = 'h';
 constexpr char kEntry = 'e';
+constexpr char kParts = 'g';
 constexpr char kEnd = 'z';
 
 std::string Frame(const std::string& body) {
@@ -24,6 +27,72 @@ std::string Frame(const std::string& body) {
   frame.append(body);
   PutNumber(&frame, server::Crc32c(0, body));
   return frame;
+}
+
+void PutText(std::string* to, absl::string_view text) {
+  PutNumber(to, static_cast<uint32_t>(text.size()));
+  to->append(text.data(), text.size());
+}
+
+// Takes numbers and texts from the front, until one is missing.
+class PartReader {
+ public:
+  explicit PartReader(absl::string_view left) : left_(left) {}
+
+  uint32_t Number() {
+    if (left_.size() < sizeof(uint32_t)) return Fail();
+    const auto number = NumberAt<uint32_t>(left_, 0);
+    left_.remove_prefix(sizeof(uint32_t));
+    return number;
+  }
+  std::string Text() {
+    const uint32_t size = Number();
+    if (size > left_.size()) {
+      Fail();
+      return {};
+    }
+    std::string text(left_.substr(0, size));
+    left_.remove_prefix(size);
+    return text;
+  }
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && left_.empty(); }
+
+ private:
+  uint32_t Fail() {
+    ok_ = false;
+    left_ = {};
+    return 0;
+  }
+
+  absl::string_view left_;
+  bool ok_ = true;
+};
+
+void PutParts(std::string* to, const GatheredParts& parts) {
+  PutNumber(to, parts.expected_parts);
+  PutNumber(to, static_cast<uint32_t>(parts.expected_names.size()));
+  for (const std::string& name : parts.expected_names) PutText(to, name);
+  for (const GatheredPart& part : parts.parts) {
+    PutText(to, part.name);
+    PutText(to, part.value);
+  }
+}
+
+// Nothing that PutParts wrote: nullopt.
+std::optional<GatheredParts> TakeParts(absl::string_view from) {
+  PartReader reader(from);
+  GatheredParts parts;
+  parts.expected_parts = reader.Number();
+  for (uint32_t left = reader.Number(); left > 0 && reader.ok(); --left) {
+    parts.expected_names.push_back(reader.Text());
+  }
+  while (reader.ok() && !reader.done()) {
+    std::string name = reader.Text();
+    parts.parts.push_back({.name = std::move(name), .value = reader.Text()});
+  }
+  if (!reader.done() || parts.parts.empty()) return std::nullopt;
+  return parts;
 }
 
 absl::Status Damaged() {
@@ -45,11 +114,15 @@ std::string BinaryBegin(const DumpHead& head) {
 }
 
 std::string BinaryEntry(const Entry& entry) {
-  std::string body(1, kEntry);
+  std::string body(1, entry.parts ? kParts : kEntry);
   PutNumber(&body, absl::ToUnixMicros(entry.deadline));
   PutNumber(&body, static_cast<uint32_t>(entry.key.size()));
   body.append(entry.key);
-  body.append(entry.value);
+  if (entry.parts) {
+    PutParts(&body, *entry.parts);
+  } else {
+    body.append(entry.value);
+  }
   return Frame(body);
 }
 
@@ -84,12 +157,18 @@ absl::StatusOr<std::variant<DumpMark, LoadEntry>> ParseFrame(
   if (kind == kEnd && body.size() == 9) {
     return DumpMark{.entries = NumberAt<uint64_t>(body, 1)};
   }
-  if (kind == kEntry && body.size() >= 13) {
+  if ((kind == kEntry || kind == kParts) && body.size() >= 13) {
     const auto key_bytes = NumberAt<uint32_t>(body, 9);
     if (key_bytes <= body.size() - 13) {
-      return LoadEntry{.key = std::string(body.substr(13, key_bytes)),
-                       .value = std::string(body.substr(13 + key_bytes)),
-                       .deadline = TimeAt(body, 1)};
+      LoadEntry entry = {.key = std::string(body.substr(13, key_bytes)),
+                         .deadline = TimeAt(body, 1)};
+      const absl::string_view value = body.substr(13 + key_bytes);
+      if (kind == kEntry) {
+        entry.value = std::string(value);
+        return entry;
+      }
+      entry.parts = TakeParts(value);
+      if (entry.parts) return entry;
     }
   }
   return absl::DataLossError("the dump is damaged: a record has no known form");

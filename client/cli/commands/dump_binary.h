@@ -27,8 +27,9 @@ inline constexpr std::string_view kDumpMagic = "\x89TCDUMP\n";
 // Before a body, and behind it.
 inline constexpr size_t kFrameHeadBytes = 4;
 inline constexpr size_t kFrameTailBytes = 4;
-// The largest key and value, and what is around them.
-inline constexpr size_t kMaxFrameBytes = (16 << 20) + (8 << 10);
+// The largest key and value, and what is around them, also where the value is
+// of 1,024 parts.
+inline constexpr size_t kMaxFrameBytes = (16 << 20) + (64 << 10);
 
 // Frames.
 std::string BinaryBegin(const DumpHead& head);
