@@ -60,8 +60,9 @@ class Recorder {
   // Any operation on any of the keys.
   void CallAny(const std::vector<std::string>& keys) {
     const std::string& key = keys[dice_.Index(keys.size())];
+    // Digits, so that a Combine finds a number, mostly.
     const std::string digits = absl::StrCat(dice_.Draw(1, 99));
-    switch (dice_.Draw(0, 7)) {
+    switch (dice_.Draw(0, 9)) {
       case 0:
         Put(key, digits);
         break;
@@ -80,6 +81,15 @@ class Recorder {
       case 5:
         Touch(key);
         break;
+      case 6:
+        Append(key, "3");
+        break;
+      case 7:
+        Add(key, dice_.Draw(-5, 50));
+        break;
+      case 8:
+        Put(key, digits, {.keep_deadline = true});
+        break;
       default:
         Get(key);
         break;
@@ -92,6 +102,7 @@ class Recorder {
     entry.value = value;
     entry.if_version = options.if_version;
     entry.if_absent = options.condition == PutCondition::kIfAbsent;
+    entry.keep_deadline = options.keep_deadline;
     const auto put = client_.Put(key, value, options, call_);
     if (put.ok()) entry.version = put->version;
     End(entry, put.status());
@@ -124,6 +135,30 @@ class Recorder {
       entry.version = **touched;
     }
     End(entry, touched.status());
+  }
+
+  void Append(const std::string& key, const std::string& value) {
+    HistoryEntry& entry = Begin(key, HistoryKind::kAppend);
+    entry.value = value;
+    const auto appended = client_.Append(key, value, {}, call_);
+    if (appended.ok()) {
+      entry.found = !appended->created;
+      entry.version = appended->version;
+      entry.result = static_cast<int64_t>(appended->value_bytes);
+    }
+    End(entry, appended.status());
+  }
+
+  void Add(const std::string& key, int64_t number) {
+    HistoryEntry& entry = Begin(key, HistoryKind::kAdd);
+    entry.number = number;
+    const auto sum = client_.Combine(key, Combination::kAdd, number, {}, call_);
+    if (sum.ok()) {
+      entry.found = !sum->created;
+      entry.version = sum->version;
+      entry.result = sum->result;
+    }
+    End(entry, sum.status());
   }
 
   const Histories& histories() const { return histories_; }
