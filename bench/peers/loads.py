@@ -21,6 +21,10 @@ class Load:
     they are to have their `own_ttl`.
     """
     put_percent: int = 100
+    # What is done in place of a put: "append", "combine" (adds 1) or "gather" (of three
+    # parts); `script_sha` is Redis's for the last one.
+    write: str = "put"
+    script_sha: str | None = None
     keys: int = 1_000_000
     order: str = "random"
     key_bytes: int = 16
@@ -41,13 +45,17 @@ class Load:
             flags += ["--deadline-unix-ms", self.deadline_unix_ms]
         elif self.ttl_ms:
             flags += ["--ttl-ms", self.ttl_ms]
+        if self.write != "put":
+            flags += ["--write", {"combine": "incrby"}.get(self.write, self.write)]
+        if self.script_sha:
+            flags += ["--script-sha", self.script_sha]
         flags += ["--depth", self.depth]
         return flags + self._common(timeline)
 
     def timecachectl_flags(self, address, namespace, timeline):
         gets = 100 - self.put_percent
         mix = ",".join(f"{verb}={share}" for verb, share in
-                       (("put", self.put_percent), ("get", gets)) if share)
+                       ((self.write, self.put_percent), ("get", gets)) if share)
         flags = ["bench", "--json", "--address", address, "--namespace", namespace,
                  "--mix", mix]
         if self.own_ttl:

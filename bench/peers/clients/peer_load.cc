@@ -25,8 +25,19 @@ struct Arguments {
   std::string timeline;
   int put_percent = 100;
   Expiry expiry;
+  std::string write = "set";
+  std::string script_sha;
   LoadOptions load;
 };
+
+RedisWrite ToRedisWrite(const Arguments& arguments) {
+  using Kind = RedisWrite::Kind;
+  return {.kind = arguments.write == "append"   ? Kind::kAppend
+                  : arguments.write == "incrby" ? Kind::kIncrBy
+                  : arguments.write == "gather" ? Kind::kGather
+                                                : Kind::kSet,
+          .script_sha = arguments.script_sha};
+}
 
 double CpuSeconds() {
   rusage usage = {};
@@ -58,7 +69,7 @@ void WriteTimeline(const std::string& path, const LoadResult& result) {
 int Run(const Arguments& arguments) {
   const auto make_protocol = [&arguments] {
     return arguments.protocol == "redis"
-               ? MakeRedisProtocol(arguments.expiry)
+               ? MakeRedisProtocol(arguments.expiry, ToRedisWrite(arguments))
                : MakeMemcachedProtocol(arguments.expiry);
   };
   const LoadResult result =
@@ -93,6 +104,9 @@ int Main(int argc, char** argv) {
   app.add_option("--port", load.port)->required()->check(CLI::Range(1, 65535));
   app.add_option("--put-percent", arguments.put_percent, "The rest are gets")
       ->check(CLI::Range(0, 100));
+  app.add_option("--write", arguments.write, "What Redis does for a put")
+      ->check(CLI::IsMember({"set", "append", "incrby", "gather"}));
+  app.add_option("--script-sha", arguments.script_sha, "Of --write gather");
   app.add_option("--keys", load.keys)->check(CLI::PositiveNumber);
   app.add_option("--first-key", load.first_key);
   app.add_option("--order", arguments.order)

@@ -11,6 +11,7 @@ namespace timecache::bench {
 namespace {
 
 constexpr std::string_view kEnd = "\r\n";
+constexpr int kParts = 3;  // Of a key that gathers them.
 
 void AppendBulk(std::string_view bytes, std::string* out) {
   absl::StrAppend(out, "$", bytes.size(), "\r\n");
@@ -20,10 +21,16 @@ void AppendBulk(std::string_view bytes, std::string* out) {
 
 class RedisProtocol final : public PeerProtocol {
  public:
-  explicit RedisProtocol(const Expiry& expiry)
-      : reader_(redisReaderCreate()), put_header_("*3\r\n$3\r\nSET\r\n") {
+  RedisProtocol(const Expiry& expiry, const RedisWrite& write)
+      : reader_(redisReaderCreate()),
+        write_(write.kind),
+        put_header_("*3\r\n$3\r\nSET\r\n") {
     // Replies are only told by their type: no object is made of them.
     reader_->fn = nullptr;
+    if (write_ != RedisWrite::Kind::kSet) {
+      SetWrite(expiry, write.script_sha);
+      return;
+    }
     if (expiry.deadline_ms != 0) {
       AppendBulk("PXAT", &put_tail_);
       AppendBulk(absl::StrCat(expiry.deadline_ms), &put_tail_);
@@ -42,7 +49,11 @@ class RedisProtocol final : public PeerProtocol {
                  std::string* out) const override {
     out->append(put_header_);
     AppendBulk(key, out);
-    AppendBulk(value, out);
+    if (write_ == RedisWrite::Kind::kGather) {
+      AppendBulk(std::string_view("012").substr(part_, 1), out);
+      part_ = (part_ + 1) % kParts;
+    }
+    if (write_ != RedisWrite::Kind::kIncrBy) AppendBulk(value, out);
     out->append(put_tail_);
   }
 
@@ -62,6 +73,8 @@ class RedisProtocol final : public PeerProtocol {
       case 0:
         return Reply::kIncomplete;
       case REDIS_REPLY_STATUS:
+      case REDIS_REPLY_INTEGER:
+      case REDIS_REPLY_ARRAY:
         return Reply::kStored;
       case REDIS_REPLY_STRING:
         return Reply::kHit;
@@ -73,7 +86,27 @@ class RedisProtocol final : public PeerProtocol {
   }
 
  private:
+  void SetWrite(const Expiry& expiry, const std::string& script_sha) {
+    switch (write_) {
+      case RedisWrite::Kind::kAppend:
+        put_header_ = "*3\r\n$6\r\nAPPEND\r\n";
+        break;
+      case RedisWrite::Kind::kIncrBy:
+        put_header_ = "*3\r\n$6\r\nINCRBY\r\n";
+        AppendBulk("1", &put_tail_);
+        break;
+      default:
+        put_header_ = "*8\r\n$7\r\nEVALSHA\r\n";
+        AppendBulk(script_sha, &put_header_);
+        AppendBulk("1", &put_header_);
+        AppendBulk(absl::StrCat(kParts), &put_tail_);
+        AppendBulk(absl::StrCat(expiry.ttl_ms), &put_tail_);
+    }
+  }
+
   redisReader* const reader_;
+  const RedisWrite::Kind write_;
+  mutable size_t part_ = 0;
   std::string put_header_;
   std::string put_tail_;
 };
@@ -143,8 +176,9 @@ class MemcachedProtocol final : public PeerProtocol {
 
 }  // namespace
 
-std::unique_ptr<PeerProtocol> MakeRedisProtocol(const Expiry& expiry) {
-  return std::make_unique<RedisProtocol>(expiry);
+std::unique_ptr<PeerProtocol> MakeRedisProtocol(const Expiry& expiry,
+                                                const RedisWrite& write) {
+  return std::make_unique<RedisProtocol>(expiry, write);
 }
 
 std::unique_ptr<PeerProtocol> MakeMemcachedProtocol(const Expiry& expiry) {

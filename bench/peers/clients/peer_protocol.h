@@ -23,6 +23,18 @@ struct Expiry {
   int64_t deadline_ms = 0;  // at this Unix time; 0: ttl_ms says
 };
 
+// What Redis does where others put.
+struct RedisWrite {
+  enum class Kind {
+    kSet,
+    kAppend,  // The value; without a time to live.
+    kIncrBy,  // 1; without a time to live.
+    kGather,  // A script: key, one of three parts, value, how many, ttl in ms.
+  };
+  Kind kind = Kind::kSet;
+  std::string script_sha = {};  // Of kGather: it is loaded.
+};
+
 // One connection's view of a protocol. Not thread-safe. Requests are composed
 // by hand, so that the client costs as little as the peers' own tools.
 class PeerProtocol {
@@ -41,7 +53,8 @@ class PeerProtocol {
 
 // RESP, read by hiredis; SET with EX, PX or PXAT. Redis expires by the
 // millisecond.
-std::unique_ptr<PeerProtocol> MakeRedisProtocol(const Expiry& expiry);
+std::unique_ptr<PeerProtocol> MakeRedisProtocol(const Expiry& expiry,
+                                                const RedisWrite& write = {});
 
 // memcached's text protocol; it expires by the second: a ttl is rounded up.
 std::unique_ptr<PeerProtocol> MakeMemcachedProtocol(const Expiry& expiry);

@@ -33,6 +33,20 @@ class LoadTest(unittest.TestCase):
         self.assertEqual(flags[flags.index("--mix") + 1], "get=100")
 
 
+    def test_atomic_operations_have_the_names_of_each(self):
+        load = loads.Load(write="combine", operations=1)
+        flags = load.timecachectl_flags("a", "b", None)
+        self.assertEqual(flags[flags.index("--mix") + 1], "combine=100")
+        flags = load.peer_flags("redis", 1, None)
+        self.assertEqual(flags[flags.index("--write") + 1], "incrby")
+        self.assertNotIn("--script-sha", flags)
+        flags = loads.Load(write="gather", script_sha="17", operations=1).peer_flags(
+            "redis", 1, None)
+        self.assertEqual(flags[flags.index("--write") + 1], "gather")
+        self.assertEqual(flags[flags.index("--script-sha") + 1], "17")
+        self.assertNotIn("--write", loads.Load(operations=1).peer_flags("redis", 1, None))
+
+
 class BenchTest(unittest.TestCase):
     def make(self, repeats, quick=True):
         run = bench.Bench(bench.Programs(pathlib.Path("build")), quick, repeats)

@@ -49,7 +49,7 @@ std::array<int, kBenchKinds> ParseMix(const std::string& text) {
       throw CLI::ValidationError(
           "--mix", absl::StrCat("\"", part,
                                 "\" is not KIND=PERCENT with put, get, remove, "
-                                "contains or touch"));
+                                "contains, touch, append, combine or gather"));
     }
     mix[name - std::begin(kBenchKindNames)] += percent;
     sum += percent;
@@ -228,8 +228,8 @@ void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
           [&options](const std::string& text) {
             options.mix_percent = ParseMix(text);
           },
-          "Per cent of each kind: put, get, remove, contains, touch "
-          "(put=80,get=20)")
+          "Per cent of each kind: put, get, remove, contains, touch, append, "
+          "combine (add 1), gather (of 3 parts) (put=80,get=20)")
       ->type_name("KIND=PERCENT,...");
   bench.add_option("--keys", options.keys, "Distinct keys (1000000)")
       ->check(CLI::Range(uint64_t{1}, kMaxKeys));

@@ -25,8 +25,15 @@ std::string Key(const BenchOptions& options) {
   return key;
 }
 
+// `number`: of the operation in all messages, one after the other.
 Operation MakeOperation(const BenchOptions& options, BenchKind kind,
-                        const std::string& key) {
+                        const std::string& key, size_t number) {
+  const std::string value(kind == BenchKind::kPut ||
+                                  kind == BenchKind::kAppend ||
+                                  kind == BenchKind::kGather
+                              ? options.value_bytes
+                              : 0,
+                          'v');
   switch (kind) {
     case BenchKind::kGet:
       return Operation::Get(key);
@@ -36,11 +43,19 @@ Operation MakeOperation(const BenchOptions& options, BenchKind kind,
       return Operation::Contains(key);
     case BenchKind::kTouch:
       return Operation::Touch(key, {.ttl = options.ttl});
+    case BenchKind::kAppend:
+      return Operation::Append(key, value, {.ttl = options.ttl});
+    case BenchKind::kCombine:
+      return Operation::Combine(key, Combination::kAdd, 1,
+                                {.ttl = options.ttl});
+    case BenchKind::kGather:
+      return Operation::Gather(
+          key, std::to_string(number % kBenchParts), value,
+          {.expected_parts = kBenchParts, .ttl = options.ttl});
     case BenchKind::kPut:
       break;
   }
-  return Operation::Put(key, std::string(options.value_bytes, 'v'),
-                        {.ttl = options.ttl});
+  return Operation::Put(key, value, {.ttl = options.ttl});
 }
 
 // The same as the request of a call of its own.
@@ -58,6 +73,12 @@ std::string UnaryBytes(v1::Operation operation, const std::string& ns) {
       return serialize(operation.mutable_contains());
     case v1::Operation::kTouch:
       return serialize(operation.mutable_touch());
+    case v1::Operation::kAppend:
+      return serialize(operation.mutable_append());
+    case v1::Operation::kCombine:
+      return serialize(operation.mutable_combine());
+    case v1::Operation::kGather:
+      return serialize(operation.mutable_gather());
     default:
       return serialize(operation.mutable_put());
   }
@@ -70,9 +91,13 @@ std::string Varint(size_t number) {
   return std::string(reinterpret_cast<const char*>(bytes), end - bytes);
 }
 
-// Messages after which the kinds of their operations come again.
-size_t Variants(size_t period, size_t batch) {
-  return period / std::gcd(period, batch);
+// Messages after which the kinds of their operations, and their parts, come
+// again.
+size_t Variants(const BenchOptions& options, size_t period) {
+  const bool has_parts =
+      options.mix_percent[static_cast<size_t>(BenchKind::kGather)] > 0;
+  if (has_parts) period = std::lcm(period, size_t{kBenchParts});
+  return period / std::gcd(period, options.batch);
 }
 
 }  // namespace
@@ -133,7 +158,8 @@ void WriteDigits(uint64_t number, size_t width, char* to) {
 }
 
 BenchMessage::BenchMessage(const BenchOptions& options,
-                           const std::vector<BenchKind>& kinds, bool is_execute)
+                           const std::vector<BenchKind>& kinds, bool is_execute,
+                           size_t first)
     : key_digits_(options.key_digits()), kind_(kinds.front()) {
   const std::string key = Key(options);
   if (is_execute) {
@@ -141,13 +167,15 @@ BenchMessage::BenchMessage(const BenchOptions& options,
     head.set_namespace_(options.ns);
     bytes_ = head.SerializeAsString();
     for (const BenchKind kind : kinds) {
-      const std::string bytes =
-          MakeOperation(options, kind, key).proto()->SerializeAsString();
+      const std::string bytes = MakeOperation(options, kind, key, first++)
+                                    .proto()
+                                    ->SerializeAsString();
       Append(kOperationTag + Varint(bytes.size()), bytes, key);
     }
   } else {
     Append("",
-           UnaryBytes(*MakeOperation(options, kind_, key).proto(), options.ns),
+           UnaryBytes(*MakeOperation(options, kind_, key, first).proto(),
+                      options.ns),
            key);
   }
   const grpc::Slice slice(bytes_.data(), bytes_.size(),
@@ -172,15 +200,15 @@ void BenchMessage::SetKeys(BenchKeys& keys) {
 
 BenchMessages::BenchMessages(const BenchOptions& options, size_t depth) {
   const std::vector<BenchKind> period = MixPeriod(options.mix_percent);
-  const size_t variants = Variants(period.size(), options.batch);
+  const size_t variants = Variants(options, period.size());
   const size_t count = (depth + variants - 1) / variants * variants;
   for (size_t i = 0; i < count; ++i) {
     std::vector<BenchKind> kinds;
     for (size_t j = 0; j < options.batch; ++j) {
       kinds.push_back(period[(i * options.batch + j) % period.size()]);
     }
-    messages_.push_back(
-        std::make_unique<BenchMessage>(options, kinds, options.batch > 1));
+    messages_.push_back(std::make_unique<BenchMessage>(
+        options, kinds, options.batch > 1, i * options.batch));
   }
 }
 
@@ -193,9 +221,9 @@ BenchMessage& BenchMessages::Next(BenchKeys& keys) {
 
 uint64_t BenchMessages::BytesOfAll(const BenchOptions& options) {
   const size_t operation_bytes =
-      MakeOperation(options, BenchKind::kPut, Key(options)).bytes();
+      MakeOperation(options, BenchKind::kPut, Key(options), 0).bytes();
   const size_t variants =
-      Variants(MixPeriod(options.mix_percent).size(), options.batch);
+      Variants(options, MixPeriod(options.mix_percent).size());
   return uint64_t{operation_bytes} * options.batch * options.connections *
          (options.depth + variants);
 }

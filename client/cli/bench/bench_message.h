@@ -42,8 +42,9 @@ void WriteDigits(uint64_t number, size_t width, char* to);
 class BenchMessage {
  public:
   // `is_execute`: of these operations; otherwise of the only one of them.
+  // `first`: how many come before them in other messages.
   BenchMessage(const BenchOptions& options, const std::vector<BenchKind>& kinds,
-               bool is_execute);
+               bool is_execute, size_t first = 0);
   // Buffers point into it.
   BenchMessage(const BenchMessage&) = delete;
   BenchMessage& operator=(const BenchMessage&) = delete;

@@ -14,10 +14,21 @@
 
 namespace timecache::cli {
 
-enum class BenchKind { kPut, kGet, kRemove, kContains, kTouch };
-inline constexpr size_t kBenchKinds = 5;
+enum class BenchKind {
+  kPut,
+  kGet,
+  kRemove,
+  kContains,
+  kTouch,
+  kAppend,
+  kCombine,
+  kGather
+};
+inline constexpr size_t kBenchKinds = 8;
 inline constexpr std::string_view kBenchKindNames[kBenchKinds] = {
-    "put", "get", "remove", "contains", "touch"};
+    "put", "get", "remove", "contains", "touch", "append", "combine", "gather"};
+// What a Gather expects under a key; each brings one of them.
+inline constexpr uint32_t kBenchParts = 3;
 
 // Keys are this, then digits, then what fills them up to their length.
 inline constexpr std::string_view kBenchKeyPrefix = "key:";

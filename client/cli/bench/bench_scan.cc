@@ -8,7 +8,9 @@ namespace {
 constexpr uint8_t kResultsTag = 0x0A;
 constexpr uint8_t kErrorTag = 0x0A;
 constexpr uint8_t kPutTag = 0x12;
-constexpr uint8_t kTouchTag = 0x32;  // The last one.
+constexpr uint8_t kTouchTag = 0x32;
+constexpr uint8_t kAppendTag = 0x3A;
+constexpr uint8_t kGatherTag = 0x4A;  // The last one.
 constexpr uint8_t kTagMask = 0x07;
 constexpr uint8_t kLengthDelimited = 2;
 
@@ -48,7 +50,8 @@ std::optional<BenchCounts> ScanResults(std::string_view response) {
                (tag & kTagMask) == kLengthDelimited) {
       // An empty response is a miss: nothing found, not there.
       ++(length > 0 ? counts.hits : counts.misses);
-    } else if (tag != kPutTag) {
+    } else if (tag != kPutTag && (tag < kAppendTag || tag > kGatherTag ||
+                                  (tag & kTagMask) != kLengthDelimited)) {
       return std::nullopt;
     }
     at = result_end;
@@ -58,7 +61,7 @@ std::optional<BenchCounts> ScanResults(std::string_view response) {
 
 BenchCounts ScanUnary(BenchKind kind, std::string_view response) {
   BenchCounts counts = {.results = 1};
-  if (kind != BenchKind::kPut) {
+  if (kind >= BenchKind::kGet && kind <= BenchKind::kTouch) {
     ++(response.empty() ? counts.misses : counts.hits);
   }
   return counts;

@@ -211,6 +211,23 @@ TEST(BenchMessageTest, IsWhatTheGeneratedClassesMake) {
   }
 }
 
+TEST(BenchMessageTest, PartsOfAGatherComeInTurn) {
+  const BenchOptions options = {
+      .mix_percent = {0, 0, 0, 0, 0, 0, 0, 100}, .value_bytes = 3, .batch = 1};
+  BenchKeys keys(1000, true, 42);
+  BenchMessages messages(options, /*depth=*/1);
+  std::vector<std::string> parts;
+  for (int i = 0; i < 4; ++i) {
+    v1::GatherRequest request;
+    ASSERT_TRUE(request.ParseFromString(messages.Next(keys).bytes()));
+    EXPECT_EQ(request.key(), absl::StrCat("key:00000000004", 2 + i));
+    EXPECT_EQ(request.value(), "vvv");
+    EXPECT_EQ(request.expected_parts(), kBenchParts);
+    parts.push_back(request.part());
+  }
+  EXPECT_THAT(parts, ElementsAre("0", "1", "2", "0"));
+}
+
 TEST(BenchMessageTest, UnaryIsTheRequestOfItsCall) {
   const BenchOptions options = {.value_bytes = 3};
   BenchKeys keys(1000, true, 42);
