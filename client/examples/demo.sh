@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# Finds the sessions in a web access log on a server of its own, whose clock is taken
-# through the log by the log's own times, and checks what it was told.
+# Runs an example on a server of its own, whose clock is virtual. Without a name it finds
+# the sessions in a web access log, takes the clock through the log by the log's own times,
+# and checks what it was told.
 set -euo pipefail
 
 readonly start_tries_max=200 # of 50 ms each
 readonly made_lines=5000
 readonly made_visitors=60
 
-if (($# < 1 || $# > 2)) || [[ $1 == -h || $1 == --help ]]; then
+example=
+case ${2:-} in
+  acker | eventlog | join) example=$2 ;;
+esac
+if (($# < 1)) || [[ -z $example && $# -gt 2 ]] || [[ $1 == -h || $1 == --help ]]; then
   printf 'usage: %s BUILD_DIR [LOG]\n' "$0"
+  printf '       %s BUILD_DIR acker|eventlog|join [ARGUMENTS]\n' "$0"
   printf 'LOG: a web access log in Common or Combined format; without it, the one in\n'
   printf '../shared/data beside the project, or one made for the purpose.\n'
   (($# == 1)) && exit 0
@@ -73,7 +79,9 @@ start_server() {
   die "the server did not start: its log is above"
 }
 
-for program in server/timecached client/examples/sessionize client/examples/session_check; do
+programs=(server/timecached "client/examples/${example:-sessionize}")
+[[ -n $example ]] || programs+=(client/examples/session_check)
+for program in "${programs[@]}"; do
   [[ -x $build/$program ]] || die "$build/$program is not there: build it with ./dev build"
 done
 
@@ -81,6 +89,18 @@ work=$(mktemp -d)
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+if [[ -n $example ]]; then
+  start_server
+  # In the background, as below; there it would have no standard input but this.
+  exec 4<&0
+  "$build/client/examples/$example" --address "$address" "${@:3}" <&4 &
+  pids=($! "${pids[@]}")
+  status=0
+  wait "${pids[0]}" || status=$?
+  pids=("${pids[1]}")
+  exit "$status"
+fi
 
 if [[ -z $log && -r $sample ]]; then
   log=$(readlink -f "$sample")

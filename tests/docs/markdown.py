@@ -7,8 +7,8 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Their samples are run, and the commands, flags and files that they name are looked up.
 DOCUMENTS = [
-    "README.md", "docs/USAGE.md", "docs/CONFIGURATION.md", "docs/OPERATIONS.md",
-    "CONTRIBUTING.md", "SECURITY.md"]
+    "README.md", "docs/USAGE.md", "docs/RECIPES.md", "docs/CONFIGURATION.md",
+    "docs/OPERATIONS.md", "CONTRIBUTING.md", "SECURITY.md"]
 
 
 @dataclasses.dataclass(frozen=True)
