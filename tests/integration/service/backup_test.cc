@@ -62,6 +62,7 @@ class BackupTest : public ::testing::Test {
         return std::make_unique<FakeBackup>(&journal_);
       };
       if (impatient_) {
+        to->limits.mutable_response_timeout()->set_seconds(0);
         to->limits.mutable_response_timeout()->set_nanos(100'000'000);
       }
     };
@@ -69,7 +70,7 @@ class BackupTest : public ::testing::Test {
   }
   // One that was begun, on a connection of its own.
   struct Stream {
-    Stream(TestServer* server, const std::shared_ptr<grpc::Channel>& channel)
+    explicit Stream(const std::shared_ptr<grpc::Channel>& channel)
         : stub(v1::ServerService::NewStub(channel)),
           reader(stub->BackupJournal(&context, v1::BackupJournalRequest())) {}
     std::unique_ptr<v1::ServerService::Stub> stub;
@@ -77,7 +78,7 @@ class BackupTest : public ::testing::Test {
     std::unique_ptr<grpc::ClientReader<Response>> reader;
   };
   std::unique_ptr<Stream> Begin(TestServer* server) {
-    return std::make_unique<Stream>(server, server->NewChannel());
+    return std::make_unique<Stream>(server->NewChannel());
   }
   static grpc::Status ReadAll(Stream* stream, uint64_t* bytes = nullptr) {
     Response response;
