@@ -87,9 +87,9 @@ inline constexpr Method kReflection{28, kLook, "ServerReflectionInfo",
                                     kBidiStream};
 inline constexpr Method kReflectionAlpha{29, kLookAlpha, "ServerReflectionInfo",
                                          kBidiStream};
-inline constexpr Method kAppend{29, kData, "Append", kUnary};
-inline constexpr Method kCombine{30, kData, "Combine", kUnary};
-inline constexpr Method kGather{31, kData, "Gather", kUnary};
+inline constexpr Method kAppend{30, kData, "Append", kUnary};
+inline constexpr Method kCombine{31, kData, "Combine", kUnary};
+inline constexpr Method kGather{32, kData, "Gather", kUnary};
 
 }  // namespace methods
 
@@ -129,6 +129,12 @@ inline constexpr std::array kMethods = {
     methods::kCombine,
     methods::kGather,
 };
+static_assert([] {
+  for (size_t i = 0; i < kMethods.size(); ++i) {
+    if (kMethods[i].index != i) return false;
+  }
+  return true;
+}());
 
 }  // namespace timecache::server
 
