@@ -104,10 +104,16 @@ TEST_F(CliEndToEndTest, GathersPartsAndLoadsThemFromADump) {
   EXPECT_EQ(got["expected_names"][1]["name"], "gender");
   EXPECT_FALSE(got.contains("value"));
   EXPECT_EQ(Run({"get", "7"}).out, "age=33\n");
-  const std::string dump = Run({"dump"}).out;
-  ASSERT_EQ(Run({"rm", "7"}).code, 0);
-  const Exit loaded = Run({"load", "-"}, dump);
-  ASSERT_EQ(loaded.code, 0) << loaded.err;
+  for (const char* format : {"json", "binary"}) {
+    SCOPED_TRACE(format);
+    const std::string dump = Run({"dump", "--format", format}).out;
+    ASSERT_EQ(Run({"rm", "7"}).code, 0);
+    const Exit loaded = Run({"load", "-"}, dump);
+    ASSERT_EQ(loaded.code, 0) << loaded.err;
+    const json again = RunJson({"get", "7"});
+    EXPECT_EQ(again["parts"], got["parts"]);
+    EXPECT_EQ(again["expected_names"], got["expected_names"]);
+  }
   const json complete = RunJson(gather({"7", "gender", "f"}));
   EXPECT_EQ(complete["complete"], true);
   EXPECT_EQ(complete["parts"][1]["value"], "f");
