@@ -1,0 +1,204 @@
+// Journals that are trimmed: they shrink, and nothing that must last is lost.
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "tests/journal/durable_store_fixture.h"
+#include "tests/support/await.h"
+
+namespace timecache::server {
+namespace {
+
+using ::timecache::test::Await;
+
+class CheckpointTest : public DurableStoreTest {
+ protected:
+  void SetUp() override {
+    store_.checkpointer_options().min_journal_bytes = 128 << 10;
+    store_.checkpointer_options().step_entries = 7;
+    DurableStoreTest::SetUp();
+  }
+  // One round, to its end.
+  void Round() {
+    const uint64_t rounds = store_.checkpointer().GetStatistics().rounds;
+    EXPECT_TRUE(Await([&] {
+      store_.checkpointer().Look();
+      return store_.checkpointer().GetStatistics().rounds > rounds;
+    }));
+  }
+  uint64_t disk_bytes() { return store_.journal().statistics().disk_bytes; }
+};
+
+TEST_F(CheckpointTest, AJournalOfOverwritesShrinksAndLosesNothing) {
+  ASSERT_TRUE(
+      store_
+          .Execute("a",
+                   Operation::Put("old", "value").WithTtl(86'400 * kSecond))
+          .status.ok());
+  for (int i = 0; i < 2'000; ++i) {
+    ASSERT_TRUE(store_
+                    .Put("a", absl::StrCat("key", i % 10),
+                         std::string(500, static_cast<char>('a' + i % 26)))
+                    .status.ok());
+  }
+  const uint64_t before = disk_bytes();
+  EXPECT_GT(before, 1'000'000u);
+  Round();
+  EXPECT_TRUE(Await([&] { return disk_bytes() < before / 4; })) << disk_bytes();
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "old"), "value");
+  EXPECT_EQ(store_.Get("a", "key9"), std::string(500, 'a' + 1'999 % 26));
+  EXPECT_EQ(store_.map("a")->GetSize(store_.clock().NowUs()).entries, 11);
+}
+
+// A disk that the journal alone has filled: trimming makes room, without more
+// than a part of the reserve.
+TEST_F(CheckpointTest, AFullDiskIsTrimmedFromTheReserve) {
+  store_.options().reserve_bytes = 200'000;
+  store_.options().segment_bytes = 50'000;
+  store_.options().reserve_interval = std::chrono::milliseconds(1);
+  Reopen();
+  store_.files().SetRoom(store_.files().used_bytes() + 100'000);
+  Result result;
+  for (int i = 0; i < 1'000 && result.status.ok(); ++i) {
+    result = store_.Put("a", "key", std::string(500, 'v'));
+  }
+  EXPECT_EQ(ReasonOf(result.status), Reason::kDiskFull) << result.status;
+  EXPECT_LT(disk_bytes(), store_.checkpointer_options().min_journal_bytes);
+  Round();
+  EXPECT_TRUE(Await(
+      [&] { return store_.Put("a", "key", "after the round").status.ok(); }));
+  EXPECT_FALSE(store_.journal().low_space());
+}
+
+// Live entries that would use the reserve up are not told again meanwhile.
+TEST_F(CheckpointTest, AFullDiskIsNotTrimmedBeyondAPartOfTheReserve) {
+  store_.options().reserve_bytes = 200'000;
+  Reopen();
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(
+        store_.Put("a", absl::StrCat("key", i % 150), std::string(1'000, 'v'))
+            .status.ok());
+  }
+  store_.files().SetRoom(store_.files().used_bytes() + 100);
+  ASSERT_TRUE(store_.Put("a", "last", std::string(1'000, 'v')).status.ok());
+  ASSERT_TRUE(store_.journal().low_space());
+  store_.checkpointer().Look();
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  store_.files().SetRoom(UINT64_MAX);
+}
+
+TEST_F(CheckpointTest, EventsThatAreRetainedKeepTheirRecords) {
+  ASSERT_TRUE(store_.Put("a", "dead", "value").status.ok());
+  store_.AdvanceBy(120 * kSecond);
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+  }
+  store_.checkpointer().Look();
+  EXPECT_TRUE(
+      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+  store_.checkpointer().Look();
+  EXPECT_TRUE(store_.checkpointer().GetStatistics().trimming);
+  LosePower();
+  Reopen();
+  EXPECT_EQ(ReadEarliest().events.size(), 1u);
+}
+
+// What dies after a trim has the numbers that it would have had without it.
+TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
+  MapOptions options = DurableOptions();
+  options.retention_us = 0;
+  ASSERT_TRUE(store_.Create("n", options).ok());
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_TRUE(store_.Put("n", absl::StrCat("k", i), std::string(300, 'v'))
+                    .status.ok());
+    store_.AdvanceBy(kSecond / 2);
+  }
+  const uint64_t next = store_.map("n")->first_event();
+  Round();
+  ASSERT_TRUE(store_.Put("n", "last", "").status.ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.map("n")->first_event(), next);
+  store_.AdvanceBy(120 * kSecond);
+  EXPECT_GT(store_.map("n")->first_event(), next + 100);
+}
+
+// What a group keeps from before a round is told again, and no record of it is
+// needed any more.
+TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
+  MapOptions options = DurableOptions();
+  options.retention_us = 0;
+  ASSERT_TRUE(store_.Create("n", options).ok());
+  ASSERT_TRUE(store_.map("n")
+                  ->groups()
+                  .Create("workers", GroupOptions(), ExpiryLog::Start::kNow,
+                          store_.clock().NowUs())
+                  .ok());
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(store_.Put("n", absl::StrCat("k", i), std::string(100, 'v'))
+                    .status.ok());
+  }
+  store_.AdvanceBy(120 * kSecond);
+  auto member =
+      store_.map("n")->groups().Find("workers").value()->Join(100, [] {});
+  const ConsumerGroup::Chunk chunk =
+      member->Take(store_.clock().NowUs(), 1'000, 1 << 20);
+  ASSERT_EQ(chunk.deliveries.size(), 40u);
+  for (int i = 0; i < 10; ++i) {
+    const Delivery& delivery = chunk.deliveries[static_cast<size_t>(i)];
+    const Settlement ack = {delivery.event_id, delivery.attempt,
+                            SettleAction::kAck, 0, 0};
+    SettleResult result;
+    ASSERT_TRUE(
+        store_.map("n")
+            ->groups()
+            .Settle("workers", {&ack, 1}, store_.clock().NowUs(), {&result, 1})
+            .ok());
+    ASSERT_TRUE(result.status.ok());
+  }
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("n", "key", std::string(500, 'v')).status.ok());
+  }
+  const uint64_t before = disk_bytes();
+  Round();
+  EXPECT_TRUE(Await([&] { return disk_bytes() < before / 2; }));
+  member = nullptr;
+  LosePower();
+  Reopen();
+  const GroupStatistics statistics =
+      store_.map("n")->groups().Find("workers").value()->GetStatistics();
+  EXPECT_EQ(statistics.backlog, 30u);
+  EXPECT_EQ(statistics.acked, 10u);
+  EXPECT_EQ(statistics.lost, 0u);
+}
+
+TEST_F(CheckpointTest, AMapThatIsDeletedDuringARoundStaysDeleted) {
+  ASSERT_TRUE(store_.Create("b").ok());
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(
+        store_.Put("b", absl::StrCat("key", i % 300), std::string(500, 'v'))
+            .status.ok());
+  }
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+  }
+  store_.checkpointer().Look();
+  EXPECT_TRUE(store_.checkpointer().GetStatistics().walking);
+  ASSERT_TRUE(store_.registry().Delete("b").ok());
+  EXPECT_TRUE(
+      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+  ASSERT_TRUE(store_.Put("a", "key", "").status.ok());
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.map("b"), nullptr);
+  EXPECT_EQ(store_.Get("a", "key"), "");
+}
+
+}  // namespace
+}  // namespace timecache::server
