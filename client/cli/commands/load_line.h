@@ -20,8 +20,8 @@ enum class LoadFormat {
 };
 
 struct LoadEntry {
-  std::string key;
-  std::string value;
+  std::string key = {};
+  std::string value = {};
   // In place of a value: at least one, and less than it expects.
   std::optional<GatheredParts> parts = {};
   // At most one of these.

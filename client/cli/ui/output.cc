@@ -212,8 +212,8 @@ std::string PartsText(const GatheredParts& parts, Encoding encoding,
                       std::string_view separator) {
   std::string text;
   for (const GatheredPart& part : parts.parts) {
-    absl::StrAppend(&text, text.empty() ? std::string_view() : separator,
-                    Encode(part.name, Encoding::kText), "=",
+    if (!text.empty()) text.append(separator);
+    absl::StrAppend(&text, Encode(part.name, Encoding::kText), "=",
                     Encode(part.value, encoding));
   }
   return text;
