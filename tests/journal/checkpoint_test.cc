@@ -1,10 +1,12 @@
 // Journals that are trimmed: they shrink, and nothing that must last is lost.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "tests/journal/durable_store_fixture.h"
@@ -188,11 +190,21 @@ TEST_F(CheckpointTest, AMapThatIsDeletedDuringARoundStaysDeleted) {
   for (int i = 0; i < 1'000; ++i) {
     ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
   }
+  // The round's first step is not kept before the deletion.
+  std::atomic<bool> stuck = true;
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    if (sync && stuck) free.WaitForNotification();
+    return absl::OkStatus();
+  });
   store_.checkpointer().Look();
   EXPECT_TRUE(store_.checkpointer().GetStatistics().walking);
   ASSERT_TRUE(store_.registry().Delete("b").ok());
+  stuck = false;
+  free.Notify();
   EXPECT_TRUE(
       Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+  store_.files().SetFault(nullptr);
   ASSERT_TRUE(store_.Put("a", "key", "").status.ok());
   LosePower();
   Reopen();
