@@ -103,12 +103,12 @@ TEST(ServerTextTest, TheJournalTellsOfItsCommits) {
   const ServerSample sample = WithJournal(100, 1500);
   EXPECT_THAT(
       ServerText("host:1", sample, nullptr),
-      AllOf(
-          HasSubstr("journal /var/lib/journal   5MiB   waiting 2KiB of 64MiB"),
-          HasSubstr("commits 1,500   each 2ms, 99 % below 4.096ms"),
-          HasSubstr("groups of 2.0 appends, 1000B   checkpoints 3\n"),
-          Not(HasSubstr("memory only")), Not(HasSubstr("FULL")),
-          HasSubstr("DURABILITY"), HasSubstr(" sync")));
+      AllOf(HasSubstr(
+                "journal /var/lib/journal   5 MiB   waiting 2 KiB of 64 MiB"),
+            HasSubstr("commits 1,500   each 2ms, 99 % below 4.096ms"),
+            HasSubstr("groups of 2.0 appends, 1000 B   checkpoints 3\n"),
+            Not(HasSubstr("memory only")), Not(HasSubstr("FULL")),
+            HasSubstr("DURABILITY"), HasSubstr(" sync")));
   const cli::Json json = ServerJson("host:1", sample, nullptr)["journal"];
   EXPECT_EQ(json["directory"], "/var/lib/journal");
   EXPECT_EQ(json["waiting_bytes"]["used"], 2048);
@@ -128,7 +128,7 @@ TEST(ServerTextTest, ACommitIsThatOfTheTimeBetween) {
   now.server.journal->checkpoint_state = CheckpointState::kWaiting;
   EXPECT_THAT(ServerText("host:1", now, &before),
               AllOf(HasSubstr("DISK FULL: changes are refused"),
-                    HasSubstr("commits 100/s, 97.7KiB/s   each 5ms"),
+                    HasSubstr("commits 100/s, 97.66 KiB/s   each 5ms"),
                     HasSubstr("checkpoints 3, one waits for retained events")));
   const cli::Json json = ServerJson("host:1", now, &before)["journal"];
   EXPECT_EQ(json["rates"]["commits"], 100.0);
