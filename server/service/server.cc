@@ -94,7 +94,10 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
       const std::string service(method.service);
       const bool served =
           service != methods::kTime || virtual_clock_service_ != nullptr;
-      if (served && service != services.back()) services.push_back(service);
+      if (served && std::find(services.begin(), services.end(), service) ==
+                        services.end()) {
+        services.push_back(service);
+      }
     }
     reflection_service_ = std::make_unique<ReflectionService>(
         &gate_, &streams_, std::move(services));

@@ -91,7 +91,7 @@ class Tests:
                      for where, _, files in os.walk(self.prefix) for file in files]
         headers = [file for file in installed if file.endswith(".h")]
         assert "include/timecache/client.h" in headers, installed
-        assert all(re.fullmatch(r"include/timecache/\w+\.h", file) for file in headers), headers
+        assert all(re.fullmatch(r"include/timecache/(recipes/)?\w+\.h", file) for file in headers), headers
         for file in headers:
             with open(os.path.join(self.prefix, file), encoding="utf-8") as header:
                 for include in re.findall(r'#include ["<]([^">]+)', header.read()):

@@ -17,8 +17,11 @@ ALLOWED = {
 HIDDEN = re.compile(
     r"\b(TimeCacheMap|Shard|Registry|Reaper|ExpiryLog|ConsumerGroups?|GroupMember"
     r"|ExpiringCursor|ExpiringFeed|LocalStore)\b")
-# What of the server timecachectl uses besides server/common.
-TOOLS = {"server/journal/file_system.h", "server/journal/journal_tools.h"}
+# What of the server timecachectl uses besides server/common: what works on the
+# files of a journal or of a dump, without a server.
+TOOLS = {f"server/journal/{name}.h"
+         for name in ("backup_archive", "coding", "crc32c", "file_system", "journal_copy",
+                      "journal_directory", "journal_tools")}
 
 
 def server_includes_of(path):

@@ -327,7 +327,7 @@ TEST(BenchScanTest, NothingThatIsCutOffOrStrangeIsTaken) {
   empty.add_results();  // Says nothing.
   EXPECT_FALSE(ScanResults(empty.SerializeAsString()));
   for (const std::string& strange :
-       {std::string("\x12\x02\x12\x00", 4), std::string("\x0A\x02\x3A\x00", 4),
+       {std::string("\x12\x02\x12\x00", 4), std::string("\x0A\x02\x52\x00", 4),
         std::string("\x0A\x02\x18\x00", 4), std::string("\x0A\x03\x12\x00z", 5),
         std::string("\x0A\xFF\xFF\xFF\xFF\xFF\xFF", 7)}) {
     EXPECT_FALSE(ScanResults(strange));

@@ -75,14 +75,15 @@ TEST_F(CliEndToEndTest, SpeaksJson) {
 TEST_F(CliEndToEndTest, ChangesValuesWhereTheyAre) {
   EXPECT_EQ(RunJson({"append", "log", "one,"})["created"], true);
   EXPECT_EQ(RunJson({"append", "log", "two"})["value_bytes"], 7);
-  EXPECT_EQ(Run({"get", "log"}).out, "one,two");
+  EXPECT_EQ(Run({"get", "log"}).out, "one,two\n");
   EXPECT_EQ(RunJson({"append", "log", "x", "--if-absent"}, 1)["reason"],
             "KEY_EXISTS");
   EXPECT_EQ(Run({"combine", "n", "5", "--initial", "10"}).out, "15\n");
   EXPECT_EQ(Run({"combine", "n", "--", "-20"}).out, "-5\n");
-  EXPECT_EQ(RunJson({"combine", "n", "--xor", "--remove-if-zero", "--",
-                     "-5"})["removed"],
-            true);
+  const Exit removed =
+      Run({"combine", "n", "--xor", "--remove-if-zero", "--json", "--", "-5"});
+  EXPECT_EQ(json::parse(removed.out, nullptr, false)["removed"], true)
+      << removed.out << removed.err;
   EXPECT_EQ(RunJson({"combine", "log", "1"}, 1)["reason"], "NOT_A_NUMBER");
   const std::string deadline = RunJson({"get", "log"})["deadline"];
   EXPECT_EQ(Run({"put", "log", "three", "--keep-deadline"}).code, 0);
