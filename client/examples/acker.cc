@@ -37,23 +37,23 @@ class Topology {
         watcher_(client, {.key_prefix = acker_.key_prefix()}) {}
 
   absl::Status Run() {
-    if (const absl::Status begun = Begin(watcher_); !begun.ok()) return begun;
+    if (absl::Status begun = Begin(watcher_); !begun.ok()) return begun;
     for (size_t i = 0; i < std::size(kSentences); ++i) {
       // Roots are not used again, by a later run neither.
       const std::string root =
           std::to_string(Acker::NewId()) + " " + std::to_string(i + 1);
-      if (const auto emitted = Emit(root, kSentences[i]); !emitted.ok()) {
+      if (auto emitted = Emit(root, kSentences[i]); !emitted.ok()) {
         return emitted;
       }
     }
     while (!pending_.empty()) {
-      if (const auto processed = Process(); !processed.ok()) return processed;
+      if (auto processed = Process(); !processed.ok()) return processed;
       if (pending_.empty()) break;
-      if (const auto passed = Time(client_).Pass(kTtl + absl::Seconds(1));
+      if (auto passed = Time(client_).Pass(kTtl + absl::Seconds(1));
           !passed.ok()) {
         return passed;
       }
-      if (const auto replayed = Replay(); !replayed.ok()) return replayed;
+      if (auto replayed = Replay(); !replayed.ok()) return replayed;
     }
     std::cout << counts_["the"] << " x the, " << counts_["seven"]
               << " x seven (words of a sentence that is emitted again count "
@@ -83,14 +83,14 @@ class Topology {
         emitted.push_back(Acker::NewId());
         words_.push_back({sentence.root, emitted.back(), word});
       }
-      const auto acked = Ack(sentence, emitted);
+      auto acked = Ack(sentence, emitted);
       if (!acked.ok()) return acked;
     }
     for (; !words_.empty(); words_.pop_front()) {
       const Tuple& word = words_.front();
       if (word.text == kLostWord && !std::exchange(lost_, true)) continue;
       ++counts_[word.text];
-      if (const auto acked = Ack(word, {}); !acked.ok()) return acked;
+      if (auto acked = Ack(word, {}); !acked.ok()) return acked;
     }
     return absl::OkStatus();
   }
@@ -114,7 +114,7 @@ class Topology {
       const std::string sentence = pending_[*root];
       pending_.erase(*root);
       std::cout << "failed\t" << sentence << std::endl;
-      const auto emitted = Emit(*root + "'", sentence);
+      auto emitted = Emit(*root + "'", sentence);
       if (!emitted.ok()) return emitted;
     }
     return absl::OkStatus();

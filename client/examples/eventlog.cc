@@ -42,13 +42,13 @@ absl::Status Run(const Client& client) {
     for (int writer = 0; writer < kWriters; ++writer) {
       const std::string data =
           "event " + std::to_string(step) + "/" + std::to_string(writer);
-      const absl::Status appended = log.Append(now, data);
+      absl::Status appended = log.Append(now, data);
       if (!appended.ok()) return appended;
     }
     const auto page = log.ReadNew(&position, now);
     if (!page.ok()) return page.status();
     Print("new", *page, *begin);
-    if (const auto passed = time.Pass(kStep); !passed.ok()) return passed;
+    if (auto passed = time.Pass(kStep); !passed.ok()) return passed;
     const auto later = time.Now();
     if (!later.ok()) return later.status();
     now = *later;

@@ -73,12 +73,12 @@ absl::StatusOr<std::vector<Source>> OpenSources(
   return sources;
 }
 
-absl::Status Run(const Client& client, std::vector<Source> sources) {
+absl::Status Run(const Client& client, const std::vector<Source>& sources) {
   JoinOptions options = {.ttl = kTtl};
   for (const Source& source : sources) options.sources.push_back(source.name);
   const Join join(client, "join-example", options);
   Watcher watcher(client, {.key_prefix = join.key_prefix()});
-  if (const absl::Status begun = Begin(watcher); !begun.ok()) return begun;
+  if (absl::Status begun = Begin(watcher); !begun.ok()) return begun;
 
   // A line of each source in turn.
   std::set<std::string> waiting;
@@ -98,15 +98,15 @@ absl::Status Run(const Client& client, std::vector<Source> sources) {
       if (!*row) continue;
       waiting.erase(id);
       std::cout << "joined\t" << id;
-      for (const std::string& tuple : (*row)->tuples)
+      for (const std::string& tuple : (*row)->tuples) {
         std::cout << "\t" << tuple;
+      }
       std::cout << std::endl;
     }
   }
 
   // A bucket of the default namespace is 0.3 s.
-  if (const auto passed = Time(client).Pass(kTtl + absl::Seconds(1));
-      !passed.ok()) {
+  if (auto passed = Time(client).Pass(kTtl + absl::Seconds(1)); !passed.ok()) {
     return passed;
   }
   while (!waiting.empty()) {

@@ -54,7 +54,7 @@ absl::Status Array::Add(const Item& item) const {
 absl::Status Array::Remove(uint64_t id) const {
   std::string record(1, kRemoved);
   AppendNumber(id, &record);
-  const absl::Status removed = Append(record, /*only_if_present=*/true);
+  absl::Status removed = Append(record, /*only_if_present=*/true);
   if (HasReason(removed, ErrorReason::kKeyNotFound)) return absl::OkStatus();
   return removed;
 }
@@ -129,7 +129,7 @@ absl::Status Array::Append(const std::string& record,
   const CallOptions call = {.repeatable = true};
   absl::Status appended = client_.Append(key_, record, options, call).status();
   if (!HasReason(appended, ErrorReason::kValueTooLarge)) return appended;
-  if (const absl::Status compacted = Compact(); !compacted.ok()) {
+  if (absl::Status compacted = Compact(); !compacted.ok()) {
     return compacted;
   }
   return client_.Append(key_, record, options, call).status();
@@ -153,7 +153,7 @@ absl::Status Array::Rewrite(
     } else {
       options.ttl = options_.ttl;
     }
-    const absl::Status put = client_.Put(key_, value, options).status();
+    absl::Status put = client_.Put(key_, value, options).status();
     if (!absl::IsFailedPrecondition(put)) return put;
   }
   return absl::AbortedError(
