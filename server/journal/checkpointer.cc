@@ -15,9 +15,10 @@ namespace {
 
 // What an entry takes in the journal beside its key and value.
 constexpr int64_t kEntryBytes = 32;
-// On a full disk, where trimming is what may help: a journal that is this times
-// what it must hold is worth a round, if that takes no more than this part of
-// the reserve.
+// On a full disk, where trimming is what may help: a journal whose closed
+// segments are this times what it must hold is worth a round, if that takes no
+// more than this part of the reserve. The open segment stays whatever is told
+// again: with no other, round after round would eat the reserve.
 constexpr uint64_t kLowSpaceFactor = 2;
 constexpr uint64_t kReserveShare = 4;
 // From a step that could not be kept to the next one.
@@ -96,9 +97,11 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   }
 
   void BeginIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    const bool low_space = logs_.journal().low_space();
-    const uint64_t disk_bytes = logs_.journal().statistics().disk_bytes;
-    if (disk_bytes < options_.min_journal_bytes && !low_space) return;
+    const JournalStatistics journal = logs_.journal().statistics();
+    if (journal.low_space ? journal.closed_bytes == 0
+                          : journal.disk_bytes < options_.min_journal_bytes) {
+      return;
+    }
     // All that is told from here on has later positions: also what is told of a
     // map that is made before the list is, or after it.
     std::vector<uint64_t> from;
@@ -106,10 +109,12 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       from.push_back(logs_.journal().End(p));
     }
     Maps maps = DurableMaps();
-    const uint64_t factor = low_space ? kLowSpaceFactor : options_.factor;
     const uint64_t held = HeldBytes(maps);
-    if (disk_bytes < factor * held) return;
-    if (low_space && !HasRoomFor(held)) return;
+    if (journal.low_space
+            ? journal.closed_bytes < kLowSpaceFactor * held || !HasRoomFor(held)
+            : journal.disk_bytes < options_.factor * held) {
+      return;
+    }
     Failpoint("checkpoint.begin");
     from_ = std::move(from);
     maps_ = std::move(maps);

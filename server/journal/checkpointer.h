@@ -26,8 +26,8 @@ struct CheckpointerOptions {
 // Trims the journal without snapshots. In a *round* all maps are told again,
 // one after the other, a little at a time; what partitions have from before the
 // round is then dropped, as soon as no event is retained that died before its
-// map's walk was over: while a round, and the longest event_retention, last, the
-// journal grows. An entry that lives long is written once more each round.
+// map's walk was over: while a round, and the longest event_retention, last,
+// the journal grows. An entry that lives long is written once more each round.
 //
 // Works on the logs' completions. Thread-safe.
 class Checkpointer {

@@ -1,21 +1,21 @@
 #include "server/journal/disk_reserve.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/journal/journal_directory.h"
 
 namespace timecache::server {
 
 DiskReserve::DiskReserve(FileSystem* files, const std::string& directory,
                          uint64_t bytes)
     : files_(files),
-      path_(absl::StrCat(directory, "/RESERVE")),
+      path_(absl::StrCat(directory, "/", kReserveFile)),
       bytes_(bytes) {}
 
 absl::Status DiskReserve::Take() {
   if (held_) return absl::OkStatus();
   if (bytes_ == 0) {
     // One of another configuration.
-    const absl::Status status = files_->Remove(path_);
-    return absl::IsNotFound(status) ? absl::OkStatus() : status;
+    return RemoveIfThere(files_, path_);
   }
   absl::Status status;
   {

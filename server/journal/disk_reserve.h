@@ -17,7 +17,7 @@ namespace timecache::server {
 // Not thread-safe.
 class DiskReserve {
  public:
-  // `files` must outlive it. Of 0 bytes it is always held, and never given.
+  // `files` must outlive it. Of 0 bytes it is never held.
   DiskReserve(FileSystem* files, const std::string& directory, uint64_t bytes);
 
   // Takes up the room, also what an earlier process has left of it.

@@ -206,6 +206,11 @@ absl::Status WriteFileAtomically(FileSystem* files,
   return files->SyncDirectory(directory);
 }
 
+absl::Status RemoveIfThere(FileSystem* files, const std::string& path) {
+  absl::Status status = files->Remove(path);
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
 absl::Status CreateEmptyDirectory(FileSystem* files, const std::string& path) {
   absl::Status status = files->CreateDirectory(path);
   if (!status.ok()) return status;

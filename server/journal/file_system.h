@@ -89,6 +89,8 @@ absl::Status WriteFileAtomically(FileSystem* files,
                                  const std::string& name,
                                  absl::string_view data);
 
+absl::Status RemoveIfThere(FileSystem* files, const std::string& path);
+
 // ALREADY_EXISTS if there is something in it.
 absl::Status CreateEmptyDirectory(FileSystem* files, const std::string& path);
 

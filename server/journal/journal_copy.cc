@@ -14,8 +14,6 @@ namespace {
 
 // Where a directory is the root of a disk.
 constexpr char kLostAndFound[] = "lost+found";
-// Of a server's directory that tar has packed: see disk_reserve.h.
-constexpr char kReserveFile[] = "RESERVE";
 // FORMAT is some lines of text.
 constexpr size_t kFormatBytesMax = 4096;
 
@@ -26,11 +24,6 @@ bool IsPart(absl::string_view name) {
   }
   return name.size() == kSegmentNameDigits &&
          std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
-}
-
-absl::Status RemoveIfThere(FileSystem* files, const std::string& path) {
-  absl::Status status = files->Remove(path);
-  return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
 // Whether nothing is there, or what an interrupted copy has left: without
@@ -105,6 +98,7 @@ absl::Status JournalCopy::Clear() {
 absl::Status JournalCopy::BeginFile(const std::string& name, uint64_t bytes) {
   name_ = name;
   offset_ = 0;
+  // Of a server's directory that tar has packed.
   if (name == kLockFile || name == kReserveFile) return absl::OkStatus();
   if (!IsPart(name)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -5,7 +5,9 @@
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
 //   COPY                   empty: its log may go on elsewhere, too
-//   RESTORING              empty: the others are being put there (journal_copy.h)
+//   RESERVE                room for when the disk is full (disk_reserve.h)
+//   RESTORING              empty: the others are being put there, see
+//                          journal_copy.h
 //   00000000000000000001   segments, numbered without gaps (segment.h)
 
 #ifndef TIMECACHED_SERVER_JOURNAL_JOURNAL_DIRECTORY_H_
@@ -31,6 +33,7 @@ inline constexpr char kLockFile[] = "LOCK";
 inline constexpr char kTrimFile[] = "TRIM";
 inline constexpr char kEndFile[] = "END";
 inline constexpr char kCopyFile[] = "COPY";
+inline constexpr char kReserveFile[] = "RESERVE";
 inline constexpr char kRestoringFile[] = "RESTORING";
 inline constexpr size_t kSegmentNameDigits = 20;
 

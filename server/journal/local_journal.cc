@@ -54,8 +54,7 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   }
   // END goes before the log grows, or a crash in between would look as if the
   // rest was missing.
-  status = files->Remove(absl::StrCat(directory, "/", kEndFile));
-  if (absl::IsNotFound(status)) status = absl::OkStatus();
+  status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
   if (status.ok()) status = files->SyncDirectory(directory);
   LogWriter writer(files, directory, *recovered);
   if (status.ok()) status = writer.Start();
@@ -219,7 +218,6 @@ absl::Status LocalJournal::WithReserve(
     ++statistics_.full_errors;
     reserve_due_ = options_.now() + options_.reserve_interval;
   }
-  Failpoint("reserve.given");
   return write();
 }
 
@@ -449,8 +447,12 @@ JournalStatistics LocalJournal::statistics() const {
   statistics.segments = segments_.size();
   statistics.low_space = low_space();
   statistics.reserve_bytes = options_.reserve_bytes;
-  for (const SegmentState& segment : segments_) {
-    statistics.disk_bytes += segment.bytes;
+  const size_t unneeded = UnneededSegments();
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    statistics.disk_bytes += segments_[i].bytes;
+    if (i >= unneeded && i + 1 < segments_.size()) {
+      statistics.closed_bytes += segments_[i].bytes;
+    }
   }
   return statistics;
 }

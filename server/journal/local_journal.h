@@ -33,11 +33,13 @@ namespace timecache::server {
 // once; per group, 40 B are added, 28 B for each of its partitions and 4 B for
 // each record.
 //
-// Disk full: the reserve is given up for the group, and low_space until there
-// is room for it again. Without one, the group is undone and its appends fail;
-// the next group tries again. Damage: see Open and Read. After a crash, damage to the last group
-// cannot be told from a torn write and is cut; after an orderly close, all of
-// it is found.
+// Disk full: the reserve is given up for the group, and low_space is true until
+// there is room for it again. Once it is used up, the group is undone and its
+// appends fail; the next group tries again.
+//
+// Damage: see Open and Read. After a crash, damage to the last group cannot be
+// told from a torn write and is cut; after an orderly close, all of it is
+// found.
 //
 // Thread-safe. Costs a thread, and in memory what waits, a copy of a group, and
 // kUnsyncedBytesMax. All calls share a lock, under which nothing is written

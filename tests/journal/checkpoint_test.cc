@@ -78,6 +78,19 @@ TEST_F(CheckpointTest, AFullDiskIsTrimmedFromTheReserve) {
   EXPECT_FALSE(store_.journal().low_space());
 }
 
+// The open segment stays whatever is told again: rounds would only fill it.
+TEST_F(CheckpointTest, AFullDiskWithNothingToTrimIsLeftAlone) {
+  store_.options().reserve_bytes = 200'000;
+  Reopen();
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  store_.files().SetRoom(store_.files().used_bytes());
+  ASSERT_TRUE(store_.Put("a", "key", "from the reserve").status.ok());
+  ASSERT_TRUE(store_.journal().low_space());
+  store_.checkpointer().Look();
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  store_.files().SetRoom(UINT64_MAX);
+}
+
 // Live entries that would use the reserve up are not told again meanwhile.
 TEST_F(CheckpointTest, AFullDiskIsNotTrimmedBeyondAPartOfTheReserve) {
   store_.options().reserve_bytes = 200'000;
