@@ -230,8 +230,11 @@ int Serve(const Flags& flags, const config::v1::ServerConfig& config,
     monitoring.metrics()->Add(journal_metrics.get());
   }
   AddStateMetrics(server, reload, access.get(), **tls, monitoring.metrics());
-  DiskLog disk_log(change_logs == nullptr ? nullptr : &change_logs->journal(),
-                   config.journal().directory());
+  DiskLog disk_log(
+      [logs = change_logs.get()] {
+        return logs != nullptr && logs->disk_full();
+      },
+      config.journal().directory());
   LossLog loss_log(&registry, &system_clock, CountersOf(server));
   {
     const auto logs = housekeeping.Every(kLogInterval, [&] {
