@@ -44,6 +44,11 @@ absl::Status ErrorWithReason(absl::StatusCode code, Reason reason,
   return status;
 }
 
+absl::Status PreconditionFailed(Reason reason, absl::string_view message) {
+  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason,
+                         message);
+}
+
 absl::Status WithMetadata(absl::Status status, absl::string_view name,
                           absl::string_view value) {
   status.SetPayload(absl::StrCat(kMetadataUrl, name), absl::Cord(value));

@@ -28,6 +28,9 @@ absl::Status ErrorWithReason(absl::StatusCode code, Reason reason,
                              absl::string_view message,
                              const ErrorMetadata& metadata = {});
 
+// FAILED_PRECONDITION.
+absl::Status PreconditionFailed(Reason reason, absl::string_view message);
+
 // The same error with one more.
 absl::Status WithMetadata(absl::Status status, absl::string_view name,
                           absl::string_view value);

@@ -349,8 +349,8 @@ void WhenKept(Maps maps, Store::Readers<Reader> readers,
       });
 }
 
-// Completes with what `open` makes of each of the namespaces: all or none. Where
-// opening may create a group, once that is kept.
+// Completes with what `open` makes of each of the namespaces: all or none.
+// Where opening may create a group, once that is kept.
 template <typename Reader, typename Open>
 void OpenEach(const Registry& registry, absl::Span<const std::string> names,
               Store::DoneWith<Store::Readers<Reader>> done, const Open& open) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "server/common/varint.h"
 
 namespace timecache::server {
 namespace {
@@ -35,29 +36,23 @@ namespace {
 //   the others     group  first  end - first  attempt  and, if they fail, ready
 //
 // `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are
-// differences from the item before that had one (all times from the same row,
-// and base and version from the same), put is one from `at` or, of a kept event, from the death, death one from the
-// deadline or, of a kill, from `at`, a kept event's deadline one from put; a
-// key, a value or a name is its length and its bytes. A group without a name
-// is that of the item before. `unused` is 0 for none, or 1 and a time.
+// differences from the item before that had one: all times from the same row,
+// and base and version from the same. put is one from `at` or, of a kept event,
+// from the death; death one from the deadline or, of a kill, from `at`; a kept
+// event's deadline one from put. A key, a value or a name is its length and its
+// bytes. A group without a name is that of the item before. `unused` is 0 for
+// none, or 1 and a time.
 constexpr uint8_t kTick = 6;
 constexpr uint8_t kStoreParts = 8;
 constexpr uint8_t kGroup = 16;
-constexpr int kMaxVarintBytes = 10;
 // Of a kept event's cause.
 constexpr int kCauseBits = 2;
 
-void PutVarint(std::string* to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) {
-    to->push_back(static_cast<char>(value | 0x80));
-  }
-  to->push_back(static_cast<char>(value));
-}
-
 // Differences wrap: what is read is what was written.
 void PutSigned(std::string* to, int64_t value) {
-  PutVarint(to, (static_cast<uint64_t>(value) << 1) ^
-                    static_cast<uint64_t>(value >> 63));
+  PutVarint(
+      (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63),
+      to);
 }
 
 int64_t Minus(int64_t a, int64_t b) {
@@ -71,15 +66,15 @@ int64_t Plus(int64_t a, int64_t b) {
 }
 
 void PutBytes(std::string* to, absl::string_view bytes) {
-  PutVarint(to, bytes.size());
+  PutVarint(bytes.size(), to);
   to->append(bytes.data(), bytes.size());
 }
 
 void PutOptions(std::string* to, const GroupOptions& options) {
-  PutVarint(to, static_cast<uint64_t>(options.ack_timeout_us));
-  PutVarint(to, static_cast<uint64_t>(options.max_attempts));
-  PutVarint(to, static_cast<uint64_t>(options.max_backlog_bytes));
-  PutVarint(to, static_cast<uint64_t>(options.unused_ttl_us));
+  PutVarint(static_cast<uint64_t>(options.ack_timeout_us), to);
+  PutVarint(static_cast<uint64_t>(options.max_attempts), to);
+  PutVarint(static_cast<uint64_t>(options.max_backlog_bytes), to);
+  PutVarint(static_cast<uint64_t>(options.unused_ttl_us), to);
 }
 
 // What a record has of a group's statistics.
@@ -112,8 +107,9 @@ void ChangeRecord::PutVersion(uint64_t version) {
 void ChangeRecord::PutTimes(const Change& change) {
   const Record& record = change.record;
   PutSigned(&bytes_, Minus(record.put_us, change.at_us));
-  PutVarint(&bytes_, static_cast<uint64_t>(record.ttl_us) << 1 |
-                         (record.own_ttl ? 1 : 0));
+  PutVarint(
+      static_cast<uint64_t>(record.ttl_us) << 1 | (record.own_ttl ? 1 : 0),
+      &bytes_);
   PutSigned(&bytes_, Minus(change.death_us, record.deadline_us()));
 }
 
@@ -121,7 +117,7 @@ void ChangeRecord::Add(int shard, const Change& change) {
   const bool parts = change.kind == Change::Kind::kStore && change.record.parts;
   bytes_.push_back(parts ? static_cast<char>(kStoreParts)
                          : static_cast<char>(change.kind));
-  PutVarint(&bytes_, static_cast<uint64_t>(shard));
+  PutVarint(static_cast<uint64_t>(shard), &bytes_);
   PutSigned(&bytes_, Minus(change.at_us, base_.at_us));
   base_.at_us = change.at_us;
   switch (change.kind) {
@@ -133,9 +129,9 @@ void ChangeRecord::Add(int shard, const Change& change) {
       break;
     case Change::Kind::kAppend:
       PutVersion(change.base_version);
-      PutVarint(&bytes_, change.record.version - change.base_version);
+      PutVarint(change.record.version - change.base_version, &bytes_);
       base_.version = change.record.version;
-      PutVarint(&bytes_, change.renewed ? 1 : 0);
+      PutVarint(change.renewed ? 1 : 0, &bytes_);
       if (change.renewed) PutTimes(change);
       PutBytes(&bytes_, change.record.key);
       PutBytes(&bytes_, change.record.value);
@@ -151,8 +147,8 @@ void ChangeRecord::Add(int shard, const Change& change) {
     case Change::Kind::kKill:
     case Change::Kind::kEvict:
       PutSigned(&bytes_, Minus(change.death_us, change.at_us));
-      PutVarint(&bytes_, change.kill);
-      PutVarint(&bytes_, static_cast<uint64_t>(change.cause));
+      PutVarint(change.kill, &bytes_);
+      PutVarint(static_cast<uint64_t>(change.cause), &bytes_);
       if (change.kind == Change::Kind::kEvict) {
         PutBytes(&bytes_, change.record.key);
       }
@@ -163,9 +159,9 @@ void ChangeRecord::Add(int shard, const Change& change) {
 void ChangeRecord::Add(const Tick& tick) {
   bytes_.push_back(static_cast<char>(kTick));
   PutAt(tick.watermark_us);
-  PutVarint(&bytes_, tick.next_event);
-  PutVarint(&bytes_, tick.next_event - tick.retained_event);
-  PutVarint(&bytes_, tick.kills);
+  PutVarint(tick.next_event, &bytes_);
+  PutVarint(tick.next_event - tick.retained_event, &bytes_);
+  PutVarint(tick.kills, &bytes_);
 }
 
 void ChangeRecord::PutAt(int64_t at_us) {
@@ -194,8 +190,8 @@ void ChangeRecord::Add(const GroupChange& change) {
     case Kind::kLossReported:
       break;
     case Kind::kExpired:
-      PutVarint(&bytes_, change.end);
-      PutVarint(&bytes_, change.unreported);
+      PutVarint(change.end, &bytes_);
+      PutVarint(change.unreported, &bytes_);
       break;
     case Kind::kUnused:
       PutUnused(change);
@@ -205,20 +201,20 @@ void ChangeRecord::Add(const GroupChange& change) {
       break;
     default:
       PutEvents(change);
-      PutVarint(&bytes_, static_cast<uint64_t>(change.attempt));
+      PutVarint(static_cast<uint64_t>(change.attempt), &bytes_);
       if (change.fails()) PutAt(change.ready_us);
   }
 }
 
 void ChangeRecord::PutEvents(const GroupChange& change) {
   PutSigned(&bytes_, static_cast<int64_t>(change.first - base_.event));
-  PutVarint(&bytes_, change.end - change.first);
+  PutVarint(change.end - change.first, &bytes_);
   base_.event = change.end;
 }
 
 void ChangeRecord::PutUnused(const GroupChange& change) {
   const bool unused = change.unused_since_us != kNeverUs;
-  PutVarint(&bytes_, unused ? 1 : 0);
+  PutVarint(unused ? 1 : 0, &bytes_);
   if (unused) PutAt(change.unused_since_us);
 }
 
@@ -226,9 +222,9 @@ void ChangeRecord::PutState(const GroupChange& change) {
   PutOptions(&bytes_, change.options);
   PutBytes(&bytes_, change.created_by);
   PutUnused(change);
-  PutVarint(&bytes_, change.unreported);
+  PutVarint(change.unreported, &bytes_);
   for (const Count count : kCounts) {
-    PutVarint(&bytes_, change.statistics.*count);
+    PutVarint(change.statistics.*count, &bytes_);
   }
 }
 
@@ -237,12 +233,13 @@ void ChangeRecord::PutKept(const GroupChange& change) {
   const Death& death = change.death;
   PutSigned(&bytes_, static_cast<int64_t>(change.first - base_.event));
   base_.event = change.first + 1;
-  PutVarint(&bytes_, static_cast<uint64_t>(change.attempt));
+  PutVarint(static_cast<uint64_t>(change.attempt), &bytes_);
   PutAt(change.ready_us);
   PutAt(death.death_us);
   PutSigned(&bytes_, Minus(death.published_us, death.death_us));
-  PutVarint(&bytes_, static_cast<uint64_t>(death.cause) |
-                         (event.parts ? uint64_t{1} << kCauseBits : 0));
+  PutVarint(static_cast<uint64_t>(death.cause) |
+                (event.parts ? uint64_t{1} << kCauseBits : 0),
+            &bytes_);
   PutVersion(event.version);
   PutSigned(&bytes_, Minus(event.put_us, death.death_us));
   PutSigned(&bytes_, Minus(event.deadline_us, event.put_us));
@@ -265,14 +262,8 @@ class ChangeReader {
     return byte;
   }
   uint64_t Varint() {
-    uint64_t value = 0;
-    for (int i = 0; i < kMaxVarintBytes; ++i) {
-      const uint8_t byte = Byte();
-      if (!ok_) return 0;
-      value |= uint64_t{byte & 0x7fu} << (7 * i);
-      if (byte < 0x80) return value;
-    }
-    return Fail();
+    uint64_t value;
+    return TakeVarint(&left_, &value) ? value : Fail();
   }
   int64_t Signed() {
     const uint64_t value = Varint();

@@ -13,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/engine/map/scan.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache::server {
@@ -25,16 +26,8 @@ enum class Cause : uint8_t {
   kExpiring,
 };
 
-// One entry that died. The views live as long as the batch that it stands in.
-struct ExpiredEvent {
-  absl::string_view key;
-  absl::string_view value;
-  uint64_t version = 0;
-  int64_t put_us = 0;
-  int64_t deadline_us = 0;
-  // Whether the value is GatheredParts: see map/gathered_parts.h.
-  bool parts = false;
-};
+// One entry that died, in the batch where it stands.
+using ExpiredEvent = EntryView;
 
 // What is killed by hand may die this much ahead of the clock: behind a
 // watermark that was promised at the same tick.

@@ -175,10 +175,7 @@ void ExpiringCursor::ReadStep(int64_t now_us, Writer* writer) {
   const int64_t since_us = death_us <= again_until_us_ ? since_us_ : INT64_MIN;
   const bool through = (*feed_->shards_)[shard]->ReadLive(
       death_us, now_us, &place_, [&, death = death_us](const Record& record) {
-        return record.put_us < since_us ||
-               writer->Add(death,
-                           {record.key, record.value, record.version,
-                            record.put_us, record.deadline_us(), record.parts});
+        return record.put_us < since_us || writer->Add(death, record.view());
       });
   if (!through) return;
   ++work_done_;

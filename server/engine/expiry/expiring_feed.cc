@@ -122,9 +122,7 @@ void ExpiringFeed::LookStep(int64_t now_us) {
 void ExpiringFeed::Found(int64_t death_us, const Record& record) {
   ++records_;
   if (look_->missed) return;
-  const ExpiredEvent event = {record.key,           record.value,
-                              record.version,       record.put_us,
-                              record.deadline_us(), record.parts};
+  const ExpiredEvent event = record.view();
   auto& batches = look_->batches[death_us];
   if (batches.empty() || !batches.back()->HasRoomFor(event)) {
     const Death death = {death_us, look_->begun_us, Cause::kExpiring};

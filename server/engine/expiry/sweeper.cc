@@ -259,9 +259,7 @@ void Sweeper::EndPart(const DeadBucket::Part& part) {
 
 void Sweeper::Tell(const DeadBucket& bucket, const Record& record,
                    int64_t now_us) {
-  const ExpiredEvent event = {record.key,           record.value,
-                              record.version,       record.put_us,
-                              record.deadline_us(), record.parts};
+  const ExpiredEvent event = record.view();
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
     AppendBatch(bucket.death_us - 1);
   }

@@ -69,8 +69,8 @@ struct MapCounts {
   uint64_t kills = 0;
 };
 
-// A stretch of time that does not count: what lived at `from_us` has its put time,
-// deadline and death later by as much.
+// A stretch of time that does not count: what lived at `from_us` has its put
+// time, deadline and death later by as much.
 struct TimeSkip {
   int64_t from_us = 0;
   int64_t to_us = 0;

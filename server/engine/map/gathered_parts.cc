@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/common/varint.h"
 #include "server/engine/error.h"
 
 namespace timecache::server {
@@ -17,19 +18,6 @@ constexpr char kExpectedName = 3 << 3 | 2;
 constexpr char kName = 1 << 3 | 2;
 constexpr char kValue = 2 << 3 | 2;
 
-void PutVarint(uint64_t value, std::string* to) {
-  for (; value >= 0x80; value >>= 7) {
-    to->push_back(static_cast<char>(value | 0x80));
-  }
-  to->push_back(static_cast<char>(value));
-}
-
-size_t VarintSize(uint64_t value) {
-  size_t size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
-}
-
 size_t BytesSize(absl::string_view bytes) {
   return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
 }
@@ -40,20 +28,6 @@ void PutBytes(char tag, absl::string_view bytes, std::string* to) {
   to->push_back(tag);
   PutVarint(bytes.size(), to);
   to->append(bytes.data(), bytes.size());
-}
-
-bool TakeVarint(absl::string_view* from, uint64_t* value) {
-  constexpr size_t kMaxBytes = 5;
-  *value = 0;
-  for (size_t i = 0; i < std::min(from->size(), kMaxBytes); ++i) {
-    const auto byte = static_cast<uint8_t>((*from)[i]);
-    *value |= uint64_t{byte & 0x7fu} << (7 * i);
-    if (byte < 0x80) {
-      from->remove_prefix(i + 1);
-      return true;
-    }
-  }
-  return false;
 }
 
 bool TakeBytes(absl::string_view* from, absl::string_view* bytes) {

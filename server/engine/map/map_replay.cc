@@ -146,14 +146,9 @@ uint64_t MapReplay::Finish() {
     map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
   }
   map_.log_.SetReplaying(false);
-  // No shard goes on behind the map's time, where the clock is behind it: a put
-  // would have a deadline that is too early once the clock is right. There is
-  // no empty key.
-  const Change nothing = {.kind = Change::Kind::kRemove, .at_us = last_us_};
   uint64_t version = 0;
   for (const auto& shard : map_.shards_) {
-    shard->Replay(nothing, nullptr);
-    version = std::max(version, shard->EndReplay());
+    version = std::max(version, shard->EndReplay(last_us_));
   }
   return version;
 }

@@ -10,7 +10,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "records are copied as they lie in memory");
 
-using record_internal::GetVarint;
 using record_internal::kCapacityBytes;
 using record_internal::kDeadNarrow;
 using record_internal::kDeadWide;
@@ -32,19 +31,6 @@ bool IsNarrow(const Record& record, const RecordBase& base) {
   return record.ttl_us == base.ttl_us && Fits32(version) &&
          version != kDeadNarrow && Fits32(record.put_us - base.put_us) &&
          !record.parts && record.capacity == 0;
-}
-
-size_t VarintSize(uint32_t value) {
-  return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
-}
-
-char* PutVarint(uint32_t value, char* to) {
-  while (value >= 0x80) {
-    *to++ = static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  *to++ = static_cast<char>(value);
-  return to;
 }
 
 // Room for any length that a value may have while it grows.

@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "absl/strings/string_view.h"
+#include "server/common/varint.h"
+#include "server/engine/map/scan.h"
 
 namespace timecache::server {
 
@@ -32,11 +34,14 @@ struct Record {
   int64_t payload_bytes() const {
     return static_cast<int64_t>(key.size() + value.size());
   }
+  EntryView view() const {
+    return {key, value, version, put_us, deadline_us(), parts};
+  }
 };
 
 // What a segment's records are written against: a record whose version and put
-// time lie within 32 bits of the base's, whose TTL is the base's and whose value
-// neither grows nor has parts is narrow.
+// time lie within 32 bits of the base's, whose TTL is the base's and whose
+// value neither grows nor has parts is narrow.
 struct RecordBase {
   uint64_t version = 0;
   int64_t put_us = 0;
@@ -82,17 +87,6 @@ inline constexpr size_t kWideBytes = 3 * sizeof(int64_t) + 1;
 inline constexpr uint8_t kGrowable = 1;
 inline constexpr uint8_t kParts = 2;
 inline constexpr size_t kCapacityBytes = sizeof(uint32_t);
-
-inline const char* GetVarint(const char* from, uint32_t* value) {
-  uint32_t byte = static_cast<uint8_t>(*from++);
-  uint32_t result = byte & 0x7f;
-  for (int shift = 7; byte >= 0x80; shift += 7) {
-    byte = static_cast<uint8_t>(*from++);
-    result |= (byte & 0x7f) << shift;
-  }
-  *value = result;
-  return from;
-}
 
 template <typename T>
 T GetFixed(const char* from) {

@@ -119,8 +119,9 @@ void Shard::MovePutTimes(Segment* segment, int64_t by_us) {
   }
 }
 
-uint64_t Shard::EndReplay() {
+uint64_t Shard::EndReplay(int64_t now_us) {
   absl::MutexLock lock(&mu_);
+  Observe(now_us);
   versions_end_ = next_version_;
   return next_version_;
 }

@@ -24,13 +24,14 @@ struct ScanPlace {
   bool begins() const { return shard == 0 && tag == 0; }
 };
 
-// An entry of a walk: see Entry.
+// An entry where it lies. The views live as long as what it lies in.
 struct EntryView {
   absl::string_view key;
   absl::string_view value;
   uint64_t version = 0;
   int64_t put_us = 0;
   int64_t deadline_us = 0;
+  // Whether the value is GatheredParts: see gathered_parts.h.
   bool parts = false;
 };
 

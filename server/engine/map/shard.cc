@@ -25,11 +25,6 @@ uint32_t SegmentBytesFor(int64_t chain_bytes) {
                   std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
 }
 
-absl::Status Unmet(Reason reason, absl::string_view message) {
-  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason,
-                         message);
-}
-
 }  // namespace
 
 absl::Status CheckCondition(const Operation& op, uint64_t version) {
@@ -38,18 +33,19 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
       break;
     case Condition::kIfAbsent:
       if (version != 0)
-        return Unmet(Reason::kKeyExists, "the key is there already");
+        return PreconditionFailed(Reason::kKeyExists,
+                                  "the key is there already");
       break;
     case Condition::kIfPresent:
       if (version == 0)
-        return Unmet(Reason::kKeyNotFound, "the key is not there");
+        return PreconditionFailed(Reason::kKeyNotFound, "the key is not there");
       break;
     case Condition::kIfVersion:
       if (version == 0)
-        return Unmet(Reason::kKeyNotFound, "the key is not there");
+        return PreconditionFailed(Reason::kKeyNotFound, "the key is not there");
       if (version != op.if_version) {
-        return Unmet(Reason::kVersionMismatch,
-                     "the key is there with another version");
+        return PreconditionFailed(Reason::kVersionMismatch,
+                                  "the key is there with another version");
       }
       break;
   }

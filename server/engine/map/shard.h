@@ -175,9 +175,11 @@ class Shard {
       ABSL_LOCKS_EXCLUDED(mu_);
   // The same of a stretch of time: O(records).
   void Skip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(mu_);
-  // Nothing is replayed any more. Returns a version above all that were: those
-  // that the shard gives out from now on must not be below it.
-  uint64_t EndReplay() ABSL_LOCKS_EXCLUDED(mu_);
+  // Nothing is replayed any more. The shard has come to `now_us`, its map's
+  // time, also where the clock is behind it: a put would have a deadline that
+  // is too early once the clock is right. Returns a version above all that were
+  // replayed: those that the shard gives out from now on must not be below it.
+  uint64_t EndReplay(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- What is going to die.
 

@@ -33,8 +33,7 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
   Walk(Observe(now_us), entries_left, bytes_left, tag,
        [&](const Record& record, int64_t) {
          if (!absl::StartsWith(record.key, prefix)) return false;
-         visit({record.key, record.value, record.version, record.put_us,
-                record.deadline_us(), record.parts});
+         visit(record.view());
          return true;
        });
 }

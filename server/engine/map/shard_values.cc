@@ -17,15 +17,11 @@ namespace {
 // What a value that is appended to can take at least.
 constexpr size_t kMinCapacity = 32;
 
-absl::Status Unmet(Reason reason, absl::string_view message) {
-  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, reason,
-                         message);
-}
-
 absl::Status OtherKind(bool parts) {
-  return Unmet(Reason::kValueKindMismatch,
-               parts ? "the key collects the parts of a Gather"
-                     : "the key has a value, and collects no parts");
+  return PreconditionFailed(Reason::kValueKindMismatch,
+                            parts
+                                ? "the key collects the parts of a Gather"
+                                : "the key has a value, and collects no parts");
 }
 
 // Reads a number in the one form in which it is written.
@@ -47,7 +43,7 @@ bool CombineNumbers(Combination combination, int64_t operand, int64_t* number) {
 
 absl::Status Shard::CheckValueBytes(size_t bytes) const {
   if (bytes <= max_value_bytes_) return absl::OkStatus();
-  return Unmet(
+  return PreconditionFailed(
       Reason::kValueTooLarge,
       absl::StrCat("the value would have ", bytes, " bytes, and may have ",
                    max_value_bytes_, " (the namespace's max_value_bytes)"));
@@ -168,11 +164,11 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
   if (found && old.record.parts) {
     result->status = OtherKind(/*parts=*/true);
   } else if (found && !ParseNumber(old.record.value, &number)) {
-    result->status =
-        Unmet(Reason::kNotANumber, "the value is no decimal number of 64 bits");
+    result->status = PreconditionFailed(
+        Reason::kNotANumber, "the value is no decimal number of 64 bits");
   } else if (!CombineNumbers(op.combination, op.operand, &number)) {
-    result->status = Unmet(Reason::kNumberOverflow,
-                           "the result is no number of 64 bits any more");
+    result->status = PreconditionFailed(
+        Reason::kNumberOverflow, "the result is no number of 64 bits any more");
   }
   if (!result->status.ok()) return;
   if (op.remove_if_zero && number == 0) {
@@ -196,7 +192,8 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
     if (!old.record.parts) {
       result->status = OtherKind(/*parts=*/false);
     } else if (!ExpectsTheSame(old.record.value, gathering)) {
-      result->status = Unmet(Reason::kGatherMismatch,
+      result->status =
+          PreconditionFailed(Reason::kGatherMismatch,
                              "the key collects parts for a Gather that expects "
                              "others");
     }

@@ -63,7 +63,17 @@ TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
         key_hash_));
   }
   groups_.SetOptions(options);
-  log_.SetFork(origin.fork);
+  SetLogFork(origin.fork);
+}
+
+void TimeCacheMap::SetLogFork(const LogFork& fork) {
+  log_.SetFork(fork);
+  event_offset_ = fork.event_offset();
+}
+
+void TimeCacheMap::ForkLog() {
+  log_.Fork();
+  event_offset_ = log_.fork().event_offset();
 }
 
 // The server's account outlives the map: what is still live here leaves it.

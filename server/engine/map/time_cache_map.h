@@ -250,10 +250,10 @@ class TimeCacheMap {
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // The map is one of a copy: see LogFork. Before anybody uses it.
-  void SetLogFork(const LogFork& fork) { log_.SetFork(fork); }
-  void ForkLog() { log_.Fork(); }
+  void SetLogFork(const LogFork& fork);
+  void ForkLog();
   // LogFork::event_offset.
-  uint64_t event_offset() const { return log_.fork().event_offset(); }
+  uint64_t event_offset() const { return event_offset_; }
 
   // What is going to die.
   ExpiringFeed& expiring() { return expiring_; }
@@ -339,6 +339,7 @@ class TimeCacheMap {
   RateLimit rate_limit_;
   Usage usage_;
   ExpiryLog log_;
+  uint64_t event_offset_ = 0;
   Sweeper sweeper_;
   // After the log, which it follows.
   ConsumerGroups groups_{this};

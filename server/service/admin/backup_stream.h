@@ -38,9 +38,9 @@ struct Backups {
   std::atomic<int> open{0};
 };
 
-// Reads a piece, on the thread of `turns`, and writes it: one at a time, so that
-// a slow reader is waited for, and holds one piece of memory. The reader of a
-// piece that is not taken in time, or within kDrainTimeout once the server
+// Reads a piece, on the thread of `turns`, and writes it: one at a time, so
+// that a slow reader is waited for, and holds one piece of memory. The reader
+// of a piece that is not taken in time, or within kDrainTimeout once the server
 // stops, would not be reached by a status either: the call is cancelled. Lives
 // until OnDone.
 class BackupStream final

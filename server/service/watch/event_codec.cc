@@ -1,10 +1,10 @@
 #include "server/service/watch/event_codec.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstring>
 
 #include "absl/strings/match.h"
+#include "server/common/varint.h"
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
 #include "server/service/call/convert.h"
@@ -61,24 +61,10 @@ constexpr char kOmittedValueBytes =
 constexpr char kSeconds = Tag(1, kVarint);
 constexpr char kNanos = Tag(2, kVarint);
 
-constexpr size_t kMaxVarintBytes = 10;
 constexpr size_t kMaxLengthBytes = 5;
 constexpr int64_t kNanosPerMicro = 1'000;
 // Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
 constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
-
-size_t VarintSize(uint64_t value) {
-  return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
-}
-
-char* PutVarint(uint64_t value, char* to) {
-  while (value >= 0x80) {
-    *to++ = static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  *to++ = static_cast<char>(value);
-  return to;
-}
 
 // A field that is left out if it is 0 or empty, as proto3 has it.
 char* PutNumber(char tag, uint64_t value, char* to) {
@@ -130,15 +116,6 @@ class Time {
   uint64_t nanos_;
   size_t size_;
 };
-
-const char* GetVarint(const char* from, uint64_t* value) {
-  *value = 0;
-  for (int shift = 0;; shift += 7) {
-    const auto byte = static_cast<uint8_t>(*from++);
-    *value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return from;
-  }
-}
 
 int64_t TimeUs(absl::string_view time) {
   int64_t time_us = 0;
