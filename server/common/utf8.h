@@ -7,7 +7,8 @@
 
 namespace timecache {
 
-// Well-formed UTF-8 is RFC 3629's: nothing overlong, no surrogates. Thread-safe.
+// Well-formed UTF-8 is RFC 3629's: nothing overlong, no surrogates.
+// Thread-safe.
 
 // The bytes of the character that `text` begins with, 1 to 4; 0 if it begins
 // with none.

@@ -18,9 +18,10 @@
 namespace timecache::server {
 
 // Gathers changes and ticks, in order, into one record. A put costs its key and
-// value and some ten bytes, an append its key and bytes: times are differences from the change before, the
-// death one from the deadline. What became of a row of events of a group costs
-// five bytes, and the group's name where it is another one. Not thread-safe.
+// value and some ten bytes, an append its key and bytes: times are differences
+// from the change before, the death one from the deadline. What became of a row
+// of events of a group costs five bytes, and the group's name where it is
+// another one. Not thread-safe.
 class ChangeRecord {
  public:
   // Each record begins with `prefix`, which ReadChangeRecord is not given.

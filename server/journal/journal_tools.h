@@ -70,16 +70,17 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
 
 // Copies what is readable into an empty or missing directory: a journal with
 // another id, in which every record keeps its position; reads pass over the
-// positions of lost ones. Marked as a copy: what is lost may have been told. Reports what was there. Errors: those of
-// CheckJournal, and ALREADY_EXISTS for a directory that is not empty.
+// positions of lost ones. Marked as a copy: what is lost may have been told.
+// Reports what was there. Errors: those of CheckJournal, and ALREADY_EXISTS for
+// a directory that is not empty.
 absl::StatusOr<JournalReport> SalvageJournal(FileSystem* files,
                                              const std::string& directory,
                                              const std::string& to);
 
 // Copies an intact journal, such as an unpacked backup or one that a server has
-// closed, to an empty or missing directory, with its id, and marks it as a copy.
-// Reports what was copied. Errors: NOT_FOUND: no journal, also an unfinished
-// backup. DATA_LOSS: it is not intact. Others as JournalCopy::Begin.
+// closed, to an empty or missing directory, with its id, and marks it as a
+// copy. Reports what was copied. Errors: NOT_FOUND: no journal, also an
+// unfinished backup. DATA_LOSS: it is not intact. Others as JournalCopy::Begin.
 absl::StatusOr<JournalReport> RestoreJournal(FileSystem* files,
                                              const std::string& backup,
                                              const std::string& to);

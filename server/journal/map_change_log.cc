@@ -49,8 +49,9 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
     : options_(options), journal_(std::move(journal)) {}
 
 // A permit may still have a map, whose end tells the last of it. What a full
-// disk has not taken by now is not tried again: nobody was told that it is kept.
-// The journal is not reset here: what it commits at its end may append more.
+// disk has not taken by now is not tried again: nobody was told that it is
+// kept. The journal is not reset here: what it commits at its end may append
+// more.
 MapChangeLogs::~MapChangeLogs() { completions_.Drain(); }
 
 std::shared_ptr<ChangeLog> MapChangeLogs::Begin(

@@ -14,8 +14,8 @@ constexpr size_t kPrefixBytes = 1 + sizeof(uint64_t);
 
 // A description is a count of numbers, the numbers, eight bytes each, and the
 // name and the dead letters' map, each its length in two bytes and its bytes.
-// These are the numbers. More may be added at the end, none removed: one that is
-// missing has its default.
+// These are the numbers. More may be added at the end, none removed: one that
+// is missing has its default.
 template <typename Map, typename Visit>
 void VisitNumbers(Map* map, Visit visit) {
   visit(&map->origin.first_event);

@@ -32,8 +32,8 @@ struct RecoveryOptions {
   // versions. That is kept when the call returns; RESOURCE_EXHAUSTED
   // (DISK_FULL): it cannot be.
   bool copied = false;
-  // The time at which the maps go on, where restart_policy is kPause. INT64_MIN:
-  // where they ended.
+  // The time at which the maps go on, where restart_policy is kPause.
+  // INT64_MIN: where they ended.
   int64_t now_us = INT64_MIN;
   // At most so many records lie between two of these, and on one thread so many
   // bytes.
@@ -56,13 +56,12 @@ struct RecoveryReport {
 // their names yet and gives no versions meanwhile; their changes go on in
 // `logs`. Where the time between does not count, that is told and kept before
 // this returns: a later recovery does not skip it again. Costs what the
-// operations did. Memory: the maps, and a group of the
-// journal for each thread.
+// operations did. Memory: the maps, and a group of the journal for each thread.
 //
 // DATA_LOSS: the journal is damaged, or its records contradict each other; says
-// where, and what to do. RESOURCE_EXHAUSTED: no room on the disk to tell of time
-// that does not count. Then some maps may be there, others not: nobody may use
-// them.
+// where, and what to do. RESOURCE_EXHAUSTED: no room on the disk to tell of
+// time that does not count. Then some maps may be there, others not: nobody may
+// use them.
 absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
                                            Registry* registry,
                                            const RecoveryOptions& options);

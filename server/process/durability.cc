@@ -74,7 +74,8 @@ class ProgressTeller {
 
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
-  // A new journal tells of no time, which is too far back to be subtracted from.
+  // A new journal tells of no time, which is too far back to be subtracted
+  // from.
   if (journal_us <= now_us) return absl::OkStatus();
   const absl::Duration ahead = absl::Microseconds(journal_us - now_us);
   if (ahead <= ToDuration(config.journal().max_clock_lag())) {
@@ -106,8 +107,7 @@ absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
   if (isatty(STDIN_FILENO) == 1) {
     return absl::InvalidArgumentError(
         "standard input is a terminal: let a backup come from there "
-        "(timecached "
-        "--restore - < FILE)");
+        "(timecached --restore - < FILE)");
   }
   auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);
   if (!copy.ok()) return copy.status();

@@ -1,5 +1,5 @@
-// Durations, sizes, enums' names and UTF-8 as operators write them: what is read comes
-// back the same when it is written.
+// Durations, sizes, enums' names and UTF-8 as operators write them: what is
+// read comes back the same when it is written.
 
 #include <string>
 

@@ -1,6 +1,6 @@
-// write_map_testdata DIRECTORY [trimmed]: makes a journal of this version there,
-// and beside it DIRECTORY.txt, which says what a server that recovers it has.
-// How the directories in testdata were made, which are never made again: a
+// write_map_testdata DIRECTORY [trimmed]: makes a journal of this version
+// there, and beside it DIRECTORY.txt, which says what a server that recovers it
+// has. How the directories in testdata were made, which are never made again: a
 // version that writes another format adds directories of its own.
 
 #include <filesystem>

@@ -24,9 +24,9 @@ struct DumpHead {
 
 // {"dump":{"version":1,"namespace":"a","time":"..."}}
 Json DumpBegin(const DumpHead& head);
-// {"key":..,"value":..,"deadline":".."}, with parts in place of a value where the
-// key collects these: nothing that is another one after it
-// was loaded, so that two dumps of the same entries have the same lines.
+// {"key":..,"value":..,"deadline":".."}, with parts in place of a value where
+// the key collects these: nothing that is another one after it was loaded, so
+// that two dumps of the same entries have the same lines.
 Json DumpEntry(const Entry& entry, const Encodings& encodings);
 // {"dump_end":{"entries":2}}
 Json DumpEnd(uint64_t entries);

@@ -46,8 +46,8 @@ absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
 // {"key":"k","value":"v","ttl":"30s"}. Bytes that are not text come as
 // key_base64 or key_hex, value likewise; in place of ttl there may be a
 // deadline, or neither. What `scan --json` prints is taken, too: its version,
-// put_time and left_ms mean nothing here; so are the parts that a key collects. Another field is an error, because it
-// is more likely a slip than meant.
+// put_time and left_ms mean nothing here; so are the parts that a key collects.
+// Another field is an error, because it is more likely a slip than meant.
 absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line);
 
 }  // namespace timecache::cli

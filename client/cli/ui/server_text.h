@@ -12,11 +12,11 @@ inline constexpr int kAllRows = 1 << 30;
 inline constexpr int kAllColumns = 1 << 30;
 
 // Lines without an end of the last: the server, its limits (or that they are
-// not told to this caller), its journal if it has one, a table of namespaces and one of groups. With
-// `before`, rates since then, and the busiest namespaces first; else their
-// names in order. `rows`: the most lines; the tables then say how much more
-// there is. `columns`: the longest line; then columns are left out of the
-// tables, but not rates: names are cut for them.
+// not told to this caller), its journal if it has one, a table of namespaces
+// and one of groups. With `before`, rates since then, and the busiest
+// namespaces first; else their names in order. `rows`: the most lines; the
+// tables then say how much more there is. `columns`: the longest line; then
+// columns are left out of the tables, but not rates: names are cut for them.
 std::string ServerText(const std::string& address, const ServerSample& sample,
                        const ServerSample* before, int rows = kAllRows,
                        int columns = kAllColumns);

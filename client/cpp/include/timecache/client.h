@@ -206,12 +206,12 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   // The server itself: version, age, limits and how far they are used. Who may
   // not read all namespaces is told no limits: they are unset.
   absl::StatusOr<ServerInfo> GetServer(const CallOptions& call = {}) const;
-  // Reads a backup of the server's journal, a tar archive, and calls `visit` for
-  // each piece of it, in order, on this thread; the server waits for who is slow,
-  // but ends who takes nothing for 30 s (its limits.response_timeout). `visit`
-  // returns false to end it: CANCELLED. Without OK at its end it is not whole.
-  // FAILED_PRECONDITION (reason NO_JOURNAL); RESOURCE_EXHAUSTED (MAX_BACKUPS).
-  // Has no time-out but that of `call`; is never repeated.
+  // Reads a backup of the server's journal, a tar archive, and calls `visit`
+  // for each piece of it, in order, on this thread; the server waits for who is
+  // slow, but ends who takes nothing for 30 s (its limits.response_timeout).
+  // `visit` returns false to end it: CANCELLED. Without OK at its end it is not
+  // whole. FAILED_PRECONDITION (reason NO_JOURNAL); RESOURCE_EXHAUSTED
+  // (MAX_BACKUPS). Has no time-out but that of `call`; is never repeated.
   absl::Status BackupJournal(absl::FunctionRef<bool(BackupPiece piece)> visit,
                              const CallOptions& call = {}) const;
   // Whether the server serves, which needs no right.
