@@ -1,5 +1,5 @@
 // What makes maps last: logs of their changes. Implemented on a journal
-// (server/journal/map_change_log.h).
+// (server/journal/maps/map_change_log.h).
 
 #ifndef TIMECACHED_SERVER_ENGINE_CHANGE_LOG_H_
 #define TIMECACHED_SERVER_ENGINE_CHANGE_LOG_H_

@@ -30,10 +30,10 @@
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/response_ledger.h"
 #include "server/service/connection/connection_acceptor.h"
 #include "server/service/data/time_cache_service.h"
 #include "server/service/grpc_version.h"
+#include "server/service/response/response_ledger.h"
 #include "server/service/watch/watch_hub.h"
 #include "timecache/config/v1/config.pb.h"
 

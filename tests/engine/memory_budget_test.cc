@@ -11,8 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/engine/map/block_pool.h"
 #include "server/engine/registry.h"
+#include "server/engine/shard/block_pool.h"
 #include "tests/support/engine/group_harness.h"
 #include "tests/support/engine/map_harness.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/commands/load_line.h"
+#include "client/cli/dump/load_line.h"
 #include "client/cli/ui/bytes.h"
 #include "client/cli/ui/units.h"
 #include "client/examples/log_line.h"

@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/model_fuzz.h"
-#include "tests/support/engine/delivery_world.h"
-#include "tests/support/engine/delivery_worlds.h"
+#include "tests/support/delivery/delivery_world.h"
+#include "tests/support/delivery/delivery_worlds.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace timecache;

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/map/options.h"
-#include "server/journal/change_record.h"
-#include "server/journal/map_record.h"
+#include "server/journal/maps/change_record.h"
+#include "server/journal/maps/map_record.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::server {

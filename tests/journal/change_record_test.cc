@@ -1,7 +1,7 @@
 // A map's changes in a journal on a disk: what is read is what was written, and
 // what was committed outlives a power loss.
 
-#include "server/journal/change_record.h"
+#include "server/journal/maps/change_record.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -16,7 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "server/journal/failpoint.h"
+#include "server/journal/local/failpoint.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/journal/durable_store.h"
 

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/journal/crc32c.h"
-#include "server/journal/file_system.h"
+#include "server/journal/local/crc32c.h"
+#include "server/journal/local/file_system.h"
 #include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::server {

@@ -6,8 +6,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/journal/journal_tools.h"
-#include "server/journal/local_journal.h"
+#include "server/journal/local/journal_tools.h"
+#include "server/journal/local/local_journal.h"
 #include "tests/support/journal/journal_harness.h"
 #include "tests/support/journal/temporary_directory.h"
 

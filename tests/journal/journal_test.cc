@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/journal/journal_tools.h"
-#include "server/journal/local_journal.h"
+#include "server/journal/local/journal_tools.h"
+#include "server/journal/local/local_journal.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/journal/journal_tools.h"
+#include "server/journal/local/journal_tools.h"
 #include "tests/journal/map_testdata.h"
 #include "tests/support/journal/temporary_directory.h"
 

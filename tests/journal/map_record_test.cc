@@ -1,6 +1,6 @@
 // What a namespace is, in a record of the journal.
 
-#include "server/journal/map_record.h"
+#include "server/journal/maps/map_record.h"
 
 #include <string>
 

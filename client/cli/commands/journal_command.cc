@@ -13,10 +13,10 @@
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/journal_text.h"
 #include "client/cli/ui/progress.h"
-#include "server/journal/file_system.h"
-#include "server/journal/journal_copy.h"
-#include "server/journal/journal_directory.h"
-#include "server/journal/journal_tools.h"
+#include "server/journal/local/file_system.h"
+#include "server/journal/local/journal_copy.h"
+#include "server/journal/local/journal_directory.h"
+#include "server/journal/local/journal_tools.h"
 
 namespace timecache::cli {
 namespace {

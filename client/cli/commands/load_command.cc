@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/commands/loader.h"
+#include "client/cli/dump/loader.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/interrupt.h"
 

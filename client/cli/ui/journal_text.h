@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/cli/ui/output.h"
-#include "server/journal/journal_tools.h"
+#include "server/journal/local/journal_tools.h"
 
 namespace timecache::cli {
 

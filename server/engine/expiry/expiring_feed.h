@@ -21,7 +21,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/expiry/event_batch.h"
 #include "server/engine/expiry/expiry_types.h"
-#include "server/engine/map/shard.h"
+#include "server/engine/shard/shard.h"
 
 namespace timecache::server {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "server/engine/map/block_pool.h"
 #include "server/engine/memory_reclaimer.h"
+#include "server/engine/shard/block_pool.h"
 
 namespace timecache::server {
 

@@ -17,7 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/map/change.h"
-#include "server/engine/map/shard.h"
+#include "server/engine/shard/shard.h"
 #include "server/engine/statistics.h"
 
 namespace timecache::server {

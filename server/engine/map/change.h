@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "server/engine/expiry/event_batch.h"
-#include "server/engine/map/record.h"
+#include "server/engine/shard/record.h"
 
 namespace timecache::server {
 

@@ -1,7 +1,7 @@
 // The part of a shard that evicts entries one by one.
 
 #include "server/engine/check.h"
-#include "server/engine/map/shard.h"
+#include "server/engine/shard/shard.h"
 
 namespace timecache::server {
 

@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "server/engine/map/options.h"
-#include "server/engine/map/shard.h"
+#include "server/engine/shard/shard.h"
 
 namespace timecache::server {
 

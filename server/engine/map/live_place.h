@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "server/engine/map/segment.h"
+#include "server/engine/shard/segment.h"
 
 namespace timecache::server {
 

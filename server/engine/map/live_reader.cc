@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/engine/map/shard.h"
+#include "server/engine/shard/shard.h"
 
 namespace timecache::server {
 

@@ -9,9 +9,9 @@
 #include "absl/time/time.h"
 #include "server/engine/check.h"
 #include "server/engine/error.h"
-#include "server/engine/map/block_pool.h"
 #include "server/engine/map/items_by_shard.h"
 #include "server/engine/memory_reclaimer.h"
+#include "server/engine/shard/block_pool.h"
 
 namespace timecache::server {
 namespace {

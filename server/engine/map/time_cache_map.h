@@ -30,9 +30,9 @@
 #include "server/engine/map/options.h"
 #include "server/engine/map/rate_limit.h"
 #include "server/engine/map/scan.h"
-#include "server/engine/map/shard.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
+#include "server/engine/shard/shard.h"
 #include "server/engine/statistics.h"
 
 namespace timecache::server {

@@ -19,9 +19,9 @@
 #include "absl/time/time.h"
 #include "server/service/admin/backup_source.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/response_account.h"
 #include "server/service/call/stream_reactor.h"
 #include "server/service/call/turns.h"
+#include "server/service/response/response_account.h"
 #include "timecache/v1/server.pb.h"
 
 namespace timecache::server {

@@ -10,8 +10,8 @@
 
 #include "server/service/call/access.h"
 #include "server/service/call/call_observer.h"
-#include "server/service/call/response_ledger.h"
 #include "server/service/connection/peer_guard.h"
+#include "server/service/response/response_ledger.h"
 
 namespace timecache::server {
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <optional>
 
-#include "server/service/call/response_account.h"
-#include "server/service/call/response_ledger.h"
+#include "server/service/response/response_account.h"
+#include "server/service/response/response_ledger.h"
 
 namespace timecache::server {
 

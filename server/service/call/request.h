@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/map/options.h"
-#include "server/service/call/response_account.h"
+#include "server/service/response/response_account.h"
 
 namespace timecache::server {
 

@@ -15,7 +15,7 @@
 #include "server/service/call/call.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/method.h"
-#include "server/service/call/response_account.h"
+#include "server/service/response/response_account.h"
 
 namespace timecache::server {
 

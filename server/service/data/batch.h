@@ -12,8 +12,8 @@
 #include "server/engine/map/operation.h"
 #include "server/engine/store.h"
 #include "server/service/call/call.h"
-#include "server/service/call/response_account.h"
 #include "server/service/data/batch_request.h"
+#include "server/service/response/response_account.h"
 
 namespace timecache::server {
 

@@ -8,8 +8,8 @@
 #include "absl/types/span.h"
 #include "server/engine/map/operation.h"
 #include "server/service/call/refusal_count.h"
-#include "server/service/call/response_account.h"
 #include "server/service/data/batch_request.h"
+#include "server/service/response/response_account.h"
 
 namespace timecache::server {
 

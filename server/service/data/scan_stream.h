@@ -20,9 +20,9 @@
 #include "server/engine/store.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/response_account.h"
 #include "server/service/call/stream_reactor.h"
 #include "server/service/call/turns.h"
+#include "server/service/response/response_account.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -16,7 +16,7 @@
 #include "server/engine/expiry/event_batch.h"
 #include "server/engine/groups/group_types.h"
 #include "server/service/call/message_limit.h"
-#include "server/service/call/response_account.h"
+#include "server/service/response/response_account.h"
 
 namespace timecache::server {
 

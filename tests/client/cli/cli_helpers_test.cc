@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "client/cli/commands/load_line.h"
+#include "client/cli/dump/load_line.h"
 #include "client/cli/ui/bytes.h"
 #include "client/cli/ui/line_reader.h"
 #include "client/cli/ui/output.h"

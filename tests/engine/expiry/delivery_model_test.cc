@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/support/engine/delivery_world.h"
-#include "tests/support/engine/delivery_worlds.h"
+#include "tests/support/delivery/delivery_world.h"
+#include "tests/support/delivery/delivery_worlds.h"
 #include "tests/support/engine/model_run.h"
 
 namespace timecache::server {

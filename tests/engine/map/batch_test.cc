@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "server/engine/error.h"
-#include "server/engine/map/compact_index.h"
-#include "server/engine/map/shard.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/shard/compact_index.h"
+#include "server/engine/shard/shard.h"
 
 namespace timecache::server {
 namespace {

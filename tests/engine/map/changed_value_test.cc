@@ -12,8 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/engine/map/shard.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/shard/shard.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -1,7 +1,7 @@
 #include "tests/support/journal/durable_store.h"
 
 #include "gtest/gtest.h"
-#include "server/journal/journal_directory.h"
+#include "server/journal/local/journal_directory.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {

@@ -1,0 +1,131 @@
+// One run of `load`: lines of a file, or records, become puts.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "client/cli/context.h"
+#include "client/cli/dump/dump_format.h"
+#include "client/cli/dump/load_line.h"
+#include "client/cli/server_clock.h"
+#include "client/cli/ui/line_reader.h"
+#include "client/cli/ui/progress.h"
+#include "timecache/pipeline.h"
+
+namespace timecache::cli {
+
+// What becomes of the deadlines that lines have.
+enum class Deadlines {
+  kKeep,    // The server's clock decides; what is past is not loaded.
+  kPause,   // The time since the dump does not count.
+  kIgnore,  // A fresh time to live.
+};
+
+struct LoadArguments {
+  std::string file = "-";
+  std::optional<LoadFormat> format = {};  // Unset: by the first line.
+  std::optional<absl::Duration> ttl = {};
+  Deadlines deadlines = Deadlines::kKeep;
+  size_t puts_in_flight = 4096;
+  bool skip_bad = false;
+};
+
+// Run by one thread; puts are answered on others. Memory is bounded by what is
+// in flight and the longest line.
+//
+// The time to live of an entry with a deadline is counted from the server's
+// clock as last read, at most some milliseconds before the put. So the entry
+// never dies before its deadline; it may die later by the time between that
+// reading and the put, whose maximum the summary shows.
+class Loader {
+ public:
+  // All must outlive it; `fd` is not closed.
+  Loader(const Context& context, const LoadArguments& arguments, int fd);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Loads all lines, prints a summary, and returns the exit code. `signal`
+  // returns, after Interrupt, the number of the signal.
+  int Run(const std::function<int()>& signal);
+
+  // Reads no further and waits for what is in flight; the second time, does not
+  // wait either. For any thread.
+  void Interrupt();
+
+ private:
+  void Read();
+  void ReadLines();
+  void ReadFrames();
+  // What the reader has said; false if nothing came.
+  bool Came(LineReader::Result result);
+  void Take(const std::string& line);
+  void TakeEntry(const absl::StatusOr<LoadEntry>& entry);
+  // Hands the entry to the pipeline, which tells `done` of the last operation.
+  absl::Status Store(const LoadEntry& entry, std::optional<absl::Duration> ttl,
+                     Pipeline::Done done);
+  // False if the line is no mark of a dump.
+  bool TakeMarkLine(const std::string& line);
+  void TakeMark(const DumpMark& mark);
+  // "line 7".
+  std::string PlaceText(uint64_t number) const;
+  void WarnIfClockIsBehind();
+  absl::StatusOr<LoadEntry> Parse(const std::string& line) const;
+  // The entry's time to live; zero: its deadline has passed.
+  absl::StatusOr<std::optional<absl::Duration>> TtlOf(const LoadEntry& entry);
+  void Answered(uint64_t number, absl::Time clock_asked_at,
+                const absl::Status& status);
+  void ReportBad(uint64_t number, const std::string& why);
+  // Why the dump that was read is not whole; empty if it is, or is none.
+  std::string DumpDefect() const;
+  Progress ProgressNow() const;
+  int Summarize(const std::function<int()>& signal);
+  bool PrintSummary(bool is_whole);
+  void WarnIfLate() const;
+
+  const Context& context_;
+  const LoadArguments& arguments_;
+  const uint64_t bytes_all_;
+  const int stop_fd_;
+  const absl::Time started_at_ = absl::Now();
+  LineReader reader_;
+  const Client client_;
+  ServerClock clock_{client_};
+
+  // Or of the record, where there are no lines.
+  uint64_t line_number_ = 0;
+  std::optional<LoadFormat> format_;  // Known from the first line on.
+  std::optional<DumpHead> head_;      // Of the dump that is being read.
+  uint64_t dump_entries_ = 0;         // Of it, so far.
+  bool dump_ended_ = false;
+  std::optional<uint64_t> dump_entries_said_;
+  uint64_t expired_ = 0;
+  bool reached_end_ = false;
+  absl::Status read_error_;
+
+  std::atomic<uint64_t> loaded_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::atomic<int> interrupts_ = 0;
+  // Longest time between the clock's reading that a deadline was counted from
+  // and the put.
+  std::atomic<int64_t> late_max_ns_ = 0;
+
+  absl::Mutex mu_;
+  ProgressBar bar_ ABSL_GUARDED_BY(mu_);
+  uint64_t bad_ ABSL_GUARDED_BY(mu_) = 0;
+  std::pair<uint64_t, absl::Status> failure_ ABSL_GUARDED_BY(mu_);
+
+  Pipeline pipeline_;  // Last: its answers use the rest.
+};
+
+}  // namespace timecache::cli

@@ -1,0 +1,82 @@
+#include "server/engine/shard/segment.h"
+
+#include "server/engine/check.h"
+
+namespace timecache::server {
+
+SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
+                                 const RecordBase& base,
+                                 Generation* generation) {
+  SegmentId id = free_;
+  if (id != kNoSegment) {
+    free_ = (*this)[id].next;
+    --free_count_;
+  } else {
+    TIMECACHED_CHECK(next_id_ < kMaxSegments);
+    id = next_id_++;
+    if (id / kSegmentsPerChunk >= chunks_.size()) {
+      chunks_.push_back(std::make_unique<Segment[]>(kSegmentsPerChunk));
+      memory_bytes_ += kSegmentsPerChunk * sizeof(Segment);
+      charge_.Set(static_cast<int64_t>(chunks_.size() * kSegmentsPerChunk *
+                                       sizeof(Segment)));
+    }
+  }
+  Segment& segment = (*this)[id];
+  segment.data = AllocateBlock<char>(capacity);
+  memory_bytes_ += capacity;
+  segment.capacity = capacity;
+  segment.base = base;
+  Link(id, generation);
+  if (use == Use::kOpen) generation->open = id;
+  return id;
+}
+
+void SegmentTable::Link(SegmentId id, Generation* generation) {
+  Segment& segment = (*this)[id];
+  segment.generation = generation;
+  segment.next = kNoSegment;
+  segment.previous = generation->last;
+  if (generation->last == kNoSegment) {
+    generation->first = id;
+  } else {
+    (*this)[generation->last].next = id;
+  }
+  generation->last = id;
+  generation->capacity += segment.capacity;
+}
+
+void SegmentTable::Unlink(SegmentId id) {
+  Segment& segment = (*this)[id];
+  Generation* const generation = segment.generation;
+  if (segment.previous != kNoSegment) {
+    (*this)[segment.previous].next = segment.next;
+  } else {
+    generation->first = segment.next;
+  }
+  if (segment.next != kNoSegment) {
+    (*this)[segment.next].previous = segment.previous;
+  } else {
+    generation->last = segment.previous;
+  }
+  if (generation->open == id) generation->open = kNoSegment;
+  generation->capacity -= segment.capacity;
+}
+
+void SegmentTable::Move(SegmentId id, Generation* to) {
+  Unlink(id);
+  Link(id, to);
+}
+
+Block<char[]> SegmentTable::Free(SegmentId id) {
+  Unlink(id);
+  Segment& segment = (*this)[id];
+  memory_bytes_ -= segment.capacity;
+  Block<char[]> data = std::move(segment.data);
+  segment = Segment();
+  segment.next = free_;
+  free_ = id;
+  ++free_count_;
+  return data;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,519 @@
+#include "server/engine/shard/shard.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+
+namespace timecache::server {
+namespace {
+
+// Records above this size get a segment of their own.
+constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
+
+// What is wasted in a chain of c bytes with segments of s bytes is half a
+// segment at its end and a header for each of its c / s: least when s grows as
+// the root of c.
+uint32_t SegmentBytesFor(int64_t chain_bytes) {
+  const double size = 32 * std::sqrt(static_cast<double>(chain_bytes));
+  const double most = kMaxSegmentBytes;
+  return std::max(kMinSegmentBytes,
+                  std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
+}
+
+}  // namespace
+
+absl::Status CheckCondition(const Operation& op, uint64_t version) {
+  switch (op.condition) {
+    case Condition::kNone:
+      break;
+    case Condition::kIfAbsent:
+      if (version != 0)
+        return PreconditionFailed(Reason::kKeyExists,
+                                  "the key is there already");
+      break;
+    case Condition::kIfPresent:
+      if (version == 0)
+        return PreconditionFailed(Reason::kKeyNotFound, "the key is not there");
+      break;
+    case Condition::kIfVersion:
+      if (version == 0)
+        return PreconditionFailed(Reason::kKeyNotFound, "the key is not there");
+      if (version != op.if_version) {
+        return PreconditionFailed(Reason::kVersionMismatch,
+                                  "the key is there with another version");
+      }
+      break;
+  }
+  return absl::OkStatus();
+}
+
+Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
+             KeyHash hash)
+    : usage_(usage),
+      versions_(versions),
+      key_hash_(hash),
+      charge_(sizeof(*this)) {
+  SetOptions(options);
+}
+
+void Shard::SetOptions(const MapOptions& options) {
+  absl::MutexLock lock(&mu_);
+  ttl_us_ = options.ttl_us;
+  width_us_ = BucketWidthUs(options);
+  sliding_ = options.sliding;
+  max_value_bytes_ = static_cast<size_t>(options.max_value_bytes);
+}
+
+void Shard::SetSink(ChangeSink* sink, int shard) {
+  absl::MutexLock lock(&mu_);
+  sink_ = sink;
+  sink_shard_ = shard;
+}
+
+int64_t Shard::Observe(int64_t now_us) {
+  now_us_ = std::max(now_us_, now_us);
+  return now_us_;
+}
+
+Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
+                            AnswerRoom* room, Result* result) {
+  absl::MutexLock lock(&mu_);
+  Observe(now_us);
+  memory_ = MemoryBudget::Process().level();
+  const Outcome outcome = ApplyOne(op, hash, room, result);
+  SettleCharges();
+  return outcome;
+}
+
+size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
+                          AnswerRoom* room, int64_t* new_death_us) {
+  TIMECACHED_CHECK(items.size() <= kMaxLockItems);
+  Observe(now_us);
+  memory_ = MemoryBudget::Process().level();
+  size_t done = 0;
+  for (const Item& item : items) {
+    const Outcome outcome = ApplyOne(*item.op, item.hash, room, item.result);
+    if (outcome.hit != LimitHit::kNone) break;
+    *new_death_us = std::min(*new_death_us, outcome.new_death_us);
+    ++done;
+  }
+  SettleCharges();
+  return done;
+}
+
+void Shard::PrefetchIndexLocked(absl::Span<const Item> items) const {
+  for (const Item& item : items) {
+    slots_.Touch(CompactIndex::TagOf(item.hash));
+  }
+}
+
+void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
+  constexpr size_t kLineBytes = 64;
+  constexpr size_t kMaxBytes = 4 * kLineBytes;
+  // Most records are as large as the last one, and begin anywhere in a line.
+  const size_t bytes = std::min(last_size_ + kLineBytes, kMaxBytes);
+  for (const Item& item : items) {
+    const RecordRef ref = slots_.FirstOf(CompactIndex::TagOf(item.hash));
+    if (ref == 0) continue;
+    const char* const record =
+        segments_[SegmentOf(ref)].data.get() + OffsetOf(ref);
+    for (size_t i = 0; i < bytes; i += kLineBytes) {
+      __builtin_prefetch(record + i);
+    }
+  }
+}
+
+Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
+                               AnswerRoom* room, Result* result) {
+  const uint32_t tag = CompactIndex::TagOf(hash);
+  Outcome outcome;
+  const Found old = FindLive(tag, op.key);
+  result->found = old.slot != nullptr;
+  switch (op.kind) {
+    case OpKind::kContains:
+      CountLookup(result->found);
+      return outcome;
+    case OpKind::kGet:
+      CountLookup(result->found);
+      if (!result->found || !Answer(old.record, room, result)) return outcome;
+      if (!op.touch && !sliding_) return outcome;
+      Renew(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kTouch:
+      result->status =
+          CheckCondition(op, result->found ? old.record.version : 0);
+      if (!result->status.ok() || !result->found) return outcome;
+      Renew(op, tag, old, result, &outcome);
+      if (outcome.hit == LimitHit::kNone) {
+        result->version = old.record.version;
+      }
+      break;
+    case OpKind::kPut:
+      Put(op, tag, old, room, result, &outcome);
+      break;
+    case OpKind::kRemove:
+      result->status =
+          CheckCondition(op, result->found ? old.record.version : 0);
+      if (!result->status.ok() || !result->found) return outcome;
+      if (op.return_previous && !Answer(old.record, room, result)) {
+        return outcome;
+      }
+      Take(op, old);
+      ++operations_.removals;
+      break;
+    case OpKind::kAppend:
+      AppendValue(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kCombine:
+      Combine(op, tag, old, result, &outcome);
+      break;
+    case OpKind::kGather:
+      Gather(op, tag, old, room, result, &outcome);
+      break;
+  }
+  CompactStep();
+  return outcome;
+}
+
+Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
+  Found found;
+  const SegmentTable* const segments = &segments_;
+  const int64_t now_us = now_us_;
+  found.slot = slots_.Find(tag, [&](RecordRef ref) {
+    const Segment& segment = (*segments)[SegmentOf(ref)];
+    if (segment.generation->death_us <= now_us) return false;
+    found.record = segment.Read(OffsetOf(ref), &found.size);
+    if (found.record.key != key) return false;
+    found.segment = SegmentOf(ref);
+    found.offset = OffsetOf(ref);
+    return true;
+  });
+  if (found.slot != nullptr) last_size_ = found.size;
+  return found;
+}
+
+// An error if an entry with such a value has no room in the answer.
+bool Shard::TakeRoom(size_t value_bytes, AnswerRoom* room, Result* result) {
+  if (room->Take(value_bytes)) return true;
+  result->status = ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kMaxResponseBytes,
+      absl::StrCat("the batch's answer has no room for an entry of ",
+                   value_bytes, " bytes beside others under ",
+                   AnswerRoom::kMaxBytes, ": ask for it in the next request"));
+  return false;
+}
+
+// Answers with the entry, or with an error if it has no room.
+bool Shard::Answer(const Record& record, AnswerRoom* room, Result* result) {
+  if (!TakeRoom(record.value.size(), room, result)) return false;
+  result->has_entry = true;
+  result->entry.value.assign(record.value.data(), record.value.size());
+  result->entry.parts = record.parts;
+  result->entry.version = record.version;
+  result->entry.put_us = record.put_us;
+  result->entry.deadline_us = record.deadline_us();
+  return true;
+}
+
+void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
+                AnswerRoom* room, Result* result, Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  result->status = CheckCondition(op, found ? old.record.version : 0);
+  if (!result->status.ok()) return;
+  Record record;
+  record.key = op.key;
+  record.value = op.value;
+  record.parts = op.parts;
+  const bool keeps = found && op.keep_deadline;
+  if (keeps) {
+    record.put_us = old.record.put_us;
+    record.ttl_us = old.record.ttl_us;
+    record.own_ttl = old.record.own_ttl;
+  } else {
+    BeginTtl(op, &record);
+  }
+  const int64_t bytes = record.payload_bytes();
+  if (!Reserve(old, bytes, bytes, outcome)) return;
+  if (found && op.return_previous && !Answer(old.record, room, result)) {
+    Charge(0, -outcome->more.bytes);
+    return;
+  }
+  record.version = NewVersion();
+  result->version = record.version;
+  StoreAs(Change::Kind::kStore, record, keeps ? DeathOf(old) : DeathOf(record),
+          tag, old, outcome);
+  ++operations_.puts;
+}
+
+// Whether an entry of so many bytes may take the place of `old`: then it is
+// charged.
+bool Shard::Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
+                    Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  if (!slots_.HasRoom() || !segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return false;
+  }
+  const int64_t more_bytes = bytes - (found ? old.record.payload_bytes() : 0);
+  if (memory_ != MemoryBudget::Level::kRoom &&
+      (!found || more_bytes > 0 ||
+       memory_ == MemoryBudget::Level::kExhausted)) {
+    outcome->hit = LimitHit::kMaxMemory;
+    return false;
+  }
+  outcome->more = {found ? 0 : 1, more_bytes};
+  outcome->alone_bytes = alone_bytes;
+  outcome->hit = Charge(outcome->more.entries, outcome->more.bytes);
+  return outcome->hit == LimitHit::kNone;
+}
+
+void Shard::BeginTtl(const Operation& op, Record* record) const {
+  record->put_us = now_us_;
+  record->ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
+  record->own_ttl = op.has_ttl;
+}
+
+void Shard::RenewTtl(const Operation& op, Record* record) const {
+  record->put_us = now_us_;
+  if (op.has_ttl) {
+    record->ttl_us = op.ttl_us;
+    record->own_ttl = true;
+  } else if (!record->own_ttl) {
+    record->ttl_us = ttl_us_;
+  }
+}
+
+// Removes a live entry; no event tells of it.
+void Shard::Take(const Operation& op, const Found& old) {
+  if (sink_ != nullptr) {
+    Tell({.kind = Change::Kind::kRemove,
+          .record = {.key = op.key},
+          .at_us = now_us_});
+  }
+  Charge(-1, -old.record.payload_bytes());
+  Forget(old);
+  slots_.Erase(old.slot);
+}
+
+void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
+                  Result* result, Outcome* outcome) {
+  if (!segments_.HasRoom()) {
+    outcome->hit = LimitHit::kShardFull;
+    return;
+  }
+  if (memory_ == MemoryBudget::Level::kExhausted) {
+    outcome->hit = LimitHit::kMaxMemory;
+    return;
+  }
+  // A version stands for the value, which stays.
+  Record record = old.record;
+  RenewTtl(op, &record);
+  if (result->has_entry) {
+    result->entry.put_us = record.put_us;
+    result->entry.deadline_us = record.deadline_us();
+  }
+  StoreAs(Change::Kind::kRenew, record, DeathOf(record), tag, old, outcome);
+}
+
+// Stores the record and tells of that: of a renewal without the value.
+void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
+                    uint32_t tag, const Found& old, Outcome* outcome) {
+  if (sink_ != nullptr) {
+    Change change = {
+        .kind = kind, .record = record, .death_us = death_us, .at_us = now_us_};
+    // Whoever makes it again takes the rest from what is there.
+    if (kind == Change::Kind::kRenew) {
+      change.record.value = {};
+      change.record.parts = false;
+      change.record.capacity = 0;
+    }
+    Tell(change);
+  }
+  Store(record, death_us, tag, old, outcome);
+}
+
+// Writes `record` where `old` is, if it may stay there, else into its
+// generation. Returns where it is.
+RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
+                       const Found& old, Outcome* outcome) {
+  if (old.slot != nullptr) {
+    Segment& segment = segments_[old.segment];
+    if (segment.generation->death_us == death_us &&
+        EncodedSize(record, segment.base) == old.size) {
+      segment.generation->bytes +=
+          record.payload_bytes() - old.record.payload_bytes();
+      EncodeRecord(record, segment.base, segment.data.get() + old.offset);
+      return MakeRef(old.segment, old.offset);
+    }
+  }
+  Generation* generation = GenerationFor(death_us, outcome);
+  NoteChange(generation);
+  const RecordRef ref = Append(record, generation);
+  ++generation->entries;
+  generation->bytes += record.payload_bytes();
+  if (old.slot != nullptr) {
+    *old.slot = CompactIndex::MakeSlot(tag, ref);
+    Forget(old);
+  } else {
+    slots_.Insert(tag, ref);
+  }
+  return ref;
+}
+
+Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
+  if (current_ != nullptr && current_->death_us == death_us) return current_;
+  std::unique_ptr<Generation>& generation = generations_[death_us];
+  if (generation == nullptr) {
+    generation = std::make_unique<Generation>(death_us);
+    outcome->new_death_us = death_us;
+  }
+  Generation* const last = std::exchange(current_, generation.get());
+  if (last != nullptr) ReleaseIfEmpty(last);
+  return current_;
+}
+
+RecordRef Shard::Append(const Record& record, Generation* generation) {
+  const SegmentId last = generation->open;
+  if (last != kNoSegment) {
+    Segment& open = segments_[last];
+    if (open.used == 0) open.base = NewBase(record);
+    const size_t size = EncodedSize(record, open.base);
+    if (size <= open.capacity - open.used && open.used < kMaxSegmentBytes) {
+      EncodeRecord(record, open.base, open.data.get() + open.used);
+      const RecordRef ref = MakeRef(last, open.used);
+      open.used += static_cast<uint32_t>(size);
+      return ref;
+    }
+  }
+  const RecordBase base = NewBase(record);
+  const size_t size = EncodedSize(record, base);
+  SegmentId id;
+  if (size > kMaxSharedRecordBytes) {
+    // An empty one would begin anew behind this one's stamp.
+    if (last != kNoSegment && segments_[last].used == 0) segments_.Free(last);
+    id = segments_.Allocate(static_cast<uint32_t>(size),
+                            SegmentTable::Use::kSingle, base, generation);
+  } else {
+    uint32_t capacity = std::max(SegmentBytesFor(generation->capacity),
+                                 static_cast<uint32_t>(size));
+    // A chain that goes on takes records like this one: let several fit.
+    if (last != kNoSegment) {
+      capacity =
+          std::max(capacity, std::bit_ceil(static_cast<uint32_t>(size) * 2));
+    }
+    id = segments_.Allocate(capacity, SegmentTable::Use::kOpen, base,
+                            generation);
+    if (last != kNoSegment) {
+      if (segments_[last].used == segments_[last].dead) {
+        segments_.Free(last);
+      } else {
+        QueueIfSparse(last);
+      }
+    }
+  }
+  Segment& segment = segments_[id];
+  EncodeRecord(record, base, segment.data.get());
+  segment.used = static_cast<uint32_t>(size);
+  return MakeRef(id, 0);
+}
+
+// What a segment that begins with this record is written against. Its version
+// is no entry's: the segment's stamp.
+RecordBase Shard::NewBase(const Record& record) {
+  return {NewVersion(), record.put_us, record.ttl_us};
+}
+
+uint64_t Shard::NewVersion() {
+  if (next_version_ == versions_end_) {
+    next_version_ = versions_->TakeBlock();
+    versions_end_ = next_version_ + VersionSource::kBlock;
+  }
+  return next_version_++;
+}
+
+// Counts what an operation changes; where limits hold, at once.
+LimitHit Shard::Charge(int64_t entries, int64_t bytes) {
+  if (usage_->limited()) return usage_->Add(entries, bytes);
+  uncharged_entries_ += entries;
+  uncharged_bytes_ += bytes;
+  return LimitHit::kNone;
+}
+
+// Before the lock is let go: who holds all locks sees a true account.
+void Shard::SettleCharges() {
+  if (uncharged_entries_ == 0 && uncharged_bytes_ == 0) return;
+  usage_->Subtract(-std::exchange(uncharged_entries_, 0),
+                   -std::exchange(uncharged_bytes_, 0));
+}
+
+void Shard::Forget(const Found& old) {
+  Generation* generation = segments_[old.segment].generation;
+  --generation->entries;
+  generation->bytes -= old.record.payload_bytes();
+  MarkDead(old.segment, old.offset, old.size);
+  ReleaseIfEmpty(generation);
+}
+
+void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
+  Segment& segment = segments_[id];
+  MarkRecordDead(segment.data.get() + offset);
+  segment.dead += static_cast<uint32_t>(size);
+  const bool open = id == segment.generation->open;
+  if (segment.dead < segment.used) {
+    if (!open) QueueIfSparse(id);
+  } else if (open && id == segment.generation->last) {
+    segment.used = segment.dead = 0;
+  } else {
+    segments_.Free(id);
+  }
+}
+
+void Shard::QueueIfSparse(SegmentId id) {
+  Segment& segment = segments_[id];
+  // What evictions have begun they go on with: to move its live records would
+  // make them the youngest.
+  if (segment.compacted == Segment::kNotCompacting &&
+      segment.dead > segment.used / 2 &&
+      segment.generation->evicted.segment != id) {
+    segment.compacted = 0;
+    sparse_.push_back(id);
+  }
+}
+
+void Shard::ReleaseIfEmpty(Generation* generation) {
+  if (generation->entries > 0 || generation == current_) return;
+  while (generation->first != kNoSegment) segments_.Free(generation->first);
+  generations_.erase(generation->death_us);
+}
+
+uint64_t Shard::copied_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return copied_bytes_;
+}
+
+OperationCounts Shard::operations() const {
+  absl::MutexLock lock(&mu_);
+  return operations_;
+}
+
+int64_t Shard::memory_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int64_t>(sizeof(*this) + slots_.memory_bytes() +
+                              segments_.memory_bytes() +
+                              generations_.size() * sizeof(Generation));
+}
+
+void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
+  absl::MutexLock lock(&mu_);
+  for (const auto& [death_us, generation] : generations_) {
+    if (generation->entries > 0 && death_us > now_us)
+      deaths->push_back(death_us);
+  }
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,424 @@
+// One part of a map: an index, the segments that it refers to, and the
+// generations that these die in.
+
+#ifndef TIMECACHED_SERVER_ENGINE_SHARD_SHARD_H_
+#define TIMECACHED_SERVER_ENGINE_SHARD_SHARD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/clock.h"
+#include "server/engine/map/change.h"
+#include "server/engine/map/key_hash.h"
+#include "server/engine/map/live_place.h"
+#include "server/engine/map/operation.h"
+#include "server/engine/map/options.h"
+#include "server/engine/map/scan.h"
+#include "server/engine/map/usage.h"
+#include "server/engine/map/version_source.h"
+#include "server/engine/memory_budget.h"
+#include "server/engine/shard/compact_index.h"
+#include "server/engine/shard/segment.h"
+#include "server/engine/statistics.h"
+
+namespace timecache::server {
+
+// Whether the operation's condition holds for the entry's version; 0: no entry.
+absl::Status CheckCondition(const Operation& op, uint64_t version);
+
+// Thread-safe: one mutex. The shard takes time as it is told, and never
+// backwards: its `now` is the latest that it has seen.
+//
+// A generation is live, due (its death time has come, but nobody has detached
+// it) or detached. Lookups take due and detached ones as gone, by the clock and
+// by the generation's mark. A slot that refers to such a record stays where it
+// is until the sweep has told its event: a put on the same key takes a new
+// slot.
+class Shard {
+ public:
+  // Records that one sweep step erases under the lock.
+  static constexpr int kSweepLockRecords = 32;
+  // Records that one mutation passes and moves at most, to compact what is
+  // mostly dead.
+  static constexpr int kCompactRecords = 8;
+  static constexpr int kCompactMoves = 2;
+  // Lines of the index that one scan step visits under the lock.
+  static constexpr int kScanLines = 64;
+
+  // `usage` and `versions` are not owned.
+  Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
+        KeyHash hash);
+
+  struct Outcome {
+    // The limit that the put would pass; then nothing was done.
+    LimitHit hit = LimitHit::kNone;
+    // What it would have added.
+    Usage::Amount more;
+    // Key and value of the entry that it would make if the key was not there.
+    int64_t alone_bytes = 0;
+    // A generation was made that dies then; kNeverUs if none.
+    int64_t new_death_us = kNeverUs;
+  };
+  // Applies a valid operation; `*result` must be fresh. An entry that it
+  // answers with takes its room.
+  Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
+                AnswerRoom* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The same for many, under a lock that the caller takes, since a batch has
+  // that of several shards at once: it then calls the three below for all of
+  // them, one after the other, so that the cache misses of all their items
+  // overlap. Whoever has one lock must not wait for another.
+  struct Item {
+    const Operation* op;
+    uint64_t hash;
+    Result* result;
+  };
+  // Items that are applied at most before the locks are let go.
+  static constexpr size_t kMaxLockItems = 64;
+  bool TryLock() const ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mu_) {
+    return mu_.TryLock();
+  }
+  // Bring what the items will touch into the cache, and do not wait for it:
+  // first the lines of the index; once those are there, the records that they
+  // lead to.
+  void PrefetchIndexLocked(absl::Span<const Item> items) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PrefetchRecordsLocked(absl::Span<const Item> items) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // In order. Returns how many were applied: the next one would pass a limit.
+  // `*new_death_us` gets the earliest death of a new generation, or stays.
+  size_t ApplyLocked(absl::Span<const Item> items, int64_t now_us,
+                     AnswerRoom* room, int64_t* new_death_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // One step of a walk: live entries from `*tag` on, until kScanLines lines or
+  // the given numbers are reached. Sets `*tag`; CompactIndex::kTags when
+  // through.
+  void Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
+            int64_t* bytes_left, uint32_t* tag, const EntryVisitor& visit)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // From now on tells `sink` of each change, as that of shard number `shard`.
+  void SetSink(ChangeSink* sink, int shard) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Death. Detached generations keep their segments until these are freed.
+
+  using Detached = std::vector<std::unique_ptr<Generation>>;
+  // Detaches the generations whose death time is at or before `now_us`, in
+  // order.
+  void DetachDue(int64_t now_us, Detached* due) ABSL_LOCKS_EXCLUDED(mu_);
+  // The earliest death of a live generation; kNeverUs if there is none.
+  int64_t NextDeathUs() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // For a death of several shards at one instant: all are locked, then told.
+  // Also for a batch that waits, see TryLock.
+  void Lock() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) { mu_.Lock(); }
+  void Unlock() const ABSL_UNLOCK_FUNCTION(mu_) { mu_.Unlock(); }
+  int64_t SeenLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return now_us_;
+  }
+  void DetachDueLocked(int64_t now_us, Detached* due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The earliest death of a generation with an entry; kNeverUs if there is
+  // none.
+  int64_t OldestLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A death before its time, of what would have died at `death_us`.
+  struct Kill {
+    int64_t death_us = 0;
+    int64_t at_us = 0;
+    uint64_t number = 0;
+    Cause cause = Cause::kRotated;
+  };
+  // Detaches the generation of this death, before its time; null if there is
+  // none.
+  std::unique_ptr<Generation> KillLocked(const Kill& kill)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The latest death of a generation with an entry; 0 if there is none.
+  int64_t YoungestLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // When the oldest entry of the generation of this death was put: the first in
+  // its chain of segments. kNeverUs if there is none; kNotYet if it lies behind
+  // more than `*records` dead ones, which are passed and need not be again.
+  // Takes from `*records` what was passed.
+  static constexpr int64_t kNotYet = INT64_MIN;
+  int64_t OldestPutLocked(int64_t death_us, int* records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Kills the entry that OldestPutLocked has found: it moves to `dead`, which
+  // is detached and dead. Returns false if the shard has no room for that.
+  bool EvictOldestLocked(const Kill& kill, Generation* dead)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // --- Again, from changes.
+
+  // One step of a walk as Scan's, over all live entries: tells the sink each as
+  // it is, so that what it was told of them before is not needed any more.
+  void TellAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
+                 uint32_t* tag) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Applies a change that another shard of this number told, without asking a
+  // limit. Of a kill, what died is added to `*dead`. What is not there cannot
+  // be renewed, removed, killed or appended to: no change. Returns false where
+  // what was appended is missing for that: neither the entry of the version
+  // before is there, nor one that has it.
+  bool Replay(const Change& change, std::unique_ptr<Generation>* dead)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The same of a stretch of time: O(records).
+  void Skip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(mu_);
+  // Nothing is replayed any more. The shard has come to `now_us`, its map's
+  // time, also where the clock is behind it: a put would have a deadline that
+  // is too early once the clock is right. Returns a version above all that were
+  // replayed: those that the shard gives out from now on must not be below it.
+  uint64_t EndReplay(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- What is going to die.
+
+  // Live generations that are listed, and records that are read, under the
+  // lock; and most bytes of the latter's keys and values, but for a single
+  // larger one.
+  static constexpr size_t kMaxLiveDeaths = 64;
+  static constexpr int kReadRecords = 64;
+  static constexpr int64_t kReadBytes = 64 << 10;
+
+  // Lists the deaths of generations that die after `after_us` and `now_us`, in
+  // order, until the first one past `until_us`, which is listed, too, or until
+  // `deaths` is full. Returns their number.
+  size_t ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
+                  absl::Span<int64_t> deaths) ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes a live record, or returns false: then the step ends before it. Runs
+  // under the lock, so it must only copy.
+  using LiveVisitor = absl::FunctionRef<bool(const Record& record)>;
+  // One step of a walk over the live records of the generation that dies then;
+  // none, if that is not after `now_us`. Returns whether it is through. A
+  // record may be visited twice if compaction moves it during the walk.
+  bool ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
+                LiveVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Remembers which generations that die at or before `*until_us` take new
+  // records, `max_changes` of them at most. `until_us` is not owned and may be
+  // raised at any time: what is put after a later lock of the shard heeds it.
+  // Null: remembers nothing, and forgets.
+  void TrackChanges(const std::atomic<int64_t>* until_us, size_t max_changes)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes a live record of a generation with that death.
+  using ChangeVisitor =
+      absl::FunctionRef<void(int64_t death_us, const Record& record)>;
+  // A walk over the records that were put or renewed since the last walk, each
+  // once but for what compaction moves; not those that were overwritten where
+  // they are. Begins with 0 in `*until_change`. Each step sets `*missed` if
+  // there were too many generations: then it has not visited all. Returns
+  // whether the walk is through.
+  bool ReadChanges(int64_t now_us, uint64_t* until_change, bool* missed,
+                   ChangeVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t width_us() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Sweep, of detached generations only. One thread at a time.
+
+  // The segment, which may be read without the lock until it is freed.
+  const Segment* DeadSegment(SegmentId id) ABSL_LOCKS_EXCLUDED(mu_);
+  struct DeadRecord {
+    uint32_t tag;
+    RecordRef ref;
+    // Set by EraseDead: whether it was live until its generation died.
+    bool live;
+  };
+  // At most kSweepLockRecords.
+  void EraseDead(absl::Span<DeadRecord> records) ABSL_LOCKS_EXCLUDED(mu_);
+  // Frees a segment whose records have all been given to EraseDead.
+  void FreeDead(SegmentId id) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // --- Statistics.
+
+  const KeyHash& key_hash() const { return key_hash_; }
+  int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
+  OperationCounts operations() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Bytes of values that were copied because what is appended had no room, or
+  // by compaction. For tests.
+  uint64_t copied_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Appends the deaths of the generations with an entry.
+  void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  // A live record, where its slot is and what it says.
+  struct Found {
+    CompactIndex::Slot* slot = nullptr;
+    SegmentId segment = kNoSegment;
+    uint32_t offset = 0;
+    size_t size = 0;
+    Record record;
+  };
+
+  // A live record that compaction has found.
+  struct Moving {
+    RecordRef ref;
+    uint32_t tag;
+  };
+
+  Outcome ApplyOne(const Operation& op, uint64_t hash, AnswerRoom* room,
+                   Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    ++(found ? operations_.hits : operations_.misses);
+  }
+  Found FindLive(uint32_t tag, absl::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Put(const Operation& op, uint32_t tag, const Found& old,
+           AnswerRoom* room, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AppendValue(const Operation& op, uint32_t tag, const Found& old,
+                   Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Combine(const Operation& op, uint32_t tag, const Found& old,
+               Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Gather(const Operation& op, uint32_t tag, const Found& old,
+              AnswerRoom* room, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Complete(const Operation& op, const Found& old, absl::string_view more,
+                AnswerRoom* room, Result* result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Replace(const Operation& op, absl::string_view value, bool parts,
+               uint32_t tag, const Found& old, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Extend(const Operation& op, absl::string_view more, int64_t alone_bytes,
+              uint32_t tag, const Found& old, Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void StoreLonger(Record record, absl::string_view more, int64_t death_us,
+                   uint32_t tag, const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckValueBytes(size_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Renew(const Operation& op, uint32_t tag, const Found& old,
+             Result* result, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Take(const Operation& op, const Found& old)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
+               Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BeginTtl(const Operation& op, Record* record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RenewTtl(const Operation& op, Record* record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t KeepOrRenew(const Operation& op, const Found& old,
+                      Record* record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t DeathOf(const Record& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return DeathTimeUs(record.deadline_us(), width_us_);
+  }
+  int64_t DeathOf(const Found& found) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return segments_[found.segment].generation->death_us;
+  }
+  void StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
+               uint32_t tag, const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordRef Store(const Record& record, int64_t death_us, uint32_t tag,
+                  const Found& old, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Evict(const Found& old, Generation* dead)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Tell(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    sink_->Add(sink_shard_, change);
+  }
+  void MovePutTimes(Segment* segment, int64_t by_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellKill(Change::Kind kind, const Kill& kill, absl::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  template <typename Visit>
+  void Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
+            uint32_t* tag, const Visit& visit)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static bool TakeRoom(size_t value_bytes, AnswerRoom* room, Result* result);
+  static bool Answer(const Record& record, AnswerRoom* room, Result* result);
+
+  Generation* GenerationFor(int64_t death_us, Outcome* outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordRef Append(const Record& record, Generation* generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordBase NewBase(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t NewVersion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  LimitHit Charge(int64_t entries, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SettleCharges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Forget(const Found& old) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MarkDead(SegmentId id, uint32_t offset, size_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void QueueIfSparse(SegmentId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CompactStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FindMoving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Move(const Moving& moving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseIfEmpty(Generation* generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  bool Holds(const Generation& generation, const SegmentPlace& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  SegmentPlace EndOf(SegmentId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  SegmentPlace* NextUnread(const Generation& generation, LivePlace* place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool ReadSome(const Generation& generation, LivePlace* place,
+                LiveVisitor visit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteChange(Generation* generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropChanges(size_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant after construction.
+  Usage* const usage_;
+  VersionSource* const versions_;
+  const KeyHash key_hash_;
+  MemoryCharge charge_;
+
+  mutable absl::Mutex mu_;
+  int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // See SetSink.
+  ChangeSink* sink_ ABSL_GUARDED_BY(mu_) = nullptr;
+  int sink_shard_ ABSL_GUARDED_BY(mu_) = 0;
+  // What is left of the block of versions that was taken last.
+  uint64_t next_version_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t versions_end_ ABSL_GUARDED_BY(mu_) = 0;
+  // When the lock was taken: a load for all operations under it.
+  MemoryBudget::Level memory_ ABSL_GUARDED_BY(mu_) = MemoryBudget::Level::kRoom;
+  int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
+  int64_t width_us_ ABSL_GUARDED_BY(mu_);
+  bool sliding_ ABSL_GUARDED_BY(mu_);
+  size_t max_value_bytes_ ABSL_GUARDED_BY(mu_);
+  // What operations under this lock have changed and usage_ has not been told
+  // yet. Its atomics, which all shards share, cost as much as a cache miss.
+  int64_t uncharged_entries_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t uncharged_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  CompactIndex slots_ ABSL_GUARDED_BY(mu_);
+  SegmentTable segments_ ABSL_GUARDED_BY(mu_);
+  absl::btree_map<int64_t, std::unique_ptr<Generation>> generations_
+      ABSL_GUARDED_BY(mu_);
+  // The generation that was last put into: where the next put goes, too, unless
+  // the bucket has changed or it brings its own TTL.
+  Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
+  OperationCounts operations_ ABSL_GUARDED_BY(mu_);
+  uint64_t copied_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // Of the record that was last found.
+  size_t last_size_ ABSL_GUARDED_BY(mu_) = 0;
+  // Segments that are mostly dead; numbers that are no longer so are skipped.
+  std::deque<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
+  // See TrackChanges.
+  const std::atomic<int64_t>* track_until_us_ ABSL_GUARDED_BY(mu_) = nullptr;
+  size_t max_changes_ ABSL_GUARDED_BY(mu_) = 0;
+  // In order, from number first_change_ on. Generations know theirs.
+  std::deque<LiveChange> changes_ ABSL_GUARDED_BY(mu_);
+  uint64_t first_change_ ABSL_GUARDED_BY(mu_) = 1;
+  bool missed_changes_ ABSL_GUARDED_BY(mu_) = false;
+  MemoryCharge changes_charge_ ABSL_GUARDED_BY(mu_);
+  // Live records that the next mutation moves out of them.
+  absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_SHARD_SHARD_H_

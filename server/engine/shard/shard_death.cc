@@ -1,0 +1,90 @@
+// The part of a shard in which generations die and are swept.
+
+#include <utility>
+
+#include "server/engine/check.h"
+#include "server/engine/shard/shard.h"
+
+namespace timecache::server {
+
+void Shard::DetachDue(int64_t now_us, Detached* due) {
+  absl::MutexLock lock(&mu_);
+  DetachDueLocked(now_us, due);
+}
+
+void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
+  Observe(now_us);
+  while (!generations_.empty() && generations_.begin()->first <= now_us) {
+    std::unique_ptr<Generation> generation =
+        std::move(generations_.begin()->second);
+    generations_.erase(generations_.begin());
+    if (generation.get() == current_) current_ = nullptr;
+    if (generation->entries > 0) {
+      usage_->Subtract(generation->entries, generation->bytes);
+      due->push_back(std::move(generation));
+    } else {
+      while (generation->first != kNoSegment) segments_.Free(generation->first);
+    }
+  }
+}
+
+int64_t Shard::NextDeathUs() const {
+  absl::MutexLock lock(&mu_);
+  return generations_.empty() ? kNeverUs : generations_.begin()->first;
+}
+
+int64_t Shard::OldestLocked() const {
+  // At most the current generation is empty.
+  for (const auto& [death_us, generation] : generations_) {
+    if (generation->entries > 0) return death_us;
+  }
+  return kNeverUs;
+}
+
+std::unique_ptr<Generation> Shard::KillLocked(const Kill& kill) {
+  const auto it = generations_.find(kill.death_us);
+  if (it == generations_.end() || it->second->entries == 0) return nullptr;
+  TellKill(Change::Kind::kKill, kill, /*key=*/{});
+  std::unique_ptr<Generation> generation = std::move(it->second);
+  generations_.erase(it);
+  if (generation.get() == current_) current_ = nullptr;
+  usage_->Subtract(generation->entries, generation->bytes);
+  generation->death_us = Generation::kDead;
+  return generation;
+}
+
+// Of a generation, or of the entry of `key`.
+void Shard::TellKill(Change::Kind kind, const Kill& kill,
+                     absl::string_view key) {
+  if (sink_ == nullptr) return;
+  Tell({.kind = kind,
+        .record = {.key = key},
+        .death_us = kill.death_us,
+        .at_us = kill.at_us,
+        .kill = kill.number,
+        .cause = kill.cause});
+}
+
+const Segment* Shard::DeadSegment(SegmentId id) {
+  absl::MutexLock lock(&mu_);
+  return &segments_[id];
+}
+
+void Shard::EraseDead(absl::Span<DeadRecord> records) {
+  TIMECACHED_CHECK(records.size() <= kSweepLockRecords);
+  absl::MutexLock lock(&mu_);
+  for (const DeadRecord& record : records) slots_.Touch(record.tag);
+  for (DeadRecord& record : records) {
+    CompactIndex::Slot* slot = slots_.FindExact(record.tag, record.ref);
+    record.live = slot != nullptr;
+    if (slot != nullptr) slots_.Erase(slot);
+  }
+}
+
+void Shard::FreeDead(SegmentId id) {
+  Block<char[]> data;
+  absl::MutexLock lock(&mu_);
+  data = segments_.Free(id);
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,260 @@
+// The part of a shard that makes new values of old ones.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/check.h"
+#include "server/engine/error.h"
+#include "server/engine/map/gathered_parts.h"
+#include "server/engine/shard/shard.h"
+
+namespace timecache::server {
+namespace {
+
+// What a value that is appended to can take at least.
+constexpr size_t kMinCapacity = 32;
+
+absl::Status OtherKind(bool parts) {
+  return PreconditionFailed(Reason::kValueKindMismatch,
+                            parts
+                                ? "the key collects the parts of a Gather"
+                                : "the key has a value, and collects no parts");
+}
+
+// Reads a number in the one form in which it is written.
+bool ParseNumber(absl::string_view text, int64_t* number) {
+  return absl::SimpleAtoi(text, number) &&
+         absl::AlphaNum(*number).Piece() == text;
+}
+
+// False if the result is no int64.
+bool CombineNumbers(Combination combination, int64_t operand, int64_t* number) {
+  if (combination == Combination::kAdd) {
+    return !__builtin_add_overflow(*number, operand, number);
+  }
+  *number ^= operand;
+  return true;
+}
+
+}  // namespace
+
+absl::Status Shard::CheckValueBytes(size_t bytes) const {
+  if (bytes <= max_value_bytes_) return absl::OkStatus();
+  return PreconditionFailed(
+      Reason::kValueTooLarge,
+      absl::StrCat("the value would have ", bytes, " bytes, and may have ",
+                   max_value_bytes_, " (the namespace's max_value_bytes)"));
+}
+
+// The times of what becomes of a live entry; returns its death.
+int64_t Shard::KeepOrRenew(const Operation& op, const Found& old,
+                           Record* record) const {
+  if (!op.touch) return DeathOf(old);
+  RenewTtl(op, record);
+  return DeathOf(*record);
+}
+
+// Stores another value, whatever its length, or returns false.
+bool Shard::Replace(const Operation& op, absl::string_view value, bool parts,
+                    uint32_t tag, const Found& old, Result* result,
+                    Outcome* outcome) {
+  result->status = CheckValueBytes(value.size());
+  if (!result->status.ok()) return false;
+  Record record = old.record;
+  record.key = op.key;
+  record.value = value;
+  record.parts = parts;
+  record.capacity = 0;
+  const int64_t bytes = record.payload_bytes();
+  if (!Reserve(old, bytes, bytes, outcome)) return false;
+  int64_t death_us;
+  if (old.slot != nullptr) {
+    death_us = KeepOrRenew(op, old, &record);
+  } else {
+    BeginTtl(op, &record);
+    death_us = DeathOf(record);
+  }
+  record.version = result->version = NewVersion();
+  StoreAs(Change::Kind::kStore, record, death_us, tag, old, outcome);
+  return true;
+}
+
+// Appends to the value of a live entry, or returns false.
+bool Shard::Extend(const Operation& op, absl::string_view more,
+                   int64_t alone_bytes, uint32_t tag, const Found& old,
+                   Result* result, Outcome* outcome) {
+  result->status = CheckValueBytes(old.record.value.size() + more.size());
+  if (!result->status.ok()) return false;
+  const int64_t bytes =
+      old.record.payload_bytes() + static_cast<int64_t>(more.size());
+  if (!Reserve(old, bytes, alone_bytes, outcome)) return false;
+  Record record = old.record;
+  const int64_t death_us = KeepOrRenew(op, old, &record);
+  record.version = result->version = NewVersion();
+  if (sink_ != nullptr) {
+    Change change = {.kind = Change::Kind::kAppend,
+                     .record = record,
+                     .base_version = old.record.version,
+                     .renewed = op.touch,
+                     .death_us = death_us,
+                     .at_us = now_us_};
+    change.record.value = more;
+    change.record.parts = false;
+    change.record.capacity = 0;
+    Tell(change);
+  }
+  StoreLonger(record, more, death_us, tag, old, outcome);
+  return true;
+}
+
+// Stores `record`, which has the value of `old`, and `more` behind that. Where
+// it has no room it moves, and gets as much again as it then has: so a value
+// that grows to n bytes is copied less than n bytes for that, however short the
+// pieces are.
+void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
+                        uint32_t tag, const Found& old, Outcome* outcome) {
+  RecordRef ref = MakeRef(old.segment, old.offset);
+  const size_t size = record.value.size() + more.size();
+  const bool fits = record.capacity != 0 && size <= record.capacity;
+  if (!fits || death_us != DeathOf(old)) {
+    if (!fits) {
+      record.capacity = static_cast<uint32_t>(std::max(
+          size, std::min(std::max(2 * size, kMinCapacity), max_value_bytes_)));
+    }
+    copied_bytes_ += record.value.size();
+    ref = Store(record, death_us, tag, old, outcome);
+  }
+  Segment& segment = segments_[SegmentOf(ref)];
+  size_t unused;
+  const Record stored = segment.Read(OffsetOf(ref), &unused);
+  record.key = stored.key;
+  record.value = stored.value;
+  segment.generation->bytes += static_cast<int64_t>(more.size());
+  ExtendRecord(record, more, segment.data.get() + OffsetOf(ref));
+}
+
+void Shard::AppendValue(const Operation& op, uint32_t tag, const Found& old,
+                        Result* result, Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  result->status = CheckCondition(op, found ? old.record.version : 0);
+  if (result->status.ok() && found && old.record.parts) {
+    result->status = OtherKind(/*parts=*/true);
+  }
+  if (!result->status.ok()) return;
+  const size_t size = op.value.size() + (found ? old.record.value.size() : 0);
+  const auto alone_bytes =
+      static_cast<int64_t>(op.key.size() + op.value.size());
+  const bool done =
+      found ? Extend(op, op.value, alone_bytes, tag, old, result, outcome)
+            : Replace(op, op.value, /*parts=*/false, tag, old, result, outcome);
+  if (!done) return;
+  result->number = static_cast<int64_t>(size);
+  ++operations_.appends;
+}
+
+void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
+                    Result* result, Outcome* outcome) {
+  const bool found = old.slot != nullptr;
+  int64_t number = op.initial;
+  result->status = CheckCondition(op, found ? old.record.version : 0);
+  if (!result->status.ok()) return;
+  if (found && old.record.parts) {
+    result->status = OtherKind(/*parts=*/true);
+  } else if (found && !ParseNumber(old.record.value, &number)) {
+    result->status = PreconditionFailed(
+        Reason::kNotANumber, "the value is no decimal number of 64 bits");
+  } else if (!CombineNumbers(op.combination, op.operand, &number)) {
+    result->status = PreconditionFailed(
+        Reason::kNumberOverflow, "the result is no number of 64 bits any more");
+  }
+  if (!result->status.ok()) return;
+  if (op.remove_if_zero && number == 0) {
+    if (found) Take(op, old);
+    result->removed = true;
+  } else if (!Replace(op, absl::AlphaNum(number).Piece(), /*parts=*/false, tag,
+                      old, result, outcome)) {
+    return;
+  }
+  result->number = number;
+  ++operations_.combines;
+}
+
+void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
+                   AnswerRoom* room, Result* result, Outcome* outcome) {
+  TIMECACHED_CHECK(op.gathering != nullptr);
+  const Gathering& gathering = *op.gathering;
+  const GatheredPart part = {gathering.part(), op.value};
+  int64_t count = 0;
+  if (old.slot != nullptr) {
+    if (!old.record.parts) {
+      result->status = OtherKind(/*parts=*/false);
+    } else if (!ExpectsTheSame(old.record.value, gathering)) {
+      result->status =
+          PreconditionFailed(Reason::kGatherMismatch,
+                             "the key collects parts for a Gather that expects "
+                             "others");
+    }
+    if (!result->status.ok()) return;
+    PartsReader reader(old.record.value);
+    GatheredPart other;
+    for (; reader.Next(&other); ++count) {
+      if (other.name != part.name) continue;
+      result->duplicate = other.value == part.value;
+      if (!result->duplicate) {
+        result->status = ErrorWithReason(
+            absl::StatusCode::kAlreadyExists, Reason::kPartExists,
+            "the part is there already, with another value");
+        return;
+      }
+    }
+  }
+  if (result->duplicate) {
+    result->version = old.record.version;
+    result->number = count;
+    ++operations_.gathers;
+    return;
+  }
+  std::string more;
+  if (old.slot == nullptr) more = std::string(gathering.expectation());
+  AppendPart(part, &more);
+  ++count;
+  if (count == gathering.expected()) {
+    Complete(op, old, more, room, result);
+  } else if (old.slot == nullptr) {
+    Replace(op, more, /*parts=*/true, tag, old, result, outcome);
+  } else {
+    const size_t alone = op.key.size() + gathering.expectation().size();
+    Extend(op, more, static_cast<int64_t>(alone + more.size()), tag, old,
+           result, outcome);
+  }
+  if (!result->status.ok() || outcome->hit != LimitHit::kNone) return;
+  result->number = count;
+  ++operations_.gathers;
+}
+
+// The last part is in: the caller gets all, and no other caller does.
+void Shard::Complete(const Operation& op, const Found& old,
+                     absl::string_view more, AnswerRoom* room, Result* result) {
+  const bool found = old.slot != nullptr;
+  const size_t size = old.record.value.size() + more.size();
+  result->status = CheckValueBytes(size);
+  if (!result->status.ok() || !TakeRoom(size, room, result)) return;
+  Record whole = old.record;
+  if (!found) BeginTtl(op, &whole);
+  Entry& entry = result->entry;
+  entry.value.reserve(size);
+  entry.value.assign(whole.value.data(), whole.value.size());
+  entry.value.append(more.data(), more.size());
+  entry.parts = true;
+  entry.version = whole.version;
+  entry.put_us = whole.put_us;
+  entry.deadline_us = whole.deadline_us();
+  result->has_entry = true;
+  result->removed = true;
+  if (found) Take(op, old);
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,78 @@
+// A journal that is put into a directory, file by file.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_COPY_H_
+#define TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_COPY_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/journal/local/backup_archive.h"
+#include "server/journal/local/file_system.h"
+#include "server/journal/local/journal_tools.h"
+
+namespace timecache::server {
+
+// Until Finish, the directory is no journal, whatever happens: what a crash
+// leaves is removed by the next copy, and a server does not start with it. When
+// Finish returns, all is on the disk, and was read again.
+//
+// Not thread-safe.
+class JournalCopy final : public ArchiveSink {
+ public:
+  // Into a directory that is missing, empty, or that an interrupted copy has
+  // left. ALREADY_EXISTS: it holds a journal, or something else.
+  // FAILED_PRECONDITION: in use by a server, or by another copy.
+  static absl::StatusOr<std::unique_ptr<JournalCopy>> Begin(
+      FileSystem* files, const std::string& directory);
+  // Without Finish, removes what was put there.
+  ~JournalCopy() override;
+  JournalCopy(const JournalCopy&) = delete;
+  JournalCopy& operator=(const JournalCopy&) = delete;
+
+  // INVALID_ARGUMENT: no file of a journal. LOCK and RESERVE are passed over.
+  // RESOURCE_EXHAUSTED: no room on the disk.
+  absl::Status BeginFile(const std::string& name, uint64_t bytes) override;
+  absl::Status AddBytes(absl::string_view bytes) override;
+  absl::Status EndFile() override;
+
+  // A whole archive, in pieces that `read` returns, none at its end.
+  absl::Status AddArchive(
+      absl::FunctionRef<absl::StatusOr<std::string>()> read);
+
+  // Marks the journal as a copy (kCopyFile), and reads all of it. DATA_LOSS: it
+  // is not whole, or damaged.
+  absl::StatusOr<JournalReport> Finish();
+
+ private:
+  JournalCopy(FileSystem* files, std::string directory,
+              std::unique_ptr<FileLock> lock)
+      : files_(files),
+        directory_(std::move(directory)),
+        lock_(std::move(lock)) {}
+  std::string PathOf(const std::string& name) const;
+  // All that a copy may have put there.
+  absl::Status Clear();
+
+  FileSystem* const files_;
+  const std::string directory_;
+  std::unique_ptr<FileLock> lock_;
+  // Those that are there.
+  std::set<std::string> names_;
+  // Written at the end.
+  std::string format_;
+  // The one that is being written; passed over if there is no file_.
+  std::string name_;
+  std::unique_ptr<File> file_;
+  uint64_t offset_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_COPY_H_

@@ -1,0 +1,468 @@
+#include "server/journal/local/journal_directory.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "server/journal/coding.h"
+#include "server/journal/local/crc32c.h"
+#include "server/journal/local/failpoint.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr absl::string_view kFormatTitle = "timecached journal";
+// Of the slots of TRIM: writing one leaves the sector of the other alone.
+constexpr size_t kTrimAlignment = 4096;
+
+std::string PathOf(const std::string& directory, absl::string_view name) {
+  return absl::StrCat(directory, "/",
+                      absl::string_view(name.data(), name.size()));
+}
+
+absl::Status FileDamage(const std::string& path, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": ", what, "; ", JournalAdvice()));
+}
+
+// "name value ... crc", in lines, the last one for all before.
+std::string WithCrc(std::string text) {
+  const uint32_t crc = Crc32c(0, text);
+  absl::StrAppendFormat(&text, "crc %08x\n", crc);
+  return text;
+}
+
+// The text before the CRC; DATA_LOSS if it does not fit.
+absl::StatusOr<std::string> ReadWithCrc(FileSystem* files,
+                                        const std::string& path) {
+  auto text = ReadSmallFile(files, path);
+  if (!text.ok()) return text;
+  const size_t at = text->rfind("crc ");
+  if (at == std::string::npos || WithCrc(text->substr(0, at)) != *text) {
+    return FileDamage(path, "is damaged");
+  }
+  text->resize(at);
+  return text;
+}
+
+size_t TrimSlotBytes(const JournalIdentity& identity) {
+  const size_t bytes = 8 + size_t{8} * identity.partitions + 4;
+  return (bytes + kTrimAlignment - 1) / kTrimAlignment * kTrimAlignment;
+}
+
+std::string EncodeTrim(const JournalIdentity& identity,
+                       const TrimPositions& trim) {
+  std::string bytes;
+  PutNumber(&bytes, trim.sequence);
+  for (const uint64_t first : trim.first) PutNumber(&bytes, first);
+  PutNumber(&bytes, Crc32c(identity.seed(), bytes));
+  bytes.resize(TrimSlotBytes(identity), '\0');
+  return bytes;
+}
+
+}  // namespace
+
+absl::string_view JournalAdvice() {
+  return "`timecachectl journal check` lists what is readable, `timecachectl "
+         "journal salvage` copies it into a new directory";
+}
+
+absl::Status JournalDamage(const std::string& path, uint64_t offset,
+                           uint64_t file_bytes, absl::string_view what) {
+  return absl::DataLossError(absl::StrFormat(
+      "%s: damaged at byte %d of %d: %s; all before it is readable; %s", path,
+      offset, file_bytes, what, JournalAdvice()));
+}
+
+std::string NewJournalId() {
+  std::random_device random;
+  std::string id;
+  while (id.size() < kJournalIdBytes) {
+    PutNumber(&id, static_cast<uint32_t>(random()));
+  }
+  return id;
+}
+
+std::string SegmentPath(const std::string& directory, uint64_t number) {
+  return absl::StrFormat("%s/%0*d", directory, int{kSegmentNameDigits}, number);
+}
+
+absl::StatusOr<std::vector<uint64_t>> ListSegments(
+    FileSystem* files, const std::string& directory) {
+  const auto names = files->List(directory);
+  if (!names.ok()) return names.status();
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : *names) {
+    uint64_t number;
+    if (name.size() == kSegmentNameDigits && absl::SimpleAtoi(name, &number)) {
+      numbers.push_back(number);
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+absl::StatusOr<JournalIdentity> ReadFormat(FileSystem* files,
+                                           const std::string& directory) {
+  const std::string path = PathOf(directory, kFormatFile);
+  const auto text = ReadSmallFile(files, path);
+  if (!text.ok()) return text.status();
+  // A newer format may have another checksum: look at its version first.
+  const std::vector<std::string> lines = absl::StrSplit(*text, '\n');
+  absl::string_view version_text = lines[0];
+  uint32_t version = 0;
+  if (absl::ConsumePrefix(&version_text, kFormatTitle) &&
+      absl::SimpleAtoi(version_text, &version) && version > kJournalVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": format ", version,
+                     ", newer than this server's, which is ", kJournalVersion));
+  }
+  const auto checked = ReadWithCrc(files, path);
+  if (!checked.ok()) return checked.status();
+  JournalIdentity identity;
+  if (version != kJournalVersion || lines.size() < 3 ||
+      !absl::StartsWith(lines[1], "partitions ") ||
+      !absl::SimpleAtoi(lines[1].substr(11), &identity.partitions) ||
+      !absl::StartsWith(lines[2], "id ") ||
+      lines[2].size() != 3 + 2 * kJournalIdBytes) {
+    return FileDamage(path, "is damaged");
+  }
+  identity.id = absl::HexStringToBytes(lines[2].substr(3));
+  return identity;
+}
+
+absl::Status WriteFormat(FileSystem* files, const std::string& directory,
+                         const JournalIdentity& identity) {
+  return WriteFileAtomically(files, directory, std::string(kFormatFile),
+                             EncodeFormatFile(identity));
+}
+
+std::string EncodeFormatFile(const JournalIdentity& identity) {
+  return WithCrc(absl::StrCat(kFormatTitle, " ", kJournalVersion,
+                              "\npartitions ", identity.partitions, "\nid ",
+                              absl::BytesToHexString(identity.id), "\n"));
+}
+
+absl::Status MarkAsCopy(FileSystem* files, const std::string& directory) {
+  return WriteFileAtomically(files, directory, std::string(kCopyFile), "");
+}
+
+absl::StatusOr<bool> IsMarkedAsCopy(FileSystem* files,
+                                    const std::string& directory) {
+  const auto file = files->OpenToRead(PathOf(directory, kCopyFile));
+  if (file.ok()) return true;
+  if (absl::IsNotFound(file.status())) return false;
+  return file.status();
+}
+
+absl::Status UnmarkAsCopy(FileSystem* files, const std::string& directory) {
+  absl::Status status = files->Remove(PathOf(directory, kCopyFile));
+  return status.ok() ? files->SyncDirectory(directory) : status;
+}
+
+absl::StatusOr<TrimPositions> ReadTrim(FileSystem* files,
+                                       const std::string& directory,
+                                       const JournalIdentity& identity) {
+  const std::string path = PathOf(directory, kTrimFile);
+  const auto bytes = ReadSmallFile(files, path);
+  if (absl::IsNotFound(bytes.status())) return FileDamage(path, "is missing");
+  if (!bytes.ok()) return bytes.status();
+  TrimPositions latest;
+  const size_t slot_bytes = TrimSlotBytes(identity);
+  for (size_t at = 0; at + slot_bytes <= bytes->size(); at += slot_bytes) {
+    const absl::string_view slot =
+        absl::string_view(*bytes).substr(at, slot_bytes);
+    TrimPositions trim;
+    trim.sequence = NumberAt<uint64_t>(slot, 0);
+    for (uint32_t p = 0; p < identity.partitions; ++p) {
+      trim.first.push_back(NumberAt<uint64_t>(slot, 8 + size_t{8} * p));
+    }
+    if (EncodeTrim(identity, trim) == slot &&
+        (latest.first.empty() || trim.sequence > latest.sequence)) {
+      latest = std::move(trim);
+    }
+  }
+  if (latest.first.empty()) return FileDamage(path, "is damaged");
+  return latest;
+}
+
+std::string EncodeTrimFile(const JournalIdentity& identity,
+                           const TrimPositions& trim) {
+  const std::string slot = EncodeTrim(identity, trim);
+  return absl::StrCat(slot, slot);
+}
+
+absl::Status CreateTrim(FileSystem* files, const std::string& directory,
+                        const JournalIdentity& identity,
+                        const TrimPositions& trim) {
+  return WriteFileAtomically(files, directory, std::string(kTrimFile),
+                             EncodeTrimFile(identity, trim));
+}
+
+absl::Status OverwriteTrim(FileSystem* files, const std::string& directory,
+                           const JournalIdentity& identity,
+                           const TrimPositions& trim) {
+  auto file = files->Open(PathOf(directory, kTrimFile));
+  if (!file.ok()) return file.status();
+  absl::Status status = (*file)->Write(
+      trim.sequence % 2 * TrimSlotBytes(identity), EncodeTrim(identity, trim));
+  return status.ok() ? (*file)->Sync() : status;
+}
+
+absl::StatusOr<LogEnd> ReadEnd(FileSystem* files,
+                               const std::string& directory) {
+  const std::string path = PathOf(directory, kEndFile);
+  const auto text = ReadWithCrc(files, path);
+  if (!text.ok()) return text.status();
+  const std::vector<std::string> words = absl::StrSplit(*text, ' ');
+  LogEnd end;
+  if (words.size() != 4 || !absl::SimpleAtoi(words[0], &end.segment) ||
+      !absl::SimpleAtoi(words[1], &end.bytes) ||
+      !absl::SimpleAtoi(words[2], &end.next_group)) {
+    return FileDamage(path, "is damaged");
+  }
+  return end;
+}
+
+absl::Status WriteEnd(FileSystem* files, const std::string& directory,
+                      const LogEnd& end) {
+  return WriteFileAtomically(files, directory, std::string(kEndFile),
+                             EncodeEndFile(end));
+}
+
+std::string EncodeEndFile(const LogEnd& end) {
+  return WithCrc(
+      absl::StrCat(end.segment, " ", end.bytes, " ", end.next_group, " \n"));
+}
+
+bool PositionFollower::Follow(const Group& group,
+                              const std::vector<bool>& partitions) {
+  if (group.number != next_group_) {
+    why_ = absl::StrCat("group ", group.number, " where ", next_group_,
+                        " should be");
+    return false;
+  }
+  for (const Section& section : group.sections) {
+    const uint64_t next = next_[section.partition];
+    // Without records, it says that those before its position are lost.
+    const bool follows = section.records == 0 ? section.first_position >= next
+                                              : section.first_position == next;
+    const bool wanted = partitions.empty() || partitions[section.partition];
+    if (!follows || (wanted && !IsIntact(identity_, section))) {
+      why_ = absl::StrCat(
+          "group ", group.number, ", partition ", section.partition,
+          follows ? ": the checksum does not fit" : ": positions are missing");
+      return false;
+    }
+  }
+  ++next_group_;
+  for (const Section& section : group.sections) {
+    next_[section.partition] = section.first_position + section.records;
+  }
+  return true;
+}
+
+absl::Status CreateJournal(FileSystem* files, const std::string& directory,
+                           uint32_t partitions) {
+  if (files->OpenToRead(PathOf(directory, kRestoringFile)).ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory,
+        ": the restore of a backup was interrupted: restore it again"));
+  }
+  const auto segments = ListSegments(files, directory);
+  if (!segments.ok()) return segments.status();
+  // What a crash during creation leaves is the first segment, without records.
+  for (const uint64_t number : *segments) {
+    const auto reader = SegmentReader::Open(
+        files, SegmentPath(directory, number), /*identity=*/nullptr);
+    if (!reader.ok() && !absl::IsDataLoss(reader.status())) {
+      return reader.status();
+    }
+    if (number != 1 || !reader.ok() ||
+        (*reader)->file_bytes() > (*reader)->offset()) {
+      return FileDamage(PathOf(directory, kFormatFile),
+                        "is missing, and there are records");
+    }
+  }
+  const JournalIdentity identity{.id = NewJournalId(),
+                                 .partitions = partitions};
+  const SegmentHeader header{.identity = identity,
+                             .number = 1,
+                             .first_group = 1,
+                             .bases = std::vector<uint64_t>(partitions)};
+  files->Remove(PathOf(directory, kEndFile)).IgnoreError();
+  absl::Status status =
+      CreateTrim(files, directory, identity,
+                 {.sequence = 1, .first = std::vector<uint64_t>(partitions)});
+  if (status.ok()) {
+    const std::string path = SegmentPath(directory, header.number);
+    status = WriteFileAtomically(
+        files, directory, path.substr(directory.size() + 1), header.Encode());
+  }
+  return status.ok() ? WriteFormat(files, directory, identity) : status;
+}
+
+namespace {
+
+// True if no partition needs what is before a segment of these bases.
+bool IsTrimmed(const std::vector<uint64_t>& bases, const TrimPositions& trim) {
+  for (size_t p = 0; p < bases.size(); ++p) {
+    if (bases[p] > trim.first[p]) return false;
+  }
+  return true;
+}
+
+// All but the groups of the last segment.
+absl::Status RecoverSegments(FileSystem* files, const std::string& directory,
+                             RecoveredJournal* journal) {
+  const auto numbers = ListSegments(files, directory);
+  if (!numbers.ok()) return numbers.status();
+  if (numbers->empty()) return FileDamage(directory, "has no segment");
+  for (const uint64_t number : *numbers) {
+    const std::string path = SegmentPath(directory, number);
+    const auto reader = SegmentReader::Open(files, path, &journal->identity);
+    if (absl::IsDataLoss(reader.status())) {
+      return FileDamage(path, "its header is damaged");
+    }
+    if (!reader.ok()) return reader.status();
+    const SegmentHeader& header = (*reader)->header();
+    if (header.number != number) {
+      return FileDamage(path, "has another segment's header");
+    }
+    if (!journal->segments.empty() &&
+        journal->segments.back().number + 1 != number) {
+      if (!IsTrimmed(header.bases, journal->trim)) {
+        return FileDamage(SegmentPath(directory, number - 1), "is missing");
+      }
+      // Of those before, a power loss has undone some removals and not all.
+      for (const SegmentState& trimmed : journal->segments) {
+        journal->leftovers.push_back(trimmed.number);
+      }
+      journal->segments.clear();
+    }
+    journal->segments.push_back(
+        {number, (*reader)->file_bytes(), header.bases});
+  }
+  const SegmentState& oldest = journal->segments.front();
+  if (!IsTrimmed(oldest.bases, journal->trim)) {
+    return FileDamage(SegmentPath(directory, oldest.number - 1),
+                      "is missing, and has records that are not trimmed");
+  }
+  return absl::OkStatus();
+}
+
+// True if a group at or after `from` says that `group` was synced: then what
+// is in its place is not a torn write.
+absl::StatusOr<bool> WasSynced(SegmentReader* reader, uint64_t from,
+                               uint64_t group) {
+  while (true) {
+    const auto found = reader->Resynchronise(from);
+    if (!found.ok()) return found.status();
+    if (!*found) return false;
+    Group later;
+    const auto outcome = reader->Next(&later);
+    if (!outcome.ok()) return outcome.status();
+    if (later.durable_group > group) return true;
+    from = later.offset + 1;
+  }
+}
+
+absl::Status RecoverLastSegment(FileSystem* files, const std::string& directory,
+                                RecoveredJournal* journal) {
+  SegmentState& last = journal->segments.back();
+  const std::string path = SegmentPath(directory, last.number);
+  auto opened = SegmentReader::Open(files, path, &journal->identity);
+  if (!opened.ok()) return opened.status();
+  SegmentReader& reader = **opened;
+  PositionFollower follower(journal->identity, last.bases,
+                            reader.header().first_group);
+  Group group;
+  while (true) {
+    const uint64_t offset = reader.offset();
+    const auto outcome = reader.Next(&group);
+    if (!outcome.ok()) return outcome.status();
+    if (*outcome == SegmentReader::Outcome::kEnd) break;
+    if (*outcome == SegmentReader::Outcome::kGroup && follower.Follow(group)) {
+      continue;
+    }
+    const auto synced = WasSynced(&reader, offset, follower.group());
+    if (!synced.ok()) return synced.status();
+    if (*synced) {
+      return JournalDamage(path, offset, reader.file_bytes(),
+                           "groups that were synced are damaged");
+    }
+    last.bytes = offset;
+    break;
+  }
+  journal->ends = follower.positions();
+  journal->next_group = follower.group();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RecoveredJournal> FindJournal(FileSystem* files,
+                                             const std::string& directory) {
+  RecoveredJournal journal;
+  auto identity = ReadFormat(files, directory);
+  if (!identity.ok()) return identity.status();
+  journal.identity = *std::move(identity);
+  auto trim = ReadTrim(files, directory, journal.identity);
+  if (!trim.ok()) return trim.status();
+  journal.trim = *std::move(trim);
+  absl::Status status = RecoverSegments(files, directory, &journal);
+  if (!status.ok()) return status;
+  status = RecoverLastSegment(files, directory, &journal);
+  if (!status.ok()) return status;
+
+  const SegmentState& last = journal.segments.back();
+  const std::string path = SegmentPath(directory, last.number);
+  const auto end = ReadEnd(files, directory);
+  if (!end.ok() && !absl::IsNotFound(end.status())) return end.status();
+  if (end.ok() && *end != LogEnd{last.number, last.bytes, journal.next_group}) {
+    return JournalDamage(
+        path, last.bytes, last.bytes,
+        absl::StrCat("the journal was closed at byte ", end->bytes,
+                     " of segment ", end->segment));
+  }
+  for (uint32_t p = 0; p < journal.identity.partitions; ++p) {
+    if (journal.trim.first[p] > journal.ends[p]) {
+      return JournalDamage(
+          path, last.bytes, last.bytes,
+          absl::StrCat("partition ", p, " ends before what is trimmed"));
+    }
+  }
+  journal.closed = end.ok();
+  return journal;
+}
+
+absl::StatusOr<RecoveredJournal> RecoverJournal(FileSystem* files,
+                                                const std::string& directory) {
+  auto journal = FindJournal(files, directory);
+  if (!journal.ok()) return journal;
+  const SegmentState& last = journal->segments.back();
+  absl::Status status;
+  if (!journal->closed) {
+    auto file = files->Open(SegmentPath(directory, last.number));
+    if (!file.ok()) return file.status();
+    const auto bytes = (*file)->Size();
+    if (!bytes.ok()) return bytes.status();
+    if (*bytes > last.bytes) status = (*file)->Truncate(last.bytes);
+    if (status.ok()) status = (*file)->Sync();
+    Failpoint("open.cut");
+  }
+  for (const uint64_t number : journal->leftovers) {
+    if (status.ok()) status = files->Remove(SegmentPath(directory, number));
+  }
+  if (status.ok()) status = files->SyncDirectory(directory);
+  if (!status.ok()) return status;
+  return journal;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,460 @@
+#include "server/journal/local/local_journal.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/journal/local/failpoint.h"
+
+namespace timecache::server {
+namespace {
+
+void PrintAndAbort(const std::string& line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::abort();
+}
+
+absl::Status NoPartition(uint32_t partition, uint32_t partitions) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("partition ", partition, " of ", partitions));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
+    const std::string& directory, LocalJournalOptions options) {
+  if (options.partitions > kPartitionsMax) {
+    return NoPartition(options.partitions, kPartitionsMax);
+  }
+  if (!options.on_failure) options.on_failure = PrintAndAbort;
+  FileSystem* const files = options.files;
+  absl::Status status = files->CreateDirectory(directory);
+  if (!status.ok()) return status;
+  auto lock = files->Lock(absl::StrCat(directory, "/", kLockFile));
+  if (!lock.ok()) return lock.status();
+  const auto format = ReadFormat(files, directory);
+  if (absl::IsNotFound(format.status())) {
+    if (options.partitions == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(directory, ": no journal, and no number of partitions"));
+    }
+    status = CreateJournal(files, directory, options.partitions);
+    if (!status.ok()) return status;
+  }
+  auto recovered = RecoverJournal(files, directory);
+  if (!recovered.ok()) return recovered.status();
+  if (options.partitions != 0 &&
+      options.partitions != recovered->identity.partitions) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory, ": has ", recovered->identity.partitions,
+                     " partitions, not ", options.partitions));
+  }
+  // END goes before the log grows, or a crash in between would look as if the
+  // rest was missing.
+  status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
+  if (status.ok()) status = files->SyncDirectory(directory);
+  LogWriter writer(files, directory, *recovered);
+  if (status.ok()) status = writer.Start();
+  if (!status.ok()) return status;
+  DiskReserve reserve(files, directory, options.reserve_bytes);
+  status = reserve.Take();
+  const bool low_space = absl::IsResourceExhausted(status);
+  if (!status.ok() && !low_space) return status;
+  Failpoint("open.end");
+  std::unique_ptr<LocalJournal> journal(new LocalJournal(
+      directory, std::move(options), *std::move(lock), std::move(writer),
+      *std::move(recovered), std::move(reserve)));
+  if (low_space) journal->TakeReserve();
+  if (journal->options_.own_thread) {
+    journal->thread_ =
+        std::thread([journal = journal.get()] { journal->Run(); });
+  }
+  return journal;
+}
+
+LocalJournal::LocalJournal(std::string directory, LocalJournalOptions options,
+                           std::unique_ptr<FileLock> lock, LogWriter writer,
+                           RecoveredJournal recovered, DiskReserve reserve)
+    : directory_(std::move(directory)),
+      options_(std::move(options)),
+      files_(options_.files),
+      lock_(std::move(lock)),
+      writer_(std::move(writer)),
+      trim_sequence_(recovered.trim.sequence),
+      reserve_(std::move(reserve)),
+      first_(std::move(recovered.trim.first)),
+      end_(writer_.end()),
+      segments_(recovered.segments.begin(), recovered.segments.end()),
+      ends_(std::move(recovered.ends)) {}
+
+LocalJournal::~LocalJournal() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    work_.Signal();
+  }
+  if (thread_.joinable()) thread_.join();
+  while (HasPending()) RunOnce();
+  if (!stopped().ok()) return;
+  Failpoint("close.begin");
+  absl::Status status = WithReserve([this] { return Sync(); });
+  if (!status.ok()) {
+    HandleError(status);
+    return;
+  }
+  TrimPositions trim;
+  trim.sequence = ++trim_sequence_;
+  {
+    absl::MutexLock lock(&mu_);
+    trim.first = first_;
+  }
+  // Without these, what is there is recovered as after a crash.
+  OverwriteTrim(files_, directory_, writer_.identity(), trim).IgnoreError();
+  WriteEnd(files_, directory_, writer_.end()).IgnoreError();
+  Failpoint("close.written");
+}
+
+void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
+                          Durability durability, AppendDone done) {
+  uint64_t bytes = 0;
+  for (const std::string& record : records) bytes += record.size();
+  const uint64_t cost =
+      sizeof(Pending) + records.size() * sizeof(std::string) + bytes;
+  absl::Status status;
+  if (partition >= partitions()) {
+    status = NoPartition(partition, partitions());
+  } else if (records.empty() || bytes > kAppendBytesMax) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("an append of ", records.size(), " records and ", bytes,
+                     " bytes; at most ", kAppendBytesMax));
+  } else {
+    absl::MutexLock lock(&mu_);
+    if (!stopped_.ok()) {
+      status = stopped_;
+    } else if (statistics_.pending_bytes + cost > options_.pending_bytes_max) {
+      ++statistics_.rejected_appends;
+      status = absl::UnavailableError(absl::StrCat(
+          "the journal's disk is behind: ", statistics_.pending_bytes,
+          " bytes wait"));
+    } else {
+      statistics_.pending_bytes += cost;
+      Pending& pending = pending_.emplace_back();
+      pending.partition = partition;
+      pending.records = std::move(records);
+      pending.durability = durability;
+      pending.done = std::move(done);
+      pending.bytes = bytes;
+      pending.cost = cost;
+      // Otherwise the committer is awake, or was woken for what is before.
+      if (pending_.size() == 1) work_.Signal();
+      return;
+    }
+  }
+  done(status, std::move(records));
+}
+
+bool LocalJournal::HasPending() const {
+  absl::MutexLock lock(&mu_);
+  return !pending_.empty();
+}
+
+bool LocalJournal::HasWork() const {
+  return !pending_.empty() || trim_ || options_.now() >= NextDue();
+}
+
+LocalJournal::Time LocalJournal::NextDue() const {
+  return std::min(sync_due_, reserve_due_);
+}
+
+void LocalJournal::Run() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mu_);
+      while (!HasWork()) {
+        if (stopping_) return;
+        if (NextDue() == Time::max()) {
+          work_.Wait(&mu_);
+        } else {
+          work_.WaitUntil(&mu_, NextDue());
+        }
+      }
+    }
+    RunOnce();
+  }
+}
+
+void LocalJournal::RunOnce() {
+  if (auto group = TakeGroup(); !group.empty()) Commit(std::move(group));
+  bool sync = false;
+  bool trim = false;
+  bool reserve = false;
+  {
+    absl::MutexLock lock(&mu_);
+    sync = stopped_.ok() && options_.now() >= sync_due_;
+    trim = std::exchange(trim_, false) && stopped_.ok();
+    reserve = stopped_.ok() && options_.now() >= reserve_due_;
+  }
+  if (sync) {
+    absl::Status status = WithReserve([this] { return Sync(); });
+    if (!status.ok()) HandleError(status);
+  }
+  if (trim) {
+    absl::Status status = WithReserve([this] { return RemoveTrimmed(); });
+    if (!status.ok()) HandleError(status);
+  }
+  if (reserve) TakeReserve();
+}
+
+absl::Status LocalJournal::WithReserve(
+    absl::FunctionRef<absl::Status()> write) {
+  absl::Status status = write();
+  if (!absl::IsResourceExhausted(status) || !reserve_.Give()) return status;
+  low_space_ = true;
+  {
+    absl::MutexLock lock(&mu_);
+    ++statistics_.full_errors;
+    reserve_due_ = options_.now() + options_.reserve_interval;
+  }
+  return write();
+}
+
+void LocalJournal::TakeReserve() {
+  // Another error than a full disk is told by the next write.
+  low_space_ = !reserve_.Take().ok();
+  absl::MutexLock lock(&mu_);
+  reserve_due_ =
+      low_space_ ? options_.now() + options_.reserve_interval : Time::max();
+}
+
+std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
+  absl::MutexLock lock(&mu_);
+  std::vector<Pending> group;
+  uint64_t bytes = 0;
+  while (!pending_.empty() &&
+         (group.empty() || bytes + pending_.front().bytes <= kGroupBytesMax)) {
+    bytes += pending_.front().bytes;
+    group.push_back(std::move(pending_.front()));
+    pending_.pop_front();
+  }
+  return group;
+}
+
+void LocalJournal::Commit(std::vector<Pending> group) {
+  Failpoint("commit.begin");
+  const Time began = options_.now();
+  absl::Status status = stopped();
+  if (status.ok()) {
+    status = WithReserve([&] { return WriteGroup(&group); });
+    if (!status.ok()) HandleError(status);
+    if (const absl::Status stop = stopped(); !stop.ok()) status = stop;
+  }
+  Publish(group, status, began);
+  Failpoint("commit.published");
+  for (Pending& pending : group) {
+    if (status.ok()) {
+      pending.done(pending.position, {});
+    } else {
+      pending.done(status, std::move(pending.records));
+    }
+  }
+}
+
+absl::Status LocalJournal::WriteGroup(std::vector<Pending>* group) {
+  if (writer_.end().bytes >= options_.segment_bytes) {
+    absl::Status status = StartSegment();
+    if (!status.ok()) return status;
+  }
+  bool sync = false;
+  std::vector<LogAppend*> appends;
+  appends.reserve(group->size());
+  for (Pending& pending : *group) {
+    appends.push_back(&pending);
+    sync |= pending.durability == Durability::kSync;
+  }
+  std::stable_sort(appends.begin(), appends.end(),
+                   [](const LogAppend* a, const LogAppend* b) {
+                     return a->partition < b->partition;
+                   });
+  return writer_.WriteGroup(appends, sync);
+}
+
+void LocalJournal::Publish(const std::vector<Pending>& group,
+                           const absl::Status& status, Time began) {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+      options_.now() - began);
+  const uint64_t took_us = std::max<int64_t>(took.count(), 0);
+  absl::MutexLock lock(&mu_);
+  for (const Pending& pending : group) {
+    statistics_.pending_bytes -= pending.cost;
+  }
+  CountSyncs();
+  if (!status.ok()) return;
+  ends_ = writer_.positions();
+  statistics_.written_bytes += writer_.end().bytes - end_.bytes;
+  end_ = writer_.end();
+  segments_.back().bytes = end_.bytes;
+  sync_due_ = writer_.has_unsynced()
+                  ? std::min(sync_due_, began + options_.sync_interval)
+                  : Time::max();
+  for (const Pending& pending : group) {
+    statistics_.appended_bytes += pending.bytes;
+    statistics_.records += pending.records.size();
+  }
+  statistics_.appends += group.size();
+  statistics_.largest_group_appends =
+      std::max<uint64_t>(statistics_.largest_group_appends, group.size());
+  ++statistics_.commits;
+  statistics_.commit_us += took_us;
+  ++statistics_.commit_latency[std::min<int>(
+      std::bit_width(took_us), JournalStatistics::kLatencyBuckets - 1)];
+}
+
+absl::Status LocalJournal::Sync() {
+  absl::Status status = writer_.Sync();
+  absl::MutexLock lock(&mu_);
+  CountSyncs();
+  sync_due_ =
+      status.ok() ? Time::max() : options_.now() + options_.sync_interval;
+  return status;
+}
+
+void LocalJournal::CountSyncs() {
+  statistics_.syncs = writer_.syncs();
+  statistics_.sync_errors = writer_.sync_errors();
+}
+
+absl::Status LocalJournal::StartSegment() {
+  absl::Status status = writer_.StartSegment();
+  if (!status.ok()) return status;
+  absl::MutexLock lock(&mu_);
+  end_ = writer_.end();
+  segments_.push_back({end_.segment, end_.bytes, writer_.positions()});
+  statistics_.written_bytes += end_.bytes;
+  trim_ = TrimmedSegments() > 0;
+  return status;
+}
+
+void LocalJournal::HandleError(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!stopped_.ok()) return;
+    if (absl::IsResourceExhausted(status)) {
+      ++statistics_.full_errors;
+      return;
+    }
+    stopped_ = absl::FailedPreconditionError(
+        absl::StrCat("the journal has stopped: ", status.ToString()));
+    sync_due_ = Time::max();
+  }
+  options_.on_failure(absl::StrCat("timecached: journal ", directory_,
+                                   " stops: ", status.ToString()));
+}
+
+absl::Status LocalJournal::stopped() const {
+  absl::MutexLock lock(&mu_);
+  return stopped_;
+}
+
+absl::Status LocalJournal::TrimBefore(uint32_t partition, uint64_t position) {
+  if (partition >= partitions()) return NoPartition(partition, partitions());
+  absl::MutexLock lock(&mu_);
+  if (position > ends_[partition]) {
+    return absl::OutOfRangeError(absl::StrCat("partition ", partition,
+                                              " ends at ", ends_[partition],
+                                              ", before ", position));
+  }
+  first_[partition] = std::max(first_[partition], position);
+  if (TrimmedSegments() > 0) {
+    trim_ = true;
+    work_.Signal();
+  }
+  return absl::OkStatus();
+}
+
+size_t LocalJournal::UnneededSegments() const {
+  size_t count = 0;
+  while (count + 1 < segments_.size()) {
+    const std::vector<uint64_t>& bases = segments_[count + 1].bases;
+    for (uint32_t p = 0; p < partitions(); ++p) {
+      if (bases[p] > first_[p]) return count;
+    }
+    ++count;
+  }
+  return count;
+}
+
+size_t LocalJournal::TrimmedSegments() const {
+  size_t count = UnneededSegments();
+  for (const uint64_t pin : pins_) {
+    // Numbered without gaps.
+    const uint64_t before =
+        std::max(pin, segments_.front().number) - segments_.front().number;
+    count = std::min<size_t>(count, before);
+  }
+  return count;
+}
+
+absl::Status LocalJournal::RemoveTrimmed() {
+  Failpoint("trim.begin");
+  // TRIM must not promise more than what a power loss leaves.
+  absl::Status status = Sync();
+  if (!status.ok()) return status;
+  TrimPositions trim;
+  trim.sequence = ++trim_sequence_;
+  size_t count = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    trim.first = first_;
+    count = TrimmedSegments();
+  }
+  status = OverwriteTrim(files_, directory_, writer_.identity(), trim);
+  if (!status.ok()) return status;
+  Failpoint("trim.written");
+  for (; count > 0; --count) {
+    uint64_t number = 0;
+    {
+      absl::MutexLock lock(&mu_);
+      // A backup may have begun meanwhile.
+      if (TrimmedSegments() == 0) break;
+      number = segments_.front().number;
+      segments_.pop_front();
+    }
+    status = files_->Remove(SegmentPath(directory_, number));
+    if (!status.ok()) return status;
+    Failpoint("trim.removed");
+  }
+  status = files_->SyncDirectory(directory_);
+  Failpoint("trim.end");
+  return status;
+}
+
+uint64_t LocalJournal::First(uint32_t partition) const {
+  absl::MutexLock lock(&mu_);
+  return first_[partition];
+}
+
+uint64_t LocalJournal::End(uint32_t partition) const {
+  absl::MutexLock lock(&mu_);
+  return ends_[partition];
+}
+
+JournalStatistics LocalJournal::statistics() const {
+  absl::MutexLock lock(&mu_);
+  JournalStatistics statistics = statistics_;
+  statistics.segments = segments_.size();
+  statistics.low_space = low_space();
+  statistics.reserve_bytes = options_.reserve_bytes;
+  const size_t unneeded = UnneededSegments();
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    statistics.disk_bytes += segments_[i].bytes;
+    if (i >= unneeded && i + 1 < segments_.size()) {
+      statistics.closed_bytes += segments_[i].bytes;
+    }
+  }
+  return statistics;
+}
+
+}  // namespace timecache::server

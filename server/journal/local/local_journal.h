@@ -1,0 +1,169 @@
+// A journal in a directory of this machine.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_LOCAL_JOURNAL_H_
+#define TIMECACHED_SERVER_JOURNAL_LOCAL_LOCAL_JOURNAL_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "server/common/steady_cond_var.h"
+#include "server/journal/journal.h"
+#include "server/journal/local/disk_reserve.h"
+#include "server/journal/local/file_system.h"
+#include "server/journal/local/journal_backup.h"
+#include "server/journal/local/journal_directory.h"
+#include "server/journal/local/local_journal_options.h"
+#include "server/journal/local/log_writer.h"
+
+namespace timecache::server {
+
+// One log of segments for all partitions, with the groups of one committer:
+// one write and at most one sync for all that waits. Appended bytes are written
+// once; per group, 40 B are added, 28 B for each of its partitions and 4 B for
+// each record.
+//
+// Disk full: the reserve is given up for the group, and low_space is true until
+// there is room for it again. Once it is used up, the group is undone and its
+// appends fail; the next group tries again.
+//
+// Damage: see Open and Read. After a crash, damage to the last group cannot be
+// told from a torn write and is cut; after an orderly close, all of it is
+// found.
+//
+// Thread-safe. Costs a thread, and in memory what waits, a copy of a group, and
+// kUnsyncedBytesMax. All calls share a lock, under which nothing is written
+// or synced; it is held longest by the start of a read, which copies what is
+// known of each segment: 8 B for each partition.
+class LocalJournal final : public Journal {
+ public:
+  // Opens the journal of `directory`, and creates both if they are missing.
+  // Reads the header of each segment and the last segment whole.
+  //
+  // FAILED_PRECONDITION: in use by another server, a newer format, another
+  // number of partitions. DATA_LOSS: damaged; names the file, what is readable
+  // and what to do. INVALID_ARGUMENT: options. Others: errors of files.
+  static absl::StatusOr<std::unique_ptr<LocalJournal>> Open(
+      const std::string& directory, LocalJournalOptions options);
+
+  // Commits and syncs what waits. No other call may be under way or follow.
+  ~LocalJournal() override;
+  LocalJournal(const LocalJournal&) = delete;
+  LocalJournal& operator=(const LocalJournal&) = delete;
+
+  // The random id that the journal has for ever.
+  const std::string& id() const { return writer_.identity().id; }
+
+  uint32_t partitions() const override { return writer_.identity().partitions; }
+  void Append(uint32_t partition, std::vector<std::string> records,
+              Durability durability, AppendDone done) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Read(absl::Span<const ReadFrom> from,
+                    Visitor visit) const override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status TrimBefore(uint32_t partition, uint64_t position) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t First(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t End(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
+  bool low_space() const override {
+    return low_space_.load(std::memory_order_relaxed);
+  }
+  JournalStatistics statistics() const override ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The journal as it is now, with all that is done, while appending goes on.
+  // Must not outlive this. Until it is read, or gone, trimmed segments stay.
+  std::unique_ptr<JournalBackup> OpenBackup() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // One turn of the committer: a group, a sync that is due, trimmed segments.
+  // For tests, without a thread.
+  void RunOnce() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Pending : LogAppend {
+    Durability durability;
+    AppendDone done;
+    uint64_t bytes;  // of the records
+    uint64_t cost;   // in memory
+  };
+
+  LocalJournal(std::string directory, LocalJournalOptions options,
+               std::unique_ptr<FileLock> lock, LogWriter writer,
+               RecoveredJournal recovered, DiskReserve reserve);
+
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  bool HasPending() const ABSL_LOCKS_EXCLUDED(mu_);
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // When there is work without a call; infinity if there will be none.
+  Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // The committer's, from here on.
+  std::vector<Pending> TakeGroup() ABSL_LOCKS_EXCLUDED(mu_);
+  void Commit(std::vector<Pending> group) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status WriteGroup(std::vector<Pending>* group) ABSL_LOCKS_EXCLUDED(mu_);
+  // What a commit that began then has changed, for all others to see.
+  void Publish(const std::vector<Pending>& group, const absl::Status& status,
+               Time began) ABSL_LOCKS_EXCLUDED(mu_);
+  void CountSyncs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Sync() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status StartSegment() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status RemoveTrimmed() ABSL_LOCKS_EXCLUDED(mu_);
+  // Writes; and once more, if the disk is full and the reserve can be given.
+  absl::Status WithReserve(absl::FunctionRef<absl::Status()> write)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes the reserve, if there is room, or says when to try again.
+  void TakeReserve() ABSL_LOCKS_EXCLUDED(mu_);
+  // Counts a full disk; stops the journal after any other error.
+  void HandleError(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status stopped() const ABSL_LOCKS_EXCLUDED(mu_);
+  // How many of the oldest segments no partition needs; and no backup, either.
+  size_t UnneededSegments() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  size_t TrimmedSegments() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Constant.
+  const std::string directory_;
+  const LocalJournalOptions options_;
+  FileSystem* const files_;
+  const std::unique_ptr<FileLock> lock_;
+
+  // The committer's alone, but for the identity, which is constant.
+  LogWriter writer_;
+  uint64_t trim_sequence_ = 0;
+  DiskReserve reserve_;
+  // The committer writes it.
+  std::atomic<bool> low_space_{false};
+
+  mutable absl::Mutex mu_;
+  SteadyCondVar work_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status stopped_ ABSL_GUARDED_BY(mu_);
+  std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
+  std::vector<uint64_t> first_ ABSL_GUARDED_BY(mu_);
+  // When the committer has to sync, or infinity.
+  Time sync_due_ ABSL_GUARDED_BY(mu_) = Time::max();
+  bool trim_ ABSL_GUARDED_BY(mu_) = false;
+  // When to look for the reserve's room, or infinity.
+  Time reserve_due_ ABSL_GUARDED_BY(mu_) = Time::max();
+  // As of the last commit, from here on.
+  LogEnd end_ ABSL_GUARDED_BY(mu_);
+  std::deque<SegmentState> segments_ ABSL_GUARDED_BY(mu_);
+  std::vector<uint64_t> ends_ ABSL_GUARDED_BY(mu_);
+  // The oldest segment that each backup still needs.
+  std::list<uint64_t> pins_ ABSL_GUARDED_BY(mu_);
+  JournalStatistics statistics_ ABSL_GUARDED_BY(mu_);
+
+  std::thread thread_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_LOCAL_LOCAL_JOURNAL_H_

@@ -1,0 +1,81 @@
+// The end of the log: where groups are written.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_LOG_WRITER_H_
+#define TIMECACHED_SERVER_JOURNAL_LOCAL_LOG_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/journal/local/file_system.h"
+#include "server/journal/local/journal_directory.h"
+#include "server/journal/local/segment.h"
+
+namespace timecache::server {
+
+// Records of one partition that come next to each other.
+struct LogAppend {
+  uint32_t partition = 0;
+  std::vector<std::string> records;
+  uint64_t position = 0;  // of the first one, once written
+};
+
+// Groups that are written and not synced; a sync comes before there are more.
+inline constexpr uint64_t kUnsyncedBytesMax = uint64_t{16} << 20;
+
+// Writes groups to the last segment of a journal. What an error leaves is the
+// log as it was, also on the disk: after RESOURCE_EXHAUSTED, any call may be
+// tried again. After any other error, what the disk has is unknown, and nothing
+// more may be written.
+//
+// Not thread-safe. Holds a copy of a group and kUnsyncedBytesMax.
+class LogWriter {
+ public:
+  // `files` must outlive it.
+  LogWriter(FileSystem* files, std::string directory,
+            const RecoveredJournal& recovered);
+
+  // Before all other calls: opens the last segment.
+  absl::Status Start();
+  // Syncs, and goes on with another segment.
+  absl::Status StartSegment();
+
+  // Writes the appends, in the order of their partitions, as one group.
+  absl::Status WriteGroup(absl::Span<LogAppend* const> appends, bool sync);
+  // Syncs all groups, if there is one that is not synced.
+  absl::Status Sync();
+
+  const JournalIdentity& identity() const { return identity_; }
+  const LogEnd& end() const { return end_; }
+  // One past the last position of each partition.
+  const std::vector<uint64_t>& positions() const { return positions_; }
+  bool has_unsynced() const { return !unsynced_.empty(); }
+  uint64_t syncs() const { return syncs_; }
+  uint64_t sync_errors() const { return sync_errors_; }
+
+ private:
+  absl::Status SyncFile();
+  // Writes again what a sync that found no room may have lost.
+  absl::Status WriteUnsyncedAgain();
+
+  FileSystem* const files_;
+  const std::string directory_;
+  const JournalIdentity identity_;
+  LogEnd end_;
+  std::vector<uint64_t> positions_;
+  std::unique_ptr<File> file_;
+  GroupEncoder encoder_;
+  // The groups before the end that are not synced.
+  std::string unsynced_;
+  uint64_t first_unsynced_group_ = 0;
+  bool unsynced_may_be_lost_ = false;
+  uint64_t syncs_ = 0;
+  uint64_t sync_errors_ = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_LOCAL_LOG_WRITER_H_

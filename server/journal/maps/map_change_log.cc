@@ -1,0 +1,375 @@
+#include "server/journal/maps/map_change_log.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/clock.h"
+#include "server/engine/error.h"
+
+namespace timecache::server {
+namespace {
+
+// A shard's changes are more than one record beyond this, and an append is of
+// about so many bytes: a commit of the journal.
+constexpr size_t kRecordBytes = size_t{1} << 20;
+constexpr size_t kAppendBytes = size_t{4} << 20;
+// A shard's bytes are counted for all once there are so many more.
+constexpr int64_t kCountedBytes = 16 << 10;
+// From an append that the journal had no room for to the next one.
+constexpr std::chrono::microseconds kBehindInterval{1'000};
+// When to come again: some commits later.
+constexpr int64_t kRetryAfterUs = 20'000;
+
+absl::Status DiskFull() {
+  return ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kDiskFull,
+      "the disk of the server's journal is full: nothing is written until "
+      "there is room");
+}
+
+// Of what was told when the reserve was used up, too.
+absl::Status DiskFullMeanwhile() {
+  return ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kDiskFull,
+      "the disk of the server's journal is full: what was written last may "
+      "have been kept or not");
+}
+
+void MoveTo(std::deque<std::string>* to, std::vector<std::string>* from) {
+  std::move(from->begin(), from->end(), std::back_inserter(*to));
+  from->clear();
+}
+
+}  // namespace
+
+MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
+                             MapChangeLogsOptions options)
+    : options_(options), journal_(std::move(journal)) {}
+
+// A permit may still have a map, whose end tells the last of it. What a full
+// disk has not taken by now is not tried again: nobody was told that it is
+// kept. The journal is not reset here: what it commits at its end may append
+// more.
+MapChangeLogs::~MapChangeLogs() { completions_.Drain(); }
+
+std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
+    const std::shared_ptr<TimeCacheMap>& map) {
+  auto log = std::make_shared<MapChangeLog>(this, map);
+  log->TellCreated();
+  return log;
+}
+
+std::shared_ptr<MapChangeLog> MapChangeLogs::Resume(
+    const std::shared_ptr<TimeCacheMap>& map) {
+  return std::make_shared<MapChangeLog>(this, map);
+}
+
+MapChangeLog::MapChangeLog(MapChangeLogs* logs,
+                           const std::shared_ptr<TimeCacheMap>& map)
+    : logs_(logs),
+      map_(map),
+      partition_(PartitionOf(map->name(), logs->journal_->partitions())),
+      hash_(map->origin().log_id),
+      prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
+      sync_(map->options().durability == MapDurability::kSync),
+      groups_(prefix_),
+      description_({map->name(), map->options(), map->origin(), MapCounts()}) {
+  for (int i = 0; i < map->options().num_shards; ++i) {
+    buffers_.push_back(std::make_unique<Buffer>(prefix_));
+  }
+}
+
+// --- What is told.
+
+void MapChangeLog::Add(int shard, const Change& change) {
+  Buffer& buffer = *buffers_[static_cast<size_t>(shard)];
+  {
+    absl::MutexLock lock(&buffer.mu);
+    const size_t before = buffer.open.size();
+    buffer.open.Add(shard, change);
+    buffer.bytes += static_cast<int64_t>(buffer.open.size() - before);
+    if (buffer.open.size() >= kRecordBytes) {
+      buffer.full.push_back(buffer.open.Take());
+    }
+    OpenKeys& keys = open_keys_[static_cast<size_t>(buffer.generation)];
+    if (change.kind == Change::Kind::kKill) {
+      keys.AddAll();
+    } else {
+      keys.Add(hash_(change.record.key));
+    }
+    if (buffer.bytes - buffer.counted >= kCountedBytes) {
+      logs_->open_bytes_ += buffer.bytes - buffer.counted;
+      buffer.counted = buffer.bytes;
+    }
+  }
+  SetTold();
+}
+
+void MapChangeLog::AddTick(const Tick& tick) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    tick_ = tick;
+  }
+  SetTold();
+  Flush();
+}
+
+void MapChangeLog::AddGroup(const GroupChange& change) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    groups_.Add(change);
+    if (groups_.size() >= kRecordBytes) full_groups_.push_back(groups_.Take());
+  }
+  SetTold();
+}
+
+void MapChangeLog::Tell(MapRecordKind kind,
+                        absl::FunctionRef<void(MapDescription*)> change) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    if (deleted_) return;
+    deleted_ = kind == MapRecordKind::kDeleted;
+    change(&description_);
+    descriptions_.push_back(
+        deleted_ ? MapRecordPrefix(kind, description_.origin.log_id)
+                 : EncodeMap(kind, description_));
+  }
+  SetTold();
+  Flush();
+}
+
+void MapChangeLog::TellCreated() {
+  Tell(MapRecordKind::kCreated, [](MapDescription*) {});
+}
+
+void MapChangeLog::TellOptions(const MapOptions& options) {
+  sync_ = options.durability == MapDurability::kSync;
+  Tell(MapRecordKind::kOptions,
+       [&](MapDescription* map) { map->options = options; });
+}
+
+void MapChangeLog::TellDeleted() {
+  Tell(MapRecordKind::kDeleted, [](MapDescription*) {});
+}
+
+void MapChangeLog::TellTimeSkip(const TimeSkip& skip) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    descriptions_.push_back(EncodeTimeSkip(description_.origin.log_id, skip));
+  }
+  SetTold();
+  Flush();
+}
+
+void MapChangeLog::TellWalkBegins() {
+  Tell(MapRecordKind::kWalkBegins, [](MapDescription*) {});
+}
+
+void MapChangeLog::TellWalkEnds(const MapCounts& counts) {
+  Tell(MapRecordKind::kWalkEnds,
+       [&](MapDescription* map) { map->counts = counts; });
+}
+
+// What is told was gathered before this.
+void MapChangeLog::SetTold() {
+  if (!told_.load(std::memory_order_relaxed)) told_.store(true);
+}
+
+// --- Waiting.
+
+absl::Status MapChangeLog::CheckRoom() const {
+  if (full_.load(std::memory_order_relaxed) || logs_->journal_->low_space()) {
+    return DiskFull();
+  }
+  const int64_t bytes = logs_->open_bytes_.load(std::memory_order_relaxed);
+  if (bytes <= logs_->options_.open_bytes_max) return absl::OkStatus();
+  return WithRetryAfter(
+      ErrorWithReason(
+          absl::StatusCode::kResourceExhausted, Reason::kJournalBacklog,
+          absl::StrCat("the disk of the server's journal is behind: ", bytes,
+                       " bytes wait for it, and at most ",
+                       logs_->options_.open_bytes_max, " may")),
+      kRetryAfterUs);
+}
+
+std::array<bool, 2> MapChangeLog::FindOpen(
+    absl::Span<const Operation> operations) const {
+  std::array<bool, 2> found = {};
+  if (open_keys_[0].empty() && open_keys_[1].empty()) return found;
+  for (const Operation& operation : operations) {
+    const uint64_t hash = hash_(operation.key);
+    for (size_t i = 0; i < found.size(); ++i) {
+      found[i] = found[i] || open_keys_[i].Has(hash);
+    }
+    if (found[0] && found[1]) break;
+  }
+  return found;
+}
+
+void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
+  Flush();
+  for (;;) {
+    const uint64_t kept = kept_;
+    const std::array<bool, 2> found = FindOpen(operations);
+    if (!found[0] && !found[1]) return done(absl::OkStatus());
+    absl::MutexLock lock(&mu_);
+    if (full_) break;
+    // What was found may have been kept meanwhile, and its place be another's.
+    if (kept != kept_) continue;
+    const auto open = static_cast<size_t>(open_);
+    waiters_[found[open] ? open : 1 - open].push_back(std::move(done));
+    done = nullptr;
+    break;
+  }
+  if (done != nullptr) return done(DiskFullMeanwhile());
+  Flush();
+}
+
+void MapChangeLog::WhenAllKept(Done done) {
+  Flush();
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mu_);
+    if (told_ || has_closing_) {
+      if (!full_) {
+        waiters_[static_cast<size_t>(told_ ? open_ : 1 - open_)].push_back(
+            std::move(done));
+        done = nullptr;
+      } else {
+        status = DiskFullMeanwhile();
+      }
+    }
+  }
+  if (done != nullptr) return done(status);
+  Flush();
+}
+
+// --- Commits.
+
+// Whoever tells sets told_ and then looks at closing_; whoever ends a
+// generation resets closing_ and then looks at told_: one of them sees the
+// other.
+void MapChangeLog::Flush() {
+  while (told_ && !closing_.exchange(true)) CloseGeneration();
+}
+
+void MapChangeLog::CloseGeneration() {
+  int closing;
+  {
+    absl::MutexLock lock(&mu_);
+    told_ = false;
+    has_closing_ = true;
+    closing = open_;
+    open_ = 1 - open_;
+  }
+  closing_counted_ = 0;
+  std::vector<std::string> groups;
+  {
+    absl::MutexLock lock(&told_mu_);
+    closing_tick_ = std::exchange(tick_, std::nullopt);
+    MoveTo(&records_, &descriptions_);
+    groups.swap(full_groups_);
+    if (!groups_.empty()) groups.push_back(groups_.Take());
+  }
+  for (const auto& buffer : buffers_) {
+    absl::MutexLock lock(&buffer->mu);
+    buffer->generation = 1 - closing;
+    MoveTo(&records_, &buffer->full);
+    if (!buffer->open.empty()) records_.push_back(buffer->open.Take());
+    buffer->bytes = 0;
+    closing_counted_ += std::exchange(buffer->counted, 0);
+  }
+  MoveTo(&records_, &groups);
+  if (closing_tick_.has_value()) {
+    ChangeRecord tick(prefix_);
+    tick.Add(*closing_tick_);
+    records_.push_back(tick.Take());
+  }
+  AppendNext();
+}
+
+void MapChangeLog::AppendNext() {
+  if (records_.empty()) return Kept();
+  std::vector<std::string> records;
+  size_t bytes = 0;
+  while (!records_.empty() &&
+         (records.empty() || bytes + records_.front().size() <= kAppendBytes)) {
+    bytes += records_.front().size();
+    records.push_back(std::move(records_.front()));
+    records_.pop_front();
+  }
+  logs_->journal_->Append(
+      partition_, std::move(records),
+      sync_ ? Durability::kSync : Durability::kAsync,
+      [self = shared_from_this()](const absl::StatusOr<uint64_t>& position,
+                                  std::vector<std::string> records) {
+        self->Appended(position.status(), std::move(records));
+      });
+}
+
+void MapChangeLog::Appended(const absl::Status& status,
+                            std::vector<std::string> records) {
+  if (status.ok()) return AppendNext();
+  for (auto it = records.rbegin(); it != records.rend(); ++it) {
+    records_.push_front(std::move(*it));
+  }
+  if (absl::IsUnavailable(status)) {
+    logs_->completions_.AddAfter(
+        kBehindInterval, [self = shared_from_this()] { self->AppendNext(); });
+  } else {
+    Full(status);
+  }
+}
+
+// Or stopped for good: then the process is about to end.
+void MapChangeLog::Full(absl::Status status) {
+  const bool full = absl::IsResourceExhausted(status);
+  if (full) status = DiskFullMeanwhile();
+  std::vector<Done> waiters;
+  {
+    absl::MutexLock lock(&mu_);
+    if (!full_.exchange(true)) ++logs_->full_logs_;
+    for (std::vector<Done>& each : waiters_) {
+      std::move(each.begin(), each.end(), std::back_inserter(waiters));
+      each.clear();
+    }
+  }
+  Answer(std::nullopt, std::move(waiters), std::move(status));
+  if (!full) return;
+  logs_->completions_.AddAfter(
+      logs_->options_.retry_interval,
+      [self = shared_from_this()] { self->AppendNext(); });
+}
+
+void MapChangeLog::Kept() {
+  std::vector<Done> waiters;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto closed = static_cast<size_t>(1 - open_);
+    open_keys_[closed].Clear();
+    waiters.swap(waiters_[closed]);
+    ++kept_;
+    has_closing_ = false;
+    if (full_.exchange(false)) --logs_->full_logs_;
+  }
+  logs_->open_bytes_ -= closing_counted_;
+  Answer(closing_tick_, std::move(waiters), absl::OkStatus());
+  closing_ = false;
+  Flush();
+}
+
+void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
+                          absl::Status status) {
+  if (!permit.has_value() && waiters.empty()) return;
+  logs_->completions_.Add([map = map_, permit, waiters = std::move(waiters),
+                           status = std::move(status)]() mutable {
+    if (permit.has_value()) {
+      if (const auto kept = map.lock()) kept->Permit(*permit);
+    }
+    for (Done& done : waiters) done(status);
+  });
+}
+
+}  // namespace timecache::server

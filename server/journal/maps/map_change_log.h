@@ -1,0 +1,200 @@
+// The change logs of a server's maps, on a journal.
+
+#ifndef TIMECACHED_SERVER_JOURNAL_MAPS_MAP_CHANGE_LOG_H_
+#define TIMECACHED_SERVER_JOURNAL_MAPS_MAP_CHANGE_LOG_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/engine/change_log.h"
+#include "server/engine/map/key_hash.h"
+#include "server/engine/map/time_cache_map.h"
+#include "server/journal/journal.h"
+#include "server/journal/maps/change_record.h"
+#include "server/journal/maps/completions.h"
+#include "server/journal/maps/map_record.h"
+#include "server/journal/maps/open_keys.h"
+
+namespace timecache::server {
+
+struct MapChangeLogsOptions {
+  // What all changes that are not kept yet may take in memory; more writes are
+  // refused (JOURNAL_BACKLOG) until the disk has caught up.
+  int64_t open_bytes_max = int64_t{64} << 20;
+  // From a commit that found the disk full to the next one.
+  std::chrono::microseconds retry_interval{100'000};
+};
+
+class MapChangeLog;
+
+// What the logs of all maps share. Thread-safe.
+class MapChangeLogs final : public ChangeLogs {
+ public:
+  explicit MapChangeLogs(std::unique_ptr<Journal> journal,
+                         MapChangeLogsOptions options = {});
+  // Commits what was told. All maps must be gone, and who drives them.
+  ~MapChangeLogs() override;
+  MapChangeLogs(const MapChangeLogs&) = delete;
+  MapChangeLogs& operator=(const MapChangeLogs&) = delete;
+
+  std::shared_ptr<ChangeLog> Begin(
+      const std::shared_ptr<TimeCacheMap>& map) override;
+  // The log of a map that was made again: it goes on.
+  std::shared_ptr<MapChangeLog> Resume(
+      const std::shared_ptr<TimeCacheMap>& map);
+
+  // A thread for what is done beside the commits; nothing on it may block.
+  Completions& completions() { return completions_; }
+
+  Journal& journal() { return *journal_; }
+  // What waits to be kept takes about so much.
+  int64_t open_bytes() const {
+    return open_bytes_.load(std::memory_order_relaxed);
+  }
+  int64_t open_bytes_max() const { return options_.open_bytes_max; }
+  // The disk has had no room at the last try, or none for the reserve, and is
+  // tried again: writes are refused.
+  bool disk_full() const {
+    return journal_->low_space() ||
+           full_logs_.load(std::memory_order_relaxed) > 0;
+  }
+
+ private:
+  friend class MapChangeLog;
+
+  const MapChangeLogsOptions options_;
+  std::atomic<int64_t> open_bytes_{0};
+  std::atomic<int> full_logs_{0};
+  Completions completions_;
+  // Before the completions are gone, its last calls come.
+  std::unique_ptr<Journal> journal_;
+};
+
+// What a map tells is gathered, shard by shard, in the *open* generation of
+// records, while the one before, which is *closing*, is on its way to the disk:
+// one append at a time, and all that came meanwhile is the next one. So a
+// change costs its encoding and a lock that only its shard takes.
+//
+// Ticks and changes of groups are taken before the shards' changes: what they
+// rest on is in their generation or an older one. When a generation is kept,
+// its tick is permitted, and whoever waits for it is called.
+//
+// A full disk: writes are refused as soon as the journal lives on its reserve,
+// which takes what was told before, time and settlements. Once that is used up,
+// those who wait for the closing generation get DISK_FULL; it is tried again
+// until there is room. Its changes stay in the map: whoever meets one of their
+// keys meanwhile gets DISK_FULL, too.
+class MapChangeLog final : public ChangeLog,
+                           public std::enable_shared_from_this<MapChangeLog> {
+ public:
+  MapChangeLog(MapChangeLogs* logs, const std::shared_ptr<TimeCacheMap>& map);
+
+  void Add(int shard, const Change& change) override;
+  void AddTick(const Tick& tick) override ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AddGroup(const GroupChange& change) override
+      ABSL_LOCKS_EXCLUDED(told_mu_);
+
+  absl::Status CheckRoom() const override;
+  void WhenKept(absl::Span<const Operation> operations, Done done) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  // Closes the open generation, unless one is on its way.
+  void Flush() override;
+  void TellOptions(const MapOptions& options) override
+      ABSL_LOCKS_EXCLUDED(told_mu_);
+  void TellDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
+  void TellCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
+
+  void TellTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
+
+  // All that is live is told again from now on, or has been.
+  void TellWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
+  void TellWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
+
+ private:
+  // What one shard has told.
+  struct Buffer {
+    explicit Buffer(const std::string& prefix) : open(prefix) {}
+
+    absl::Mutex mu;
+    ChangeRecord open ABSL_GUARDED_BY(mu);
+    // Records that are large enough.
+    std::vector<std::string> full ABSL_GUARDED_BY(mu);
+    // The generation that it gathers for: an index of open_keys_.
+    int generation ABSL_GUARDED_BY(mu) = 0;
+    // Bytes in it, and how many of them logs_->open_bytes_ knows of.
+    int64_t bytes ABSL_GUARDED_BY(mu) = 0;
+    int64_t counted ABSL_GUARDED_BY(mu) = 0;
+  };
+
+  void SetTold();
+  // Tells of the map as a whole, as `change` leaves its description.
+  void Tell(MapRecordKind kind, absl::FunctionRef<void(MapDescription*)> change)
+      ABSL_LOCKS_EXCLUDED(told_mu_);
+  // In which generations one of the keys is open.
+  std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
+  void CloseGeneration();
+  // The closing one's, from here on: one thread at a time.
+  void AppendNext();
+  void Appended(const absl::Status& status, std::vector<std::string> records);
+  void Kept();
+  void Full(absl::Status status);
+  // Later, on the completions' thread: permits what is kept, and answers.
+  void Answer(std::optional<Tick> permit, std::vector<Done> waiters,
+              absl::Status status);
+
+  MapChangeLogs* const logs_;
+  const std::weak_ptr<TimeCacheMap> map_;
+  const uint32_t partition_;
+  const KeyHash hash_;
+  const std::string prefix_;
+  std::atomic<bool> sync_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::array<OpenKeys, 2> open_keys_;
+
+  // What is told of the whole map. Taken under the map's locks.
+  absl::Mutex told_mu_;
+  ChangeRecord groups_ ABSL_GUARDED_BY(told_mu_);
+  std::vector<std::string> full_groups_ ABSL_GUARDED_BY(told_mu_);
+  MapDescription description_ ABSL_GUARDED_BY(told_mu_);
+  // Nothing is told of a map behind its end: it would be there again.
+  bool deleted_ ABSL_GUARDED_BY(told_mu_) = false;
+  // Records of the open generation that are of the map as a whole.
+  std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
+  std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
+
+  // Whether the open generation may have something, and whether one is closing:
+  // who sets the latter commits.
+  std::atomic<bool> told_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<bool> full_{false};
+
+  // Held for moments; no other is taken under it.
+  absl::Mutex mu_;
+  int open_ ABSL_GUARDED_BY(mu_) = 0;
+  bool has_closing_ ABSL_GUARDED_BY(mu_) = false;
+  // Generations that were kept. Changes under mu_.
+  std::atomic<uint64_t> kept_{0};
+  std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
+
+  // Of the closing generation.
+  std::deque<std::string> records_;
+  std::optional<Tick> closing_tick_;
+  int64_t closing_counted_ = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_JOURNAL_MAPS_MAP_CHANGE_LOG_H_

@@ -1,0 +1,243 @@
+#include "server/process/journal/durability.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/journal/local/journal_copy.h"
+#include "server/journal/local/journal_directory.h"
+#include "server/journal/local/journal_tools.h"
+#include "server/journal/local/local_journal.h"
+#include "server/journal/maps/recovery.h"
+#include "server/observability/log.h"
+#include "server/service/call/convert.h"
+
+namespace timecache::server {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Of a new journal. Each is recovered by one thread.
+constexpr uint32_t kPartitions = 64;
+// Of a backup, at once.
+constexpr size_t kInputBytes = size_t{1} << 20;
+// Each passes over the whole journal.
+constexpr unsigned kMaxRecoveryThreads = 8;
+// How long a recovery may be without progress until the service manager may
+// think that it is stuck: what makes maps of the last records, too.
+constexpr absl::Duration kPatience = absl::Minutes(2);
+
+int64_t MillisSince(SteadyClock::time_point began) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             SteadyClock::now() - began)
+      .count();
+}
+
+// Tells the observers, and logs, at most once a second, whichever thread calls.
+class ProgressTeller {
+ public:
+  explicit ProgressTeller(const RecoveryObservers& observers)
+      : observers_(observers) {}
+
+  void operator()(const RecoveryProgress& progress) {
+    const auto percent = static_cast<int>(
+        progress.records * 100 / std::max<uint64_t>(progress.records_end, 1));
+    observers_.metrics->Progress(progress);
+    observers_.readiness->SetRecovered(percent);
+    const int64_t now_ms = MillisSince(began_);
+    int64_t due_ms = due_ms_;
+    if (now_ms < due_ms ||
+        !due_ms_.compare_exchange_strong(due_ms, now_ms + 1000)) {
+      return;
+    }
+    observers_.manager->Starting(absl::StrCat("Recovering, ", percent, " %"),
+                                 kPatience);
+    if (progress.records == 0) return;
+    Log(LogLevel::kInfo, "recovery_progress",
+        {{"records", progress.records},
+         {"of", progress.records_end},
+         {"took_ms", now_ms}});
+  }
+
+ private:
+  const RecoveryObservers& observers_;
+  const SteadyClock::time_point began_ = SteadyClock::now();
+  std::atomic<int64_t> due_ms_{0};
+};
+
+absl::Status CheckClock(const config::v1::ServerConfig& config,
+                        int64_t journal_us, int64_t now_us) {
+  // A new journal tells of no time, which is too far back to be subtracted
+  // from.
+  if (journal_us <= now_us) return absl::OkStatus();
+  const absl::Duration ahead = absl::Microseconds(journal_us - now_us);
+  if (ahead <= ToDuration(config.journal().max_clock_lag())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the journal in ", config.journal().directory(), " has come to ",
+      absl::FormatTime(absl::FromUnixMicros(journal_us), absl::UTCTimeZone()),
+      ", and this machine's clock is ", absl::FormatDuration(ahead),
+      " behind that: nothing would expire until it is there. Set the clock "
+      "right; or, to wait for it, set journal.max_clock_lag to more than "
+      "that"));
+}
+
+// What standard input has next.
+absl::StatusOr<std::string> ReadInput() {
+  std::string bytes(kInputBytes, '\0');
+  while (true) {
+    const ssize_t size = read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (size >= 0) {
+      bytes.resize(static_cast<size_t>(size));
+      return bytes;
+    }
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, "standard input");
+  }
+}
+
+absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
+  if (isatty(STDIN_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "standard input is a terminal: let a backup come from there "
+        "(timecached --restore - < FILE)");
+  }
+  auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);
+  if (!copy.ok()) return copy.status();
+  absl::Status status = (*copy)->AddArchive(ReadInput);
+  if (!status.ok()) return status;
+  return (*copy)->Finish();
+}
+
+class LocalBackup final : public BackupBytes {
+ public:
+  explicit LocalBackup(std::unique_ptr<JournalBackup> backup)
+      : backup_(std::move(backup)) {}
+  uint64_t total_bytes() const override { return backup_->total_bytes(); }
+  absl::StatusOr<std::string> Read(size_t bytes) override {
+    return backup_->Read(bytes);
+  }
+
+ private:
+  const std::unique_ptr<JournalBackup> backup_;
+};
+
+}  // namespace
+
+absl::Status RestoreBackup(const std::string& from,
+                           const config::v1::ServerConfig& config) {
+  const auto began = SteadyClock::now();
+  const std::string& directory = config.journal().directory();
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        "--restore needs --journal DIRECTORY: where the journal will be");
+  }
+  const auto report =
+      from == "-" ? RestoreInput(directory)
+                  : RestoreJournal(FileSystem::Posix(), from, directory);
+  if (!report.ok()) {
+    const absl::string_view advice =
+        absl::IsAlreadyExists(report.status())
+            ? "; a backup is restored once, into an empty directory: start "
+              "without --restore, or name another --journal"
+            : "";
+    return absl::Status(report.status().code(),
+                        absl::StrCat("the backup cannot be restored: ",
+                                     report.status().message(), advice));
+  }
+  Log(LogLevel::kInfo, "restore_done",
+      {{"from", from},
+       {"journal", directory},
+       {"records", report->Records()},
+       {"took_ms", MillisSince(began)}});
+  return absl::OkStatus();
+}
+
+BackupSource BackupsOf(MapChangeLogs* logs) {
+  auto* const journal = dynamic_cast<LocalJournal*>(&logs->journal());
+  if (journal == nullptr) return nullptr;
+  return [journal] {
+    return std::make_unique<LocalBackup>(journal->OpenBackup());
+  };
+}
+
+absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
+    const config::v1::ServerConfig& config) {
+  const std::string& directory = config.journal().directory();
+  if (directory.empty()) return nullptr;
+  LocalJournalOptions options;
+  options.reserve_bytes = config.journal().reserve_bytes();
+  auto journal = LocalJournal::Open(directory, options);
+  if (absl::IsInvalidArgument(journal.status())) {
+    // A new one.
+    options.partitions = kPartitions;
+    journal = LocalJournal::Open(directory, options);
+  }
+  if (!journal.ok()) {
+    return absl::Status(journal.status().code(),
+                        absl::StrCat("the journal cannot be opened: ",
+                                     journal.status().message()));
+  }
+  return std::make_unique<MapChangeLogs>(*std::move(journal));
+}
+
+absl::Status Recover(const config::v1::ServerConfig& config,
+                     const Signals& signals, const Clock& clock,
+                     ManualClock* manual_clock,
+                     const RecoveryObservers& observers, MapChangeLogs* logs,
+                     Registry* registry) {
+  const auto began = SteadyClock::now();
+  registry->SetChangeLogs(logs);
+  observers.metrics->Begin();
+  observers.readiness->SetRecovered(0);
+  Log(LogLevel::kInfo, "recovery_started",
+      {{"journal", config.journal().directory()},
+       {"bytes", logs->journal().statistics().disk_bytes}});
+  ProgressTeller progress(observers);
+  RecoveryOptions options;
+  options.threads = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
+  options.progress = std::ref(progress);
+  options.now_us = clock.NowUs();
+  options.cancelled = [&signals] { return signals.EndPending(); };
+  const std::string& directory = config.journal().directory();
+  const auto copied = IsMarkedAsCopy(FileSystem::Posix(), directory);
+  if (!copied.ok()) return copied.status();
+  options.copied = *copied;
+  const absl::StatusOr<RecoveryReport> report =
+      RecoverMaps(logs, registry, options);
+  if (absl::IsCancelled(report.status())) {
+    Log(LogLevel::kInfo, "recovery_cancelled",
+        {{"took_ms", MillisSince(began)}});
+  }
+  if (!report.ok()) return report.status();
+  if (*copied) {
+    absl::Status status = UnmarkAsCopy(FileSystem::Posix(), directory);
+    if (!status.ok()) return status;
+  }
+  if (manual_clock != nullptr) {
+    manual_clock->AdvanceTo(report->last_us);
+  } else if (absl::Status status =
+                 CheckClock(config, report->last_us, clock.NowUs());
+             !status.ok()) {
+    return status;
+  }
+  observers.metrics->Finish(*report);
+  Log(LogLevel::kInfo, "recovery_done",
+      {{"namespaces", report->namespaces},
+       {"entries", report->entries},
+       {"records", report->records},
+       {"record_bytes", report->record_bytes},
+       {"copied", *copied},
+       {"took_ms", MillisSince(began)}});
+  return absl::OkStatus();
+}
+
+}  // namespace timecache::server

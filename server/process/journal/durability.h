@@ -1,0 +1,63 @@
+// The journal of a server that keeps one: opened, and made maps of again.
+
+#ifndef TIMECACHED_SERVER_PROCESS_JOURNAL_DURABILITY_H_
+#define TIMECACHED_SERVER_PROCESS_JOURNAL_DURABILITY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/clock.h"
+#include "server/engine/registry.h"
+#include "server/journal/maps/map_change_log.h"
+#include "server/observability/readiness.h"
+#include "server/process/journal/recovery_metrics.h"
+#include "server/process/service_manager.h"
+#include "server/process/signals.h"
+#include "server/service/admin/backup_source.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+
+// The journal in journal.directory, which is made if it is missing. Null if
+// none is configured. An error says which directory, what is wrong, and how to
+// go on.
+absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
+    const config::v1::ServerConfig& config);
+
+// Who is told how far a recovery is. None is owned.
+struct RecoveryObservers {
+  RecoveryMetrics* metrics;
+  Readiness* readiness;
+  // Each second, so that it waits as long as there is progress.
+  const ServiceManager* manager;
+};
+
+// Fills journal.directory from a backup: a directory, or "-" for an archive on
+// standard input. Logs restore_done. ALREADY_EXISTS: it holds a journal.
+// DATA_LOSS: the backup is damaged, or not whole. After an error, nothing of it
+// is there. INVALID_ARGUMENT: no journal is configured, or standard input is a
+// terminal.
+absl::Status RestoreBackup(const std::string& from,
+                           const config::v1::ServerConfig& config);
+
+// The journal of `logs`, which must outlive it and its backups.
+BackupSource BackupsOf(MapChangeLogs* logs);
+
+// Adds to the registry what the journal tells of; from now on durable maps are
+// kept there. A copy of a journal goes on as another one (RecoveryOptions::
+// copied). Logs recovery_started, recovery_progress each second, and
+// recovery_done, or recovery_cancelled. CANCELLED: a signal to end has come
+// meanwhile; nothing was changed. FAILED_PRECONDITION: the journal is further
+// ahead of the clock than journal.max_clock_lag; a clock that stands still goes
+// on to where it is.
+absl::Status Recover(const config::v1::ServerConfig& config,
+                     const Signals& signals, const Clock& clock,
+                     ManualClock* manual_clock,
+                     const RecoveryObservers& observers, MapChangeLogs* logs,
+                     Registry* registry);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_PROCESS_JOURNAL_DURABILITY_H_

@@ -1,0 +1,32 @@
+// What the journal tells of itself, for Prometheus.
+
+#ifndef TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_METRICS_H_
+#define TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_METRICS_H_
+
+#include <prometheus/collectable.h>
+
+#include <vector>
+
+#include "server/journal/maps/checkpointer.h"
+#include "server/journal/maps/map_change_log.h"
+
+namespace timecache::server {
+
+// Thread-safe.
+class JournalMetrics final : public prometheus::Collectable {
+ public:
+  // Neither is owned; both must outlive this.
+  JournalMetrics(MapChangeLogs* logs, const Checkpointer* checkpointer)
+      : logs_(*logs), checkpointer_(*checkpointer) {}
+
+  // O(segments of the journal).
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  MapChangeLogs& logs_;
+  const Checkpointer& checkpointer_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_METRICS_H_

@@ -1,0 +1,59 @@
+#include "server/process/journal/recovery_metrics.h"
+
+#include "server/observability/metric_family.h"
+
+namespace timecache::server {
+
+void RecoveryMetrics::Begin() {
+  began_ = Clock::now();
+  state_ = State::kRunning;
+}
+
+void RecoveryMetrics::Progress(const RecoveryProgress& progress) {
+  records_end_ = progress.records_end;
+  // Threads may tell theirs in another order.
+  uint64_t seen = records_;
+  while (seen < progress.records &&
+         !records_.compare_exchange_weak(seen, progress.records)) {
+  }
+}
+
+void RecoveryMetrics::Finish(const RecoveryReport& report) {
+  records_ = report.records;
+  namespaces_ = report.namespaces;
+  entries_ = report.entries;
+  ended_ = Clock::now();
+  state_ = State::kDone;
+}
+
+std::vector<prometheus::MetricFamily> RecoveryMetrics::Collect() const {
+  std::vector<prometheus::MetricFamily> families;
+  const State state = state_;
+  if (state == State::kNone) return families;
+  const bool done = state == State::kDone;
+  const auto gauge = [&families](const MetricInfo& info, double value) {
+    AddSample(
+        {}, value,
+        &families.emplace_back(NewFamily(info, prometheus::MetricType::Gauge)));
+  };
+  gauge({"timecache_recovery_running",
+         "1 while the journal is read at the start; nothing is served then."},
+        done ? 0 : 1);
+  gauge({"timecache_recovery_seconds",
+         "How long that took, or has taken so far."},
+        std::chrono::duration<double>((done ? ended_ : Clock::now()) - began_)
+            .count());
+  gauge({"timecache_recovery_records", "Records that it has read."},
+        static_cast<double>(records_));
+  gauge({"timecache_recovery_records_expected", "Of so many."},
+        static_cast<double>(records_end_));
+  gauge({"timecache_recovery_namespaces",
+         "Durable namespaces that came back; 0 until it is done."},
+        done ? static_cast<double>(namespaces_) : 0);
+  gauge({"timecache_recovery_entries",
+         "Entries that came back with them; 0 until it is done."},
+        done ? static_cast<double>(entries_) : 0);
+  return families;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,179 @@
+#include "server/service/response/response_account.h"
+
+#include <algorithm>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/error.h"
+#include "server/service/call/open_streams.h"
+
+namespace timecache::server {
+
+// Stands in front of the bytes that it counts.
+struct alignas(std::max_align_t) ResponseAccount::Buffer {
+  ResponseAccountRef account;
+  int64_t bytes;
+  bool patient;
+  SteadyTime since;
+  Buffer* before = nullptr;
+  Buffer* after = nullptr;
+};
+
+void ResponseAccount::BufferList::PushBack(Buffer* buffer) {
+  buffer->before = last;
+  (last != nullptr ? last->after : first) = buffer;
+  last = buffer;
+}
+
+void ResponseAccount::BufferList::Remove(Buffer* buffer) {
+  (buffer->before != nullptr ? buffer->before->after : first) = buffer->after;
+  (buffer->after != nullptr ? buffer->after->before : last) = buffer->before;
+}
+
+int64_t ResponseAccount::bytes() const {
+  return response_bytes_.load(std::memory_order_relaxed) + calls() * kCallBytes;
+}
+
+int64_t ResponseAccount::impatient_bytes() const {
+  return bytes() - patient_bytes_.load(std::memory_order_relaxed);
+}
+
+int64_t ResponseAccount::uncounted_bytes() const {
+  return std::min(calls(), kUncountedCalls) * kCallBytes;
+}
+
+grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient) {
+  if (size < kMinCountedBytes) return grpc::Slice(size);
+  void* const memory = ::operator new(sizeof(Buffer) + size);
+  auto* const buffer =
+      new (memory) Buffer{ResponseAccountRef(this), static_cast<int64_t>(size),
+                          patient, std::chrono::steady_clock::now()};
+  response_bytes_.fetch_add(buffer->bytes, std::memory_order_relaxed);
+  pool_->Add(buffer->bytes);
+  if (patient) {
+    patient_bytes_.fetch_add(buffer->bytes, std::memory_order_relaxed);
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    (patient ? patient_buffers_ : buffers_).PushBack(buffer);
+  }
+  return grpc::Slice(buffer + 1, size, &FreeBuffer, buffer);
+}
+
+// gRPC's, on any of its threads and under its locks.
+void ResponseAccount::FreeBuffer(void* memory) {
+  auto* const buffer = static_cast<Buffer*>(memory);
+  const ResponseAccountRef account = std::move(buffer->account);
+  const int64_t bytes = buffer->bytes;
+  const bool patient = buffer->patient;
+  {
+    absl::MutexLock lock(&account->mu_);
+    (patient ? account->patient_buffers_ : account->buffers_).Remove(buffer);
+  }
+  buffer->~Buffer();
+  ::operator delete(memory);
+  account->response_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (patient) {
+    account->patient_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  account->pool_->Release(bytes);
+}
+
+ResponseAccount::SteadyTime ResponseAccount::OldestSince(bool patient_too,
+                                                         SteadyTime now) const {
+  absl::MutexLock lock(&mu_);
+  SteadyTime oldest = now;
+  if (buffers_.first != nullptr) oldest = buffers_.first->since;
+  if (patient_too && patient_buffers_.first != nullptr) {
+    oldest = std::min(oldest, patient_buffers_.first->since);
+  }
+  return std::min(oldest, now);
+}
+
+void ResponseAccount::Charge(int64_t bytes) {
+  response_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (bytes > 0) {
+    pool_->Add(bytes);
+  } else {
+    pool_->Release(-bytes);
+  }
+}
+
+bool ResponseAccount::AnswerCall() {
+  if (calls_.fetch_add(1, std::memory_order_relaxed) < kUncountedCalls) {
+    return false;
+  }
+  pool_->Add(kCallBytes);
+  return true;
+}
+
+void ResponseAccount::EndCall(std::optional<bool> answered) {
+  open_calls_.fetch_sub(1, std::memory_order_relaxed);
+  if (!answered.has_value()) return;
+  calls_.fetch_sub(1, std::memory_order_relaxed);
+  calls_done_.fetch_add(1, std::memory_order_relaxed);
+  if (*answered) pool_->Release(kCallBytes);
+}
+
+absl::Status ResponseAccount::Refusal() const {
+  if (pool_->stopped()) return OpenStreams::DrainingError();
+  return ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kUnreadResponses,
+      absl::StrCat("no room for another response: ", bytes(),
+                   " bytes wait to be read on this connection, ",
+                   pool_->held_bytes(),
+                   " on all, under the server's limits.max_response_bytes of ",
+                   pool_->max_bytes(), ": read what was asked for"),
+      {{"max_response_bytes", absl::StrCat(pool_->max_bytes())},
+       {"connection_bytes", absl::StrCat(bytes())},
+       {"server_bytes", absl::StrCat(pool_->held_bytes())}});
+}
+
+absl::Status ResponseAccount::CheckShare() const {
+  constexpr int64_t kShare = 8;
+  const int64_t max = pool_->max_bytes();
+  return max == 0 || bytes() <= max / kShare ? absl::OkStatus() : Refusal();
+}
+
+void ResponseAccount::WhenRoom(Waiter waiter) {
+  {
+    absl::MutexLock lock(&mu_);
+    // Looked at under the lock: whoever ends it then takes all that wait.
+    if (!ended() && !pool_->stopped()) {
+      pool_->AddWaiting(1);
+      waiting_.push_back({std::chrono::steady_clock::now(), std::move(waiter)});
+      waiter = nullptr;
+    }
+  }
+  if (waiter != nullptr) {
+    waiter(Refusal());
+  } else if (HasRoom()) {
+    // What made it did not see that this one waits.
+    pool_->Ring();
+  }
+}
+
+std::pair<ResponseAccount::Waiter, absl::Status> ResponseAccount::TakeWaiting(
+    SteadyTime limit) {
+  absl::Status status;
+  absl::MutexLock lock(&mu_);
+  if (waiting_.empty()) return {};
+  if (!HasRoom()) {
+    const bool waits_on =
+        !ended() && !pool_->stopped() && waiting_.front().since >= limit;
+    if (waits_on) return {};
+    status = Refusal();
+  }
+  Waiter waiter = std::move(waiting_.front().waiter);
+  waiting_.pop_front();
+  pool_->AddWaiting(-1);
+  return {std::move(waiter), std::move(status)};
+}
+
+ResponseAccount::WaitingCalls ResponseAccount::waiting() const {
+  absl::MutexLock lock(&mu_);
+  if (waiting_.empty()) return {};
+  return {static_cast<int64_t>(waiting_.size()), waiting_.front().since};
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,219 @@
+// What one connection's client has asked for and not yet taken.
+
+#ifndef TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_ACCOUNT_H_
+#define TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_ACCOUNT_H_
+
+#include <grpcpp/support/slice.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/service/response/response_pool.h"
+
+namespace timecache::server {
+
+// Bytes that gRPC holds for one connection: of each large response from the
+// moment in which its buffer is made until gRPC has given the last part of it
+// to the kernel, whatever became of the call meanwhile; and for each unary call
+// a share of what is held from its answer until it is done.
+//
+// Thread-safe, and shared by what it counts: see ResponseAccountRef.
+class ResponseAccount {
+ public:
+  using SteadyTime = std::chrono::steady_clock::time_point;
+  // Called once: with OK where there is room now, else with what the call ends
+  // with.
+  using Waiter = absl::AnyInvocable<void(absl::Status)>;
+
+  static constexpr int64_t kCallBytes = ResponsePool::kCallBytes;
+  // Smaller responses are not counted by themselves.
+  static constexpr size_t kMinCountedBytes = 4 << 10;
+  // So many calls of a connection are added to the pool by the ledger's next
+  // look alone: they cost nothing that all connections share.
+  static constexpr int kUncountedCalls = 32;
+
+  // `can_end`: its connection can be told from others, and be ended.
+  ResponseAccount(std::shared_ptr<ResponsePool> pool, std::string peer,
+                  bool can_end)
+      : pool_(std::move(pool)), peer_(std::move(peer)), can_end_(can_end) {}
+  ResponseAccount(const ResponseAccount&) = delete;
+  ResponseAccount& operator=(const ResponseAccount&) = delete;
+
+  const std::string& peer() const { return peer_; }
+  bool can_end() const { return can_end_; }
+  // Held; of this, what must be taken soon.
+  int64_t bytes() const;
+  int64_t impatient_bytes() const;
+  // Answered and not done; begun and not done.
+  int calls() const { return calls_.load(std::memory_order_relaxed); }
+  int open_calls() const { return open_calls_.load(std::memory_order_relaxed); }
+  // Of the bytes, those that the pool does not have by itself.
+  int64_t uncounted_bytes() const;
+  // Since when the oldest response is held, now if there is none; of those that
+  // must be taken soon, or of all.
+  SteadyTime OldestSince(bool patient_too, SteadyTime now) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Calls that are done, ever.
+  uint64_t calls_done() const {
+    return calls_done_.load(std::memory_order_relaxed);
+  }
+
+  // Whether a response of any size may be made now.
+  bool HasRoom() const {
+    return !ended() && pool_->HasRoomFor(bytes()) && !pool_->stopped();
+  }
+  // Whether there is room to wait for: the connection was not ended, and the
+  // server goes on.
+  bool MustWait() const { return !HasRoom() && !ended() && !pool_->stopped(); }
+  // OK unless the connection holds more than an eighth of what all may: for
+  // responses that do not wait for room.
+  absl::Status CheckShare() const;
+  // Waits for room. `waiter` runs without a lock: on the ledger's thread or,
+  // once that has stopped or the connection was ended, on this one.
+  void WhenRoom(Waiter waiter) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // A buffer for a response, counted until gRPC has freed it. `patient`: its
+  // reader may take as long as it likes.
+  grpc::Slice NewSlice(size_t size, bool patient = false)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // A unary call begins; is answered, from when on it counts; and is done.
+  // EndCall is given what AnswerCall returned, if that was called.
+  void BeginCall() {
+    const int before = open_calls_.fetch_add(1, std::memory_order_relaxed);
+    // Once, as it is passed.
+    if (before == pool_->max_open_calls()) pool_->Ring();
+  }
+  bool AnswerCall();
+  void EndCall(std::optional<bool> answered);
+
+  // For the ledger. The first call that waits, if it may go on now or waits
+  // since before `limit`; with what it is to be called with.
+  std::pair<Waiter, absl::Status> TakeWaiting(SteadyTime limit)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  struct WaitingCalls {
+    int64_t calls = 0;
+    // Since when the first one waits; SteadyTime::max() if there is none.
+    SteadyTime since = SteadyTime::max();
+  };
+  WaitingCalls waiting() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Calls that wait, and those that come, fail.
+  void End() { ended_.store(true, std::memory_order_relaxed); }
+  bool ended() const { return ended_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class ResponseAccountRef;
+  friend class ResponseCharge;
+
+  struct Buffer;
+  struct BufferList {
+    void PushBack(Buffer* buffer);
+    void Remove(Buffer* buffer);
+    Buffer* first = nullptr;
+    Buffer* last = nullptr;
+  };
+  struct Waiting {
+    SteadyTime since;
+    Waiter waiter;
+  };
+
+  static void FreeBuffer(void* memory);
+  // Less, if negative.
+  void Charge(int64_t bytes);
+  absl::Status Refusal() const;
+
+  const std::shared_ptr<ResponsePool> pool_;
+  const std::string peer_;
+  const bool can_end_;
+  std::atomic<int64_t> refs_{0};
+  std::atomic<int64_t> response_bytes_{0};
+  std::atomic<int64_t> patient_bytes_{0};
+  std::atomic<int> calls_{0};
+  std::atomic<int> open_calls_{0};
+  std::atomic<uint64_t> calls_done_{0};
+  std::atomic<bool> ended_{false};
+
+  mutable absl::Mutex mu_;
+  // What is held, the oldest first.
+  BufferList buffers_ ABSL_GUARDED_BY(mu_);
+  BufferList patient_buffers_ ABSL_GUARDED_BY(mu_);
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
+};
+
+// Keeps an account; null where calls are not counted.
+class ResponseAccountRef {
+ public:
+  ResponseAccountRef() = default;
+  explicit ResponseAccountRef(ResponseAccount* account) : account_(account) {
+    if (account_ != nullptr) {
+      account_->refs_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  ResponseAccountRef(const ResponseAccountRef& other)
+      : ResponseAccountRef(other.account_) {}
+  ResponseAccountRef(ResponseAccountRef&& other) noexcept
+      : account_(std::exchange(other.account_, nullptr)) {}
+  ResponseAccountRef& operator=(ResponseAccountRef other) noexcept {
+    std::swap(account_, other.account_);
+    return *this;
+  }
+  ~ResponseAccountRef() {
+    if (account_ != nullptr &&
+        account_->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete account_;
+    }
+  }
+
+  // No other refers to it. Stays true while none is copied from this one.
+  bool unique() const {
+    return account_->refs_.load(std::memory_order_acquire) == 1;
+  }
+  ResponseAccount* get() const { return account_; }
+  ResponseAccount* operator->() const { return account_; }
+  explicit operator bool() const { return account_ != nullptr; }
+
+ private:
+  ResponseAccount* account_ = nullptr;
+};
+
+// What a call has ready for its next responses, counted with them. Not
+// thread-safe.
+class ResponseCharge {
+ public:
+  // Null: not counted.
+  explicit ResponseCharge(ResponseAccountRef account)
+      : account_(std::move(account)) {}
+  ~ResponseCharge() { Set(0); }
+  ResponseCharge(const ResponseCharge&) = delete;
+  ResponseCharge& operator=(const ResponseCharge&) = delete;
+
+  ResponseAccount* account() const { return account_.get(); }
+  void Set(int64_t bytes) {
+    const int64_t more = bytes - std::exchange(bytes_, bytes);
+    if (account_.get() != nullptr && more != 0) account_->Charge(more);
+  }
+
+ private:
+  const ResponseAccountRef account_;
+  int64_t bytes_ = 0;
+};
+
+// A buffer that `account` counts, unless that is null.
+inline grpc::Slice NewSlice(ResponseAccount* account, size_t size) {
+  return account == nullptr ? grpc::Slice(size) : account->NewSlice(size);
+}
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_ACCOUNT_H_

@@ -1,0 +1,151 @@
+// Bounds the responses that are encoded and that clients have not read.
+
+#ifndef TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_LEDGER_H_
+#define TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_LEDGER_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/service/response/response_account.h"
+#include "server/service/response/response_pool.h"
+
+namespace timecache::server {
+
+// gRPC holds a response until its client has read it, and knows no bound. This
+// is the account of what it holds: a ResponseAccount for each connection.
+//
+// Room is shared by dynamic thresholds, as in the buffers of a switch: a
+// connection gets room for another response while it holds less than what is
+// free in all. One connection alone gets half of the bound; n that do not read
+// leave an (n + 1)th part of it free, for those that hold nothing. A call that
+// finds no room waits for it, in order of arrival on its connection, at most
+// for `timeout`.
+//
+// A connection that has not taken a response within `timeout`, and a second
+// more for each kMinBytesPerSecond that it holds, is ended. Beyond the bound,
+// and where calls wait beyond half of it, connections are ended that have not
+// taken one for kMinStall, those first that have held most for longest; beyond
+// twice the bound for kBusyInterval. A call that waits holds no room, but
+// memory: where this is what passes the bound, after kWaitingStall.
+//
+// Thread-safe. A call costs a lookup in one of kShards tables, and two
+// additions to its connection's account. Calls that waited run on the ledger's
+// thread, without a lock.
+class ResponseLedger {
+ public:
+  using SteadyTime = ResponseAccount::SteadyTime;
+  using Milliseconds = std::chrono::milliseconds;
+
+  static constexpr size_t kShards = 16;
+  // How often accounts are looked at; and while calls wait; and at most.
+  static constexpr Milliseconds kInterval{250};
+  static constexpr Milliseconds kBusyInterval{50};
+  static constexpr Milliseconds kMinInterval{1};
+  // Calls that waited run for so long, before accounts are looked at again.
+  static constexpr Milliseconds kServeTime{20};
+  // Who has no CPU for so long is not taken for a client that does not read.
+  static constexpr Milliseconds kMinStall{200};
+  static constexpr Milliseconds kWaitingStall{500};
+  // The slowest connection that is waited for.
+  static constexpr int64_t kMinBytesPerSecond = 256 << 10;
+
+  struct Options {
+    // Of all connections. 0: no bound.
+    int64_t max_bytes = 0;
+    Milliseconds timeout{30'000};
+    // gRPC 1.51 holds a client to its most calls at a time only once it has
+    // acknowledged that limit. A connection with twice as many is ended. 0: no
+    // limit.
+    int max_calls_per_connection = 0;
+    // Closes a peer's connection. Called by Look.
+    std::function<void(const std::string& peer)> end_connection = nullptr;
+  };
+
+  struct Statistics {
+    int64_t bytes = 0;
+    // Options::max_bytes.
+    int64_t max = 0;
+    // Calls that wait; those that waited and got room, and that did not.
+    int64_t waiting = 0;
+    uint64_t waited = 0;
+    uint64_t refused = 0;
+    uint64_t ended_connections = 0;
+  };
+
+  explicit ResponseLedger(Options options);
+  ~ResponseLedger();
+  ResponseLedger(const ResponseLedger&) = delete;
+  ResponseLedger& operator=(const ResponseLedger&) = delete;
+
+  // The account of a connection, by gRPC's name of its peer. All clients of
+  // unix sockets share one, which is not ended, as all within the process.
+  ResponseAccountRef Find(absl::string_view peer);
+
+  // Begins and ends the thread that calls Look. From Stop on calls that wait,
+  // or would, fail with UNAVAILABLE (DRAINING).
+  void Start();
+  void Stop();
+
+  // Lets calls go on that wait, and ends connections. By one thread.
+  void Look(SteadyTime now);
+
+  Statistics GetStatistics() const;
+
+ private:
+  struct Entry {
+    ResponseAccountRef account;
+    // When a Look last saw that a call was done, or that none was answered and
+    // none waited.
+    SteadyTime call_done_at = {};
+    uint64_t calls_done = 0;
+    bool looked_at = false;
+  };
+  // What a Look has seen of an account.
+  struct Seen {
+    ResponseAccountRef account;
+    // What counts for room, and what its calls that wait hold besides.
+    int64_t bytes;
+    int64_t waiting_bytes;
+    // For how long no call was done, of those that are answered or wait.
+    SteadyTime::duration calls_stalled;
+    // That, or the age of the oldest response.
+    SteadyTime::duration stalled;
+    // Of the first call that waits.
+    SteadyTime waiting_since;
+  };
+  struct Shard {
+    absl::Mutex mu;
+    absl::flat_hash_map<std::string, Entry> accounts ABSL_GUARDED_BY(mu);
+  };
+
+  void Run();
+  std::vector<Seen> LookAtAccounts(SteadyTime now);
+  void ServeWaiting(const std::vector<Seen>& accounts, SteadyTime now);
+  void EndStalled(const std::vector<Seen>& accounts, SteadyTime now);
+  void EndForRoom(std::vector<Seen> accounts, SteadyTime now);
+  void End(ResponseAccount* account);
+
+  const Options options_;
+  const std::shared_ptr<ResponsePool> pool_;
+  std::array<Shard, kShards> shards_;
+  std::atomic<uint64_t> waited_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> ended_{0};
+  std::thread thread_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_LEDGER_H_

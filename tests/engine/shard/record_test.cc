@@ -1,0 +1,195 @@
+#include "server/engine/shard/record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/engine/map/options.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr RecordBase kBase = {1'000'000, 1'800'000'000'000'000, 30'000'000};
+
+Record Sample() {
+  Record record;
+  record.key = "key";
+  record.value = "value";
+  record.version = kBase.version + 5;
+  record.put_us = kBase.put_us + 7;
+  record.ttl_us = kBase.ttl_us;
+  return record;
+}
+
+// Encodes, decodes, and expects the same; returns the size.
+size_t RoundTrip(const Record& record, const RecordBase& base) {
+  const size_t size = EncodedSize(record, base);
+  // One byte more, to see that it is not written.
+  std::string bytes(size + 1, '#');
+  EncodeRecord(record, base, bytes.data());
+  EXPECT_EQ(bytes.back(), '#');
+  size_t read = 0;
+  const Record back = DecodeRecord(bytes.data(), base, &read);
+  EXPECT_EQ(read, size);
+  EXPECT_EQ(back.key, record.key);
+  EXPECT_EQ(back.value, record.value);
+  EXPECT_EQ(back.version, record.version);
+  EXPECT_EQ(back.put_us, record.put_us);
+  EXPECT_EQ(back.ttl_us, record.ttl_us);
+  EXPECT_EQ(back.own_ttl, record.own_ttl);
+  EXPECT_EQ(back.parts, record.parts);
+  EXPECT_EQ(back.capacity, record.capacity);
+  EXPECT_EQ(DecodeKey(bytes.data()), record.key);
+  return size;
+}
+
+TEST(RecordTest, SmallEntryCostsTenBytes) {
+  Record record = Sample();
+  const std::string key(16, 'k');
+  const std::string value(64, 'v');
+  record.key = key;
+  record.value = value;
+  EXPECT_EQ(RoundTrip(record, kBase), 10u + 16 + 64);
+}
+
+TEST(RecordTest, ADeadRecordSaysSoAndKeepsItsSizeAndKey) {
+  Record wide = Sample();
+  wide.ttl_us = kBase.ttl_us + 1;
+  Record growable = wide;
+  growable.capacity = 50;
+  for (const Record& record : {Sample(), wide, growable}) {
+    std::string bytes(EncodedSize(record, kBase), '#');
+    EncodeRecord(record, kBase, bytes.data());
+    EXPECT_FALSE(IsRecordDead(bytes.data()));
+    MarkRecordDead(bytes.data());
+    EXPECT_TRUE(IsRecordDead(bytes.data()));
+    size_t read = 0;
+    const Record back = DecodeRecord(bytes.data(), kBase, &read);
+    EXPECT_EQ(read, bytes.size());
+    EXPECT_EQ(back.key, record.key);
+    EXPECT_EQ(back.value, record.value);
+    EXPECT_EQ(DecodeKey(bytes.data()), record.key);
+  }
+}
+
+// The version that would read as the mark is written wide.
+TEST(RecordTest, NoLiveRecordReadsAsDead) {
+  RecordBase base = kBase;
+  base.version = uint64_t{1} << 40;
+  for (int64_t distance : {int64_t{INT32_MIN}, int64_t{INT32_MIN} + 1,
+                           int64_t{INT32_MAX}, int64_t{INT32_MIN} - 1}) {
+    Record record = Sample();
+    record.version = base.version + static_cast<uint64_t>(distance);
+    RoundTrip(record, base);
+    std::string bytes(EncodedSize(record, base), '#');
+    EncodeRecord(record, base, bytes.data());
+    EXPECT_FALSE(IsRecordDead(bytes.data())) << distance;
+  }
+}
+
+TEST(RecordTest, TimesFarFromTheBaseAreKept) {
+  for (int64_t distance : {int64_t{0}, int64_t{INT32_MAX}, int64_t{INT32_MIN},
+                           int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1,
+                           int64_t{86'400'000'000}}) {
+    Record record = Sample();
+    record.put_us = kBase.put_us + distance;
+    RoundTrip(record, kBase);
+  }
+}
+
+TEST(RecordTest, CountsOlderAndFarNewerThanTheBaseAreKept) {
+  for (uint64_t version :
+       {uint64_t{1}, kBase.version - 1, kBase.version + INT32_MAX,
+        kBase.version + INT32_MAX + 1, uint64_t{1} << 60, UINT64_MAX}) {
+    Record record = Sample();
+    record.version = version;
+    RoundTrip(record, kBase);
+  }
+}
+
+TEST(RecordTest, OtherTtlAndOwnTtlAreKept) {
+  Record record = Sample();
+  record.own_ttl = true;
+  const size_t narrow = RoundTrip(record, kBase);
+  record.ttl_us = kMaxTtlUs;
+  EXPECT_EQ(RoundTrip(record, kBase), narrow + 17);
+  record.own_ttl = false;
+  RoundTrip(record, kBase);
+}
+
+TEST(RecordTest, PartsAndRoomToGrowAreKept) {
+  Record record = Sample();
+  record.parts = true;
+  const size_t parts = RoundTrip(record, kBase);
+  record.capacity = 100;
+  EXPECT_EQ(RoundTrip(record, kBase), parts - 5 + 100 + 3 + 4);
+  record.parts = false;
+  RoundTrip(record, kBase);
+}
+
+TEST(RecordTest, AValueGrowsWhereItLies) {
+  const std::string whole(300, 'x');
+  for (const size_t begin : {size_t{0}, size_t{1}, size_t{127}}) {
+    Record record = Sample();
+    record.value = absl::string_view(whole).substr(0, begin);
+    record.capacity = 300;
+    std::string bytes(EncodedSize(record, kBase) + 1, '#');
+    EncodeRecord(record, kBase, bytes.data());
+    size_t size = 0;
+    for (size_t had = begin; had < whole.size(); had += 173 - begin) {
+      record = DecodeRecord(bytes.data(), kBase, &size);
+      EXPECT_EQ(size, bytes.size() - 1);
+      ++record.version;
+      record.put_us += 5;
+      record.own_ttl = true;
+      const size_t more = std::min(173 - begin, whole.size() - had);
+      ExtendRecord(record, absl::string_view(whole).substr(had, more),
+                   bytes.data());
+      const Record back = DecodeRecord(bytes.data(), kBase, &size);
+      EXPECT_EQ(back.key, "key");
+      EXPECT_EQ(back.value, absl::string_view(whole).substr(0, had + more));
+      EXPECT_EQ(back.version, record.version);
+      EXPECT_EQ(back.put_us, record.put_us);
+      EXPECT_TRUE(back.own_ttl);
+      EXPECT_EQ(back.capacity, 300u);
+      EXPECT_EQ(bytes.back(), '#');
+    }
+  }
+}
+
+TEST(RecordTest, SizesAtTheEdgesOfTheirEncoding) {
+  const std::string bytes(kMaxValueBytesLimit, 'x');
+  for (size_t key : {1, 31, 32, 4095, static_cast<int>(kMaxKeyBytes)}) {
+    for (size_t value : {size_t{0}, size_t{127}, size_t{128}, size_t{16'383},
+                         size_t{16'384}, bytes.size()}) {
+      Record record = Sample();
+      record.key = absl::string_view(bytes.data(), key);
+      record.value = absl::string_view(bytes.data(), value);
+      RoundTrip(record, kBase);
+      std::string to(EncodedSize(record, kBase), '\0');
+      EncodeRecord(record, kBase, to.data());
+      EXPECT_EQ(DecodeKey(to.data()), record.key);
+    }
+  }
+}
+
+TEST(RecordTest, MayBeRewrittenFromItsOwnBytes) {
+  Record record = Sample();
+  std::vector<char> bytes(EncodedSize(record, kBase));
+  EncodeRecord(record, kBase, bytes.data());
+  size_t size;
+  Record same = DecodeRecord(bytes.data(), kBase, &size);
+  same.version += 100;
+  ASSERT_EQ(EncodedSize(same, kBase), bytes.size());
+  EncodeRecord(same, kBase, bytes.data());
+  const Record back = DecodeRecord(bytes.data(), kBase, &size);
+  EXPECT_EQ(back.key, "key");
+  EXPECT_EQ(back.value, "value");
+  EXPECT_EQ(back.version, kBase.version + 105);
+}
+
+}  // namespace
+}  // namespace timecache::server

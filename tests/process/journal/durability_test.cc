@@ -1,0 +1,179 @@
+// The start of a server with a journal: who is told how far it is, and what is
+// told of the journal afterwards.
+
+#include "server/process/journal/durability.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "server/engine/expiry/reaper.h"
+#include "server/engine/local_store.h"
+#include "server/journal/maps/checkpointer.h"
+#include "server/observability/log.h"
+#include "server/observability/metrics_text.h"
+#include "server/process/journal/journal_status.h"
+#include "tests/support/journal/temporary_directory.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kNowUs = 1'000'000 * kMicrosPerSecond;
+
+// What a server has of it, in the order of main.
+struct Life {
+  explicit Life(const config::v1::ServerConfig& config, ManualClock* clock)
+      : logs(OpenJournal(config).value()),
+        reaper(clock),
+        registry(clock, &reaper, RegistryLimits(), EventFormat::Plain()),
+        store(&registry, clock) {}
+
+  std::unique_ptr<MapChangeLogs> logs;
+  Reaper reaper;
+  Registry registry;
+  LocalStore store;
+};
+
+class DurabilityTest : public ::testing::Test {
+ protected:
+  DurabilityTest() : fd_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
+    SetLogging(LogLevel::kError, LogFormat::kText);
+    config_.mutable_journal()->set_directory(directory_.path() + "/journal");
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name_.data() + 1, name_.size() - 1);
+    const auto length =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), length), 0);
+  }
+  ~DurabilityTest() override { close(fd_); }
+
+  absl::Status Recover(Life* life) {
+    return server::Recover(config_, signals_, clock_, &clock_,
+                           {metrics_.get(), &readiness_, &manager_},
+                           life->logs.get(), &life->registry);
+  }
+  void CreateAndPut(Life* life, int entries) {
+    MapOptions options;
+    options.durability = MapDurability::kSync;
+    absl::Notification created;
+    life->store.CreateNamespace("kept", options,
+                                [&](const absl::StatusOr<NamespaceInfo>& info) {
+                                  EXPECT_TRUE(info.ok()) << info.status();
+                                  created.Notify();
+                                });
+    created.WaitForNotification();
+    for (int i = 0; i < entries; ++i) {
+      const std::string key = absl::StrCat("key", i);
+      const Operation put = Operation::Put(key, "value");
+      Result result;
+      absl::Notification done;
+      life->store.Execute("kept", {&put, 1}, {&result, 1},
+                          [&](const absl::Status& status) {
+                            EXPECT_TRUE(status.ok()) << status;
+                            done.Notify();
+                          });
+      done.WaitForNotification();
+    }
+  }
+  // What the service manager was told since the last call.
+  std::string TakeTold() const {
+    std::string all;
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = recv(fd_, bytes, sizeof(bytes), MSG_DONTWAIT);
+      if (got < 0) return all;
+      all.append(bytes, static_cast<size_t>(got)).append("\n");
+    }
+  }
+  std::string Metrics() const { return MetricsText(metrics_->Collect()); }
+
+  const TemporaryDirectory directory_;
+  const std::string name_ =
+      absl::StrCat("@timecached_durability_test_", getpid());
+  const int fd_;
+  config::v1::ServerConfig config_;
+  Signals signals_;
+  ManualClock clock_{kNowUs};
+  std::unique_ptr<RecoveryMetrics> metrics_ =
+      std::make_unique<RecoveryMetrics>();
+  Readiness readiness_;
+  const ServiceManager manager_{name_};
+};
+
+TEST_F(DurabilityTest, ObserversAreToldHowFarARecoveryIs) {
+  EXPECT_EQ(Metrics(), "");
+  EXPECT_EQ(readiness_.recovered(), -1);
+  {
+    Life life(config_, &clock_);
+    ASSERT_TRUE(Recover(&life).ok());
+    // Of a new journal.
+    EXPECT_THAT(Metrics(),
+                AllOf(HasSubstr("timecache_recovery_running 0\n"),
+                      HasSubstr("timecache_recovery_records_expected 0\n")));
+    CreateAndPut(&life, 3);
+  }
+  metrics_ = std::make_unique<RecoveryMetrics>();
+  TakeTold();
+  Life life(config_, &clock_);
+  ASSERT_TRUE(Recover(&life).ok());
+  EXPECT_GE(readiness_.recovered(), 0);
+  EXPECT_THAT(TakeTold(), HasSubstr("EXTEND_TIMEOUT_USEC=120000000\n"
+                                    "STATUS=Recovering, 0 %\n"));
+  EXPECT_THAT(Metrics(),
+              AllOf(HasSubstr("timecache_recovery_running 0\n"),
+                    HasSubstr("timecache_recovery_namespaces 1\n"),
+                    HasSubstr("timecache_recovery_entries 3\n"),
+                    HasSubstr("timecache_recovery_records 4\n"),
+                    HasSubstr("timecache_recovery_records_expected 4\n"),
+                    HasSubstr("timecache_recovery_seconds ")));
+}
+
+TEST_F(DurabilityTest, WhileItRunsMetricsSayHowFarItIs) {
+  metrics_->Begin();
+  metrics_->Progress({40, 100});
+  // Told late by another thread.
+  metrics_->Progress({30, 100});
+  EXPECT_THAT(Metrics(),
+              AllOf(HasSubstr("timecache_recovery_running 1\n"),
+                    HasSubstr("timecache_recovery_records 40\n"),
+                    HasSubstr("timecache_recovery_records_expected 100\n"),
+                    HasSubstr("timecache_recovery_entries 0\n")));
+}
+
+TEST_F(DurabilityTest, TheJournalIsDescribed) {
+  Life life(config_, &clock_);
+  ASSERT_TRUE(Recover(&life).ok());
+  const Checkpointer checkpointer(life.logs.get(), &life.registry, &clock_);
+  v1::JournalStatus status;
+  DescribeJournal("/a/directory", life.logs.get(), checkpointer, &status);
+  EXPECT_EQ(status.directory(), "/a/directory");
+  EXPECT_EQ(status.commits(), 0u);
+  EXPECT_FALSE(status.has_commit_p99());
+  CreateAndPut(&life, 5);
+  v1::JournalStatus after;
+  DescribeJournal("/a/directory", life.logs.get(), checkpointer, &after);
+  EXPECT_GT(after.disk_bytes(), status.disk_bytes());
+  EXPECT_GE(after.commits(), 6u);
+  EXPECT_GE(after.appends(), after.commits());
+  EXPECT_GT(after.written_bytes(), 0u);
+  EXPECT_TRUE(after.has_commit_p99());
+  EXPECT_EQ(after.waiting_bytes().max(), uint64_t{64} << 20);
+  EXPECT_FALSE(after.disk_full());
+  EXPECT_EQ(after.checkpoint_state(), v1::CHECKPOINT_STATE_IDLE);
+}
+
+}  // namespace
+}  // namespace timecache::server

@@ -1,0 +1,434 @@
+#include "tests/support/delivery/delivery_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+
+namespace timecache::server {
+
+DeliveryGroup::DeliveryGroup(const GroupOptions& options, bool dead_letters,
+                             uint64_t first, DeliveryReference* events,
+                             const RetainedReference* log)
+    : options_(options),
+      dead_letters_(dead_letters),
+      first_(first),
+      events_(events),
+      log_(log),
+      end_(first) {}
+
+void DeliveryGroup::Append() {
+  for (; end_ < log_->end(); ++end_) {
+    unsettled_.emplace(end_, State());
+    by_key_[events_->KeyOf(end_)].insert(end_);
+    Refresh(end_);
+  }
+}
+
+// Takes an event from one phase to another.
+void DeliveryGroup::Enter(uint64_t number, State* state, Phase phase,
+                          int64_t due_us) {
+  timers_.erase({state->due_us, number});
+  doomed_.erase({state->due_us, number});
+  if (state->phase == Phase::kHeld) {
+    --members_.at(state->member).held;
+    held_bytes_ -= state->held_bytes;
+  }
+  state->phase = phase;
+  state->due_us = due_us;
+  state->doubtful = false;
+  if (phase == Phase::kHeld) {
+    ++members_.at(state->member).held;
+    held_bytes_ += state->held_bytes;
+  }
+  if (phase == Phase::kHeld || phase == Phase::kDelayed) {
+    timers_.insert({due_us, number});
+  }
+  if (phase == Phase::kDoomed) doomed_.insert({due_us, number});
+  Refresh(number);
+}
+
+// No member holds it any more, and nothing keeps it from being given out.
+void DeliveryGroup::Return(uint64_t number, State* state, int64_t now_us) {
+  if (InVain(*state)) {
+    Enter(number, state, Phase::kDoomed, now_us);
+  } else {
+    Enter(number, state, Phase::kReady, kNeverUs);
+  }
+}
+
+void DeliveryGroup::Remove(uint64_t number) {
+  const auto it = unsettled_.find(number);
+  Enter(number, &it->second, Phase::kFresh, kNeverUs);
+  unsettled_.erase(it);
+  available_.erase(number);
+  const auto key = by_key_.find(events_->KeyOf(number));
+  key->second.erase(number);
+  if (key->second.empty()) {
+    by_key_.erase(key);
+  } else {
+    Refresh(*key->second.begin());
+  }
+}
+
+void DeliveryGroup::Refresh(uint64_t number) {
+  const Phase phase = unsettled_.at(number).phase;
+  const bool first_of_key =
+      *by_key_.at(events_->KeyOf(number)).begin() == number;
+  if (first_of_key && (phase == Phase::kFresh || phase == Phase::kReady)) {
+    available_.insert(number);
+  } else {
+    available_.erase(number);
+  }
+}
+
+void DeliveryGroup::Advance(int64_t now_us) {
+  while (!timers_.empty() && timers_.begin()->first <= now_us) {
+    const uint64_t number = timers_.begin()->second;
+    State& state = unsettled_.at(number);
+    if (state.phase == Phase::kHeld) {
+      ++counted_.timed_out;
+      Member& member = members_.at(state.member);
+      member.window = std::max(1, std::min(member.window, member.held) / 2);
+      member.responsive = false;
+      Fail(&state);
+    }
+    Return(number, &state, now_us);
+  }
+}
+
+void DeliveryGroup::Fail(State* state) {
+  state->failed_by = state->member;
+  state->failed_attempt = state->attempts;
+}
+
+void DeliveryGroup::Update(const GroupOptions& options) {
+  options_ = options;
+  for (const uint64_t number : available_) {
+    State& state = unsettled_.at(number);
+    state.doubtful = state.doubtful || InVain(state);
+  }
+}
+
+void DeliveryGroup::Reprieve(int64_t now_us) {
+  for (const uint64_t number : available_) {
+    State& state = unsettled_.at(number);
+    state.doubtful = state.doubtful && InVain(state);
+  }
+  const auto doomed = doomed_;
+  for (const auto& [due_us, number] : doomed) {
+    State& state = unsettled_.at(number);
+    if (due_us > now_us || InVain(state)) continue;
+    Enter(number, &state, Phase::kReady, kNeverUs);
+  }
+}
+
+void DeliveryGroup::Join(int member, int max_in_flight) {
+  members_[member].max_in_flight = max_in_flight;
+  members_[member].window = max_in_flight;
+}
+
+void DeliveryGroup::Leave(int member, int64_t now_us) {
+  for (auto& [number, state] : unsettled_) {
+    if (state.phase == Phase::kHeld && state.member == member) {
+      Return(number, &state, now_us);
+    }
+  }
+  members_.erase(member);
+}
+
+bool DeliveryGroup::HasRoom(int member) const {
+  const Member& of = members_.at(member);
+  return of.held < of.window &&
+         (held_bytes_ == 0 || held_bytes_ < options_.max_backlog_bytes / 2);
+}
+
+DeliveryGroup::May DeliveryGroup::MayTake(int member, const State& state,
+                                          const std::set<int>& woken) const {
+  if (state.failed_by == 0) return May::kYes;
+  const bool responsive = members_.at(member).responsive;
+  const bool own = state.failed_by == member;
+  if (responsive && !own) return May::kYes;
+  // Another one would have to take it: a responsive one, or, for its own, also
+  // one that is no more unresponsive than itself.
+  May may = May::kYes;
+  for (const auto& [id, other] : members_) {
+    if (id == member || !(other.responsive || (own && !responsive))) continue;
+    if (!woken.contains(id)) return May::kNo;
+    may = May::kDepends;
+  }
+  return may;
+}
+
+void DeliveryGroup::CheckTake(int member, int max_events,
+                              const GroupChunk& chunk,
+                              const std::set<int>& woken, int64_t now_us) {
+  Advance(now_us);
+  ASSERT_FALSE(chunk.closed);
+  ASSERT_LE(chunk.deliveries.size(), static_cast<size_t>(max_events));
+  if (chunk.deliveries.empty()) {
+    const uint64_t next = NextFor(member, woken);
+    ASSERT_TRUE(next == 0 || !HasRoom(member))
+        << "event " << next << " was to be given out";
+  }
+  for (const Delivery& delivery : chunk.deliveries) {
+    ASSERT_TRUE(HasRoom(member)) << "of member " << member;
+    ASSERT_NO_FATAL_FAILURE(CheckGiven(member, delivery, woken, now_us));
+  }
+  ASSERT_TRUE(!chunk.more || HasRoom(member));
+  lost_told_ += chunk.lost;
+  ASSERT_EQ(lost_told_, counted_.lost) << "each loss is told once";
+  ASSERT_NO_FATAL_FAILURE(CheckWatermark(chunk.watermark_us));
+}
+
+void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
+                               const std::set<int>& woken, int64_t now_us) {
+  const uint64_t number = delivery.event_id;
+  const auto it = unsettled_.find(number);
+  ASSERT_NE(it, unsettled_.end()) << "event " << number << " is settled";
+  State& state = it->second;
+  ASSERT_NE(state.phase, Phase::kHeld)
+      << "event " << number << " is with member " << state.member;
+  ASSERT_NE(state.phase, Phase::kDoomed) << "event " << number;
+  ASSERT_NE(state.phase, Phase::kDelayed)
+      << "event " << number << " is " << state.due_us - now_us << " us early";
+  ASSERT_EQ(*by_key_.at(events_->KeyOf(number)).begin(), number)
+      << "an earlier event of its key is not settled";
+  ASSERT_TRUE(!state.doubtful || !InVain(state)) << "event " << number;
+  ASSERT_NO_FATAL_FAILURE(CheckOrder(member, number, woken));
+  ASSERT_NO_FATAL_FAILURE(
+      events_->CheckEvent(number, delivery.event(), delivery.batch->death()));
+  ++state.attempts;
+  ASSERT_EQ(delivery.attempt, state.attempts);
+  ++counted_.delivered;
+  if (state.attempts > 1) ++counted_.redelivered;
+  state.member = member;
+  state.held_bytes =
+      static_cast<int64_t>(delivery.batch->encoded(delivery.index).size()) +
+      GroupEvents::kEventBytes;
+  Enter(number, &state, Phase::kHeld, now_us + options_.ack_timeout_us);
+}
+
+// It is for this member, and no event before it is.
+void DeliveryGroup::CheckOrder(int member, uint64_t number,
+                               const std::set<int>& woken) const {
+  const State& state = unsettled_.at(number);
+  ASSERT_NE(MayTake(member, state, woken), May::kNo)
+      << "event " << number << " is not for member " << member;
+  const bool own = state.failed_by == member;
+  for (const uint64_t before : available_) {
+    if (before == number) return;
+    const State& of = unsettled_.at(before);
+    if (of.doubtful) continue;
+    // What depends, depends for both alike.
+    const bool alike = of.failed_by != 0 && state.failed_by != 0 &&
+                       (own || of.failed_by != member);
+    ASSERT_TRUE(MayTake(member, of, woken) != May::kYes && !alike)
+        << "event " << before << " was to be given out, not " << number;
+  }
+  FAIL() << "event " << number << " is not available";
+}
+
+void DeliveryGroup::CheckWatermark(int64_t watermark_us) {
+  ASSERT_GE(watermark_us, watermark_us_) << "the watermark went back";
+  watermark_us_ = watermark_us;
+  if (!unsettled_.empty()) {
+    ASSERT_LT(watermark_us, log_->DeathOf(unsettled_.begin()->first))
+        << "the watermark promises event " << unsettled_.begin()->first;
+  }
+  ASSERT_LE(events_->EndAt(watermark_us), std::max(end_, first_));
+}
+
+absl::Status DeliveryGroup::Expected(const Settlement& settlement) const {
+  if (settlement.action == SettleAction::kNack &&
+      (settlement.delay_us < 0 || settlement.delay_us > kMaxNackDelayUs)) {
+    return InvalidField("delay", "");
+  }
+  if (settlement.attempt < 1) return InvalidField("attempt", "");
+  const auto it = unsettled_.find(settlement.event_id);
+  if (it == unsettled_.end()) {
+    return ErrorWithReason(absl::StatusCode::kNotFound,
+                           Reason::kEventNotUnsettled, "");
+  }
+  const State& state = it->second;
+  if (settlement.attempt > state.attempts) return InvalidField("attempt", "");
+  if (settlement.action != SettleAction::kAck &&
+      (state.phase != Phase::kHeld || settlement.attempt != state.attempts)) {
+    return ErrorWithReason(absl::StatusCode::kFailedPrecondition,
+                           Reason::kStaleAttempt, "");
+  }
+  return absl::OkStatus();
+}
+
+void DeliveryGroup::Answer(const Settlement& settlement) {
+  const State& state = unsettled_.at(settlement.event_id);
+  const bool held = state.phase == Phase::kHeld;
+  int id = 0;
+  if (held && settlement.attempt == state.attempts) {
+    id = state.member;
+  } else if (settlement.attempt == state.failed_attempt) {
+    id = state.failed_by;
+  }
+  const auto it = members_.find(id);
+  if (it == members_.end()) return;
+  Member& member = it->second;
+  member.window = std::min(member.window + 1, member.max_in_flight);
+  member.responsive = true;
+}
+
+void DeliveryGroup::Settle(const Settlement& settlement, int64_t now_us) {
+  const uint64_t number = settlement.event_id;
+  switch (settlement.action) {
+    case SettleAction::kAck:
+      ++counted_.acked;
+      Remove(number);
+      return;
+    case SettleAction::kPutBack:
+      ++counted_.put_back;
+      Remove(number);
+      return;
+    case SettleAction::kNack:
+      ++counted_.nacked;
+      State& state = unsettled_.at(number);
+      Fail(&state);
+      if (settlement.delay_us == 0) {
+        Return(number, &state, now_us);
+      } else {
+        Enter(number, &state, Phase::kDelayed, now_us + settlement.delay_us);
+      }
+      return;
+  }
+}
+
+void DeliveryGroup::CheckDeadLetter(uint64_t number, int attempt, bool put,
+                                    int64_t now_us) {
+  Advance(now_us);
+  const auto it = unsettled_.find(number);
+  ASSERT_NE(it, unsettled_.end()) << "event " << number << " is settled";
+  State& state = it->second;
+  ASSERT_TRUE(state.phase == Phase::kDoomed || state.phase == Phase::kReady);
+  ASSERT_TRUE(InVain(state)) << "event " << number;
+  ASSERT_EQ(attempt, state.attempts);
+  ASSERT_TRUE(state.phase == Phase::kReady || state.due_us <= now_us)
+      << "event " << number << " was tried again too soon";
+  if (put) {
+    ++counted_.dead_lettered;
+    dead_batches_.insert(log_->BatchOf(number));
+    ++dead_letters_since_;
+    Remove(number);
+  } else {
+    ++counted_.dead_letter_failures;
+    Enter(number, &state, Phase::kDoomed, now_us + options_.ack_timeout_us);
+  }
+}
+
+void DeliveryGroup::CheckLost(const GroupStatistics& statistics,
+                              bool squeezed) {
+  ASSERT_GE(statistics.lost, counted_.lost);
+  std::set<size_t> batches = std::exchange(dead_batches_, {});
+  int64_t bytes = EventBytes() + dead_letters_since_ * GroupEvents::kEventBytes;
+  dead_letters_since_ = 0;
+  if (statistics.lost == counted_.lost) return;
+  for (const auto& [number, state] : unsettled_) {
+    batches.insert(log_->BatchOf(number));
+  }
+  for (const size_t batch : batches) bytes += log_->BytesOfBatch(batch);
+  ASSERT_TRUE(squeezed || bytes > options_.max_backlog_bytes)
+      << "lost without need";
+  auto it = unsettled_.begin();
+  for (; counted_.lost < statistics.lost; ++counted_.lost) {
+    while (it != unsettled_.end() && it->second.phase == Phase::kHeld) ++it;
+    ASSERT_NE(it, unsettled_.end()) << "lost more than it had";
+    Remove((it++)->first);
+  }
+}
+
+void DeliveryGroup::CheckMemory(const GroupStatistics& statistics) const {
+  if (statistics.backlog_bytes <= options_.max_backlog_bytes) return;
+  std::set<size_t> batches;
+  for (const auto& [number, state] : unsettled_) {
+    if (state.phase == Phase::kHeld) batches.insert(log_->BatchOf(number));
+  }
+  batches.insert(log_->BatchOf(unsettled_.rbegin()->first));
+  int64_t bytes = EventBytes();
+  for (const size_t batch : batches) bytes += log_->BytesOfBatch(batch);
+  ASSERT_LE(statistics.backlog_bytes, bytes);
+}
+
+void DeliveryGroup::CheckStatistics(const GroupStatistics& statistics) const {
+  uint64_t held = 0;
+  for (const auto& [id, member] : members_) held += member.held;
+  const int64_t oldest_us =
+      unsettled_.empty() ? kNeverUs : log_->DeathOf(unsettled_.begin()->first);
+  int64_t unresponsive = 0;
+  for (const auto& [id, member] : members_) {
+    if (!member.responsive) ++unresponsive;
+  }
+  ASSERT_EQ(statistics.members, static_cast<int64_t>(members_.size()));
+  ASSERT_EQ(statistics.unresponsive_members, unresponsive);
+  ASSERT_EQ(statistics.backlog, unsettled_.size() - held);
+  ASSERT_EQ(statistics.in_flight, held);
+  ASSERT_EQ(statistics.oldest_unsettled_us, oldest_us);
+  ASSERT_EQ(statistics.delivered, counted_.delivered);
+  ASSERT_EQ(statistics.redelivered, counted_.redelivered);
+  ASSERT_EQ(statistics.acked, counted_.acked);
+  ASSERT_EQ(statistics.nacked, counted_.nacked);
+  ASSERT_EQ(statistics.put_back, counted_.put_back);
+  ASSERT_EQ(statistics.timed_out, counted_.timed_out);
+  ASSERT_EQ(statistics.dead_lettered, counted_.dead_lettered);
+  ASSERT_EQ(statistics.dead_letter_failures, counted_.dead_letter_failures);
+  ASSERT_EQ(statistics.dead_letters_dropped, 0u);
+  ASSERT_EQ(statistics.lost, counted_.lost);
+  // Every event is in one of these.
+  ASSERT_EQ(statistics.acked + statistics.put_back + statistics.dead_lettered +
+                statistics.lost + statistics.backlog + statistics.in_flight,
+            statistics.events);
+  ASSERT_EQ(statistics.events, end_ - first_);
+}
+
+std::vector<Settlement> DeliveryGroup::Held(int member) const {
+  std::vector<Settlement> held;
+  for (const auto& [number, state] : unsettled_) {
+    if (state.phase != Phase::kHeld || state.member != member) continue;
+    held.push_back({number, state.attempts});
+  }
+  return held;
+}
+
+uint64_t DeliveryGroup::NextFor(int member, const std::set<int>& woken) const {
+  for (const uint64_t number : available_) {
+    const State& state = unsettled_.at(number);
+    if (!state.doubtful && MayTake(member, state, woken) == May::kYes) {
+      return number;
+    }
+  }
+  return 0;
+}
+
+void DeliveryGroup::CheckWoken(const std::set<int>& woken) const {
+  std::set<int> checked;
+  for (const uint64_t number : available_) {
+    const State& state = unsettled_.at(number);
+    // Those that one member failed are for the same others.
+    if (state.doubtful || !checked.insert(state.failed_by).second) continue;
+    bool may = false;
+    bool is_woken = false;
+    for (const auto& [id, member] : members_) {
+      const May of = MayTake(id, state, woken);
+      may = may || (of == May::kYes && HasRoom(id));
+      is_woken = is_woken || (of != May::kNo && woken.contains(id));
+    }
+    ASSERT_TRUE(is_woken || !may)
+        << "nobody who may be given event " << number << " was woken";
+  }
+}
+
+int64_t DeliveryGroup::NextDueUs() const {
+  int64_t due_us = kNeverUs;
+  if (!timers_.empty()) due_us = timers_.begin()->first;
+  if (!doomed_.empty()) due_us = std::min(due_us, doomed_.begin()->first);
+  return due_us;
+}
+
+}  // namespace timecache::server
