@@ -1,0 +1,105 @@
+"""A client of timecached: state that expires on schedule, and is streamed to subscribers.
+
+::
+
+    with timecache.Client("127.0.0.1:7171") as client:
+        client.put("session:7", "basket=3", ttl=1800)
+        entry = client.get("session:7")
+
+``timecache.aio`` has the same for asyncio, ``timecache.testing`` the clock of a server that was
+started with --virtual-clock, ``timecache.v1`` the generated messages and stubs.
+"""
+
+from . import aio, errors, types
+from .client import Client
+from .errors import *  # noqa: F403
+from .operation import MAX_OPERATIONS, MAX_REQUEST_BYTES, Operation
+from .pipeline import Pipeline
+from .reasons import ErrorReason
+from .types import (
+    Ack,
+    AppendResult,
+    BytesLike,
+    CombineResult,
+    Durability,
+    Duration,
+    Entry,
+    ExpiredEvent,
+    ExpiryCause,
+    GatheredParts,
+    GatherResult,
+    Group,
+    GroupOptions,
+    GroupStatistics,
+    LimitPolicy,
+    LimitUse,
+    Nack,
+    Namespace,
+    NamespaceOptions,
+    NamespaceStatistics,
+    Part,
+    PutBack,
+    PutResult,
+    RemoveResult,
+    RestartPolicy,
+    RetryPolicy,
+    ServerInfo,
+    Settle,
+    Settlement,
+    SizeResult,
+    WatchBatch,
+    encode_json,
+)
+from .watcher import Watcher
+from .watching import WorkerCounters
+from .worker import GroupWorker
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MAX_OPERATIONS",
+    "MAX_REQUEST_BYTES",
+    "Ack",
+    "AppendResult",
+    "BytesLike",
+    "Client",
+    "CombineResult",
+    "Durability",
+    "Duration",
+    "Entry",
+    "ErrorReason",
+    "ExpiredEvent",
+    "ExpiryCause",
+    "GatherResult",
+    "GatheredParts",
+    "Group",
+    "GroupOptions",
+    "GroupStatistics",
+    "GroupWorker",
+    "LimitPolicy",
+    "LimitUse",
+    "Nack",
+    "Namespace",
+    "NamespaceOptions",
+    "NamespaceStatistics",
+    "Operation",
+    "Part",
+    "Pipeline",
+    "PutBack",
+    "PutResult",
+    "RemoveResult",
+    "RestartPolicy",
+    "RetryPolicy",
+    "ServerInfo",
+    "Settle",
+    "Settlement",
+    "SizeResult",
+    "WatchBatch",
+    "Watcher",
+    "WorkerCounters",
+    "aio",
+    "encode_json",
+    "errors",
+    "types",
+    *errors.__all__,
+]

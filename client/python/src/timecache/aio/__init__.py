@@ -1,0 +1,18 @@
+"""The client for asyncio: the same calls as in ``timecache``, to be awaited.
+
+::
+
+    async with timecache.aio.Client("127.0.0.1:7171") as client:
+        await client.put("session:7", "basket=3", ttl=1800)
+        entry = await client.get("session:7")
+
+Make a Client where an event loop runs; it belongs to that loop. A call whose task is cancelled
+raises asyncio.CancelledError, and what it did is not known.
+"""
+
+from .client import Client
+from .pipeline import Pipeline
+from .watcher import Watcher
+from .worker import GroupWorker
+
+__all__ = ["Client", "GroupWorker", "Pipeline", "Watcher"]

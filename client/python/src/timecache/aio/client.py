@@ -1,0 +1,730 @@
+"""A client of one server, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import dataclasses
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from types import EllipsisType, TracebackType
+from typing import Any, TypeVar
+
+import grpc
+
+from ..channel import Backoff, PathLike, Security, Settings, Stubs, open_async
+from ..errors import TimecacheError, error_from_rpc, error_from_status
+from ..operation import Operation
+from ..types import (
+    AppendResult,
+    BytesLike,
+    CombineResult,
+    Duration,
+    Entry,
+    ExpiredEvent,
+    GatherResult,
+    Group,
+    GroupOptions,
+    Namespace,
+    NamespaceOptions,
+    PutResult,
+    RemoveResult,
+    RetryPolicy,
+    ServerInfo,
+    Settle,
+    Settlement,
+    SizeResult,
+    entry_from,
+    fill_options,
+    group_from,
+    namespace_from,
+    server_from,
+    to_bytes,
+)
+from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
+from ..watching import Reconnecting, WatchState, to_settlement
+from .pipeline import Pipeline
+from .watcher import Watcher
+from .worker import GroupWorker
+
+T = TypeVar("T")
+
+
+class Client:
+    """A client of one server, and of one of its namespaces at a time.
+
+    Connects at its first call, and again by itself. Every call is one round trip, ends after
+    ``timeout`` at the latest, and raises a TimecacheError if it fails; what each call may fail
+    with stands in data.proto. Views of other namespaces or options, by ``namespace`` and
+    ``with_options``, are cheap and share the connection.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        namespace: str = "default",
+        timeout: float | None = 5.0,
+        retry: RetryPolicy | None = None,
+        tls: bool = False,
+        ca_file: PathLike | None = None,
+        certificate_file: PathLike | None = None,
+        key_file: PathLike | None = None,
+        server_name: str | None = None,
+        token: str | Callable[[], str] | None = None,
+        allow_plaintext_token: bool = False,
+        interceptors: Sequence[Any] = (),
+        channel_options: Sequence[tuple[str, Any]] = (),
+    ) -> None:
+        """Makes a client of the server at `address`: "host:port" or "unix:/path".
+
+        - `namespace`: of all calls. The server has one called "default", unless configured
+          otherwise.
+        - `timeout`: seconds that one call may take, with all its attempts. None: no limit. Not of
+          scans and watches.
+        - `retry`: which calls are tried again.
+        - `tls`: with TLS, also asked for by the next four. `ca_file`: roots that the server's
+          certificate must lead to; None: the system's. `certificate_file`, `key_file`: the client's
+          own. `server_name`: that the certificate must have, if not the address's. Files are PEM,
+          and read here.
+        - `token`: a bearer token, or a function that returns the one to show now. Not sent to
+          another machine in plain text, unless `allow_plaintext_token`.
+        - `interceptors`, `channel_options`: of gRPC's, as for tracing.
+
+        ValueError, OSError: options that do not go together, files that cannot be read.
+        """
+        security = Security(
+            tls, ca_file, certificate_file, key_file, server_name, token, allow_plaintext_token
+        )
+        channel = open_async(address, security, channel_options, interceptors)
+        self._stubs = Stubs(channel, security)
+        self._settings = Settings(namespace, timeout, retry or RetryPolicy())
+
+    # --- the client itself ---
+
+    @property
+    def namespace_name(self) -> str:
+        """The namespace of this client's calls."""
+        return self._settings.namespace
+
+    @property
+    def channel(self) -> grpc.aio.Channel:
+        """The channel, for generated stubs of one's own."""
+        channel: grpc.aio.Channel = self._stubs.channel
+        return channel
+
+    def namespace(self, name: str) -> Client:
+        """The same client for another namespace."""
+        return self._with(namespace=name)
+
+    def with_options(
+        self,
+        *,
+        timeout: float | EllipsisType | None = ...,
+        retry: RetryPolicy | None = None,
+        repeatable: bool | None = None,
+        request_id: str | None = None,
+        traceparent: str | None = None,
+        metadata: Sequence[tuple[str, str | bytes]] = (),
+    ) -> Client:
+        """The same client with other options: for one call, or for many.
+
+        - `repeatable`: repeat all calls, also those that are not safe in general: as a put that
+          nobody else competes with.
+        - `request_id` (1 to 128 graphic ASCII characters), `traceparent` (W3C): stand in the
+          server's log lines about the call.
+        - `metadata`: more pairs to send, added to those that this client has.
+        """
+        pairs = list(metadata)
+        if request_id is not None:
+            pairs.append(("x-request-id", request_id))
+        if traceparent is not None:
+            pairs.append(("traceparent", traceparent))
+        changes: dict[str, Any] = {}
+        if timeout is not ...:
+            changes["timeout"] = timeout
+        if retry is not None:
+            changes["retry"] = retry
+        if repeatable is not None:
+            changes["repeatable"] = repeatable
+        return self._with(metadata=(*self._settings.metadata, *pairs), **changes)
+
+    async def close(self) -> None:
+        """Closes the connection, also that of all views of this client."""
+        await self._stubs.channel.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # --- entries ---
+
+    async def put(
+        self,
+        key: BytesLike,
+        value: BytesLike,
+        *,
+        ttl: Duration | None = None,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_version: int | None = None,
+        return_previous: bool = False,
+        keep_deadline: bool = False,
+    ) -> PutResult:
+        """Stores a value under a key, with a fresh time to live.
+
+        - `ttl`: the entry's own, 1 ms to the namespace's max_ttl. None: the namespace's.
+        - `if_absent`, `if_present`, `if_version`: store only if the key is not there, is there,
+          or is there with this version; else FailedPreconditionError (KEY_EXISTS, KEY_NOT_FOUND,
+          VERSION_MISMATCH).
+        - `return_previous`: answer with the entry that was replaced.
+        - `keep_deadline`: an entry that is there keeps its time to live. Not together with `ttl`.
+
+        A limit that would be passed: ResourceExhaustedError.
+        """
+        return await self._do(
+            Operation.put(
+                key,
+                value,
+                ttl=ttl,
+                if_absent=if_absent,
+                if_present=if_present,
+                if_version=if_version,
+                return_previous=return_previous,
+                keep_deadline=keep_deadline,
+            )
+        )
+
+    async def get(self, key: BytesLike, *, touch: bool = False) -> Entry | None:
+        """Reads an entry; None if it is not there. `touch`: renew its time to live."""
+        return await self._do(Operation.get(key, touch=touch), safe=True)
+
+    async def remove(
+        self, key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
+    ) -> RemoveResult:
+        """Removes an entry, without an expiry event. The result is true if it was there.
+
+        With `if_version`, only this version; else FailedPreconditionError (KEY_NOT_FOUND,
+        VERSION_MISMATCH).
+        """
+        return await self._do(
+            Operation.remove(key, if_version=if_version, return_previous=return_previous)
+        )
+
+    async def contains(self, key: BytesLike) -> bool:
+        """Whether an entry is there. Never renews its time to live."""
+        return await self._do(Operation.contains(key), safe=True)
+
+    async def size(self) -> SizeResult:
+        """Live entries and bytes of the namespace, exact."""
+        response = await self._call(
+            self._stubs.data.Size,
+            data_pb2.SizeRequest(namespace=self._settings.namespace),
+            safe=True,
+        )
+        return SizeResult(response.entries, response.bytes)
+
+    async def touch(
+        self, key: BytesLike, *, ttl: Duration | None = None, if_version: int | None = None
+    ) -> int | None:
+        """Gives an entry a fresh time to live: its own again, or `ttl`.
+
+        Returns its version, which stays; None if it is not there. With `if_version`, only this
+        version; else FailedPreconditionError.
+        """
+        return await self._do(Operation.touch(key, ttl=ttl, if_version=if_version), safe=True)
+
+    async def append(
+        self,
+        key: BytesLike,
+        value: BytesLike,
+        *,
+        ttl: Duration | None = None,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_version: int | None = None,
+        touch: bool = False,
+    ) -> AppendResult:
+        """Appends to a value, or creates an entry with these bytes.
+
+        An entry that is there keeps its deadline, unless `touch`; `ttl` is for one that is
+        created, and with `touch`. FailedPreconditionError: a condition as in ``put``, a value that
+        would be too large (VALUE_TOO_LARGE), a key that collects parts (VALUE_KIND_MISMATCH).
+        Never repeated unasked: it might be done twice.
+        """
+        return await self._do(
+            Operation.append(
+                key,
+                value,
+                ttl=ttl,
+                if_absent=if_absent,
+                if_present=if_present,
+                if_version=if_version,
+                touch=touch,
+            )
+        )
+
+    async def combine(
+        self,
+        key: BytesLike,
+        *,
+        add: int | None = None,
+        xor: int | None = None,
+        initial: int = 0,
+        remove_if_zero: bool = False,
+        touch: bool = False,
+        ttl: Duration | None = None,
+        if_version: int | None = None,
+    ) -> CombineResult:
+        """Adds a 64-bit number to a value, or xors it with one, atomically.
+
+        The value is a decimal number in ASCII, as ``put("n", "10")`` stores it. A key that is not
+        there counts as `initial`. `remove_if_zero`: a result of 0 removes the entry. An entry that
+        is there keeps its deadline, unless `touch`. FailedPreconditionError: a value that is no
+        number (NOT_A_NUMBER), a sum that has no room (NUMBER_OVERFLOW), `if_version`. Never
+        repeated unasked.
+        """
+        return await self._do(
+            Operation.combine(
+                key,
+                add=add,
+                xor=xor,
+                initial=initial,
+                remove_if_zero=remove_if_zero,
+                touch=touch,
+                ttl=ttl,
+                if_version=if_version,
+            )
+        )
+
+    async def gather(
+        self,
+        key: BytesLike,
+        part: BytesLike,
+        value: BytesLike,
+        *,
+        expected_parts: int | None = None,
+        expected_names: Iterable[BytesLike] = (),
+        touch: bool = False,
+        ttl: Duration | None = None,
+    ) -> GatherResult:
+        """Brings one part of what is collected under a key.
+
+        The call that brings the last part gets all, and the key is gone: exactly one call does.
+        What is not complete in time expires with the parts that came (``ExpiredEvent.parts``).
+        Either `expected_parts` (1 to 1,024, whatever their names) or `expected_names` says what
+        is complete, the same for all parts of a key. The same part again is a `duplicate`;
+        AlreadyExistsError (PART_EXISTS): with another value. FailedPreconditionError: something
+        else is expected (GATHER_MISMATCH), the key has a value, the parts would be too large.
+        Never repeated unasked.
+        """
+        return await self._do(
+            Operation.gather(
+                key,
+                part,
+                value,
+                expected_parts=expected_parts,
+                expected_names=expected_names,
+                touch=touch,
+                ttl=ttl,
+            )
+        )
+
+    async def execute(self, operations: Iterable[Operation[Any]]) -> list[Any]:
+        """Does up to 4,096 operations in one round trip: a result for each, in their order.
+
+        Each is what the method of the same name returns, or the TimecacheError that it would
+        raise. Not a transaction: each succeeds or fails by itself, and those of one key apply in
+        order. Raises where none could be tried, or nobody knows. No operations: no call.
+        """
+        batch = list(operations)
+        if not batch:
+            return []
+        response = await self._call(
+            self._stubs.data.Execute,
+            data_pb2.ExecuteRequest(
+                namespace=self._settings.namespace, operations=[op.message for op in batch]
+            ),
+        )
+        return [
+            operation.parse_result(result)
+            for operation, result in zip(batch, response.results, strict=True)
+        ]
+
+    def pipeline(
+        self,
+        *,
+        batch_operations_max: int = 256,
+        batch_bytes_max: int = 1 << 20,
+        requests_in_flight_max: int = 16,
+    ) -> Pipeline:
+        """A stream of operations without waiting for each answer: see Pipeline."""
+        return Pipeline(
+            self._stubs.data.Pipeline,
+            self._settings,
+            self._metadata,
+            batch_operations_max,
+            batch_bytes_max,
+            requests_in_flight_max,
+        )
+
+    async def scan(
+        self,
+        key_prefix: BytesLike = b"",
+        *,
+        keys_only: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Entry]:
+        """Iterates over the live entries whose key begins with a prefix, in no particular order.
+
+        An entry that lives through the whole scan comes exactly once, another at most once. Holds
+        a page or two (1,000 entries, about 1 MiB each). `timeout`: of the whole scan, in seconds.
+        """
+        request = data_pb2.ScanRequest(
+            namespace=self._settings.namespace,
+            key_prefix=to_bytes(key_prefix),
+            keys_only=keys_only,
+            max_message_bytes=64 << 20,
+        )
+        call = self._stubs.data.Scan(request, timeout=timeout, metadata=self._metadata())
+        try:
+            async for page in call:
+                for entry in page.entries:
+                    yield entry_from(entry)
+        except grpc.RpcError as error:
+            raise error_from_rpc(error) from error
+        finally:
+            call.cancel()
+
+    # --- what expires ---
+
+    def watch(
+        self,
+        namespaces: Iterable[str] | None = None,
+        *,
+        from_earliest: bool = False,
+        resume_tokens: Mapping[str, bytes] | None = None,
+        key_prefix: BytesLike = b"",
+        keys_only: bool = False,
+        fail_on_loss: bool = False,
+        heartbeat_interval: Duration | None = None,
+        wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
+        silence_max: float | None = None,
+        on_break: Callable[[TimecacheError], object] | None = None,
+    ) -> Watcher:
+        """Watches what expires, with a Watcher that resumes by itself.
+
+        - `namespaces`: 1 to 64. None: this client's.
+        - `from_earliest`: begin with the oldest event that is retained, not with what dies from
+          now on.
+        - `resume_tokens`: by namespace, WatchBatch.resume_token of the last batch that an earlier
+          watch has handled.
+        - `key_prefix`, `keys_only`: only keys that begin so; leave the values out.
+        - `fail_on_loss`: end with an error where events are lost, in place of telling it.
+        - `heartbeat_interval`: longest time between two batches of one namespace, on the server's
+          clock: 10 ms to 1 h. None: 1 s.
+        - `wait_for_server`: keep trying when the first attempt finds no server, too.
+        - `min_pause`, `max_pause`: seconds between attempts to reconnect.
+        - `silence_max`: a stream that brings nothing for so many seconds is taken for broken.
+          Several heartbeats are a good value; None, the default, suits a clock that stands still.
+        - `on_break`: told of every break and of every attempt that fails.
+        """
+        state = WatchState(
+            namespaces=[self._settings.namespace] if namespaces is None else namespaces,
+            from_earliest=from_earliest,
+            resume_tokens=resume_tokens,
+            key_prefix=key_prefix,
+            keys_only=keys_only,
+            fail_on_loss=fail_on_loss,
+            heartbeat_interval=heartbeat_interval,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+                on_break=on_break,
+            ),
+        )
+        return Watcher(self._stubs.data, self._metadata, state)
+
+    def watch_expiring(
+        self,
+        lead_time: Duration,
+        namespaces: Iterable[str] | None = None,
+        *,
+        key_prefix: BytesLike = b"",
+        keys_only: bool = False,
+        heartbeat_interval: Duration | None = None,
+        wait_for_server: bool = False,
+        on_break: Callable[[TimecacheError], object] | None = None,
+    ) -> Watcher:
+        """Watches what is going to expire within `lead_time`, in time to touch it.
+
+        Choose a lead time that is shorter than the ttl by a bucket width or more. What was told
+        may be told again, under the same version and deadline. Other arguments as for ``watch``.
+        """
+        state = WatchState(
+            namespaces=[self._settings.namespace] if namespaces is None else namespaces,
+            lead_time=lead_time,
+            key_prefix=key_prefix,
+            keys_only=keys_only,
+            heartbeat_interval=heartbeat_interval,
+            reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
+        )
+        return Watcher(self._stubs.data, self._metadata, state)
+
+    def consume(
+        self,
+        group: str,
+        namespaces: Iterable[str] | None = None,
+        *,
+        from_earliest: bool = False,
+        max_in_flight: int | None = None,
+        keys_only: bool = False,
+        heartbeat_interval: Duration | None = None,
+        wait_for_server: bool = False,
+        on_break: Callable[[TimecacheError], object] | None = None,
+    ) -> Watcher:
+        """Is a member of a consumer group that settles by itself, with ``settle``.
+
+        ``worker`` does all that with a handler. Every event that this is given must be settled
+        within the group's ack_timeout; what is not is given out again. The group is made if it is
+        not there. `max_in_flight`: most events of each namespace that this member holds: 1 to
+        65,536; None: 1,000. Other arguments as for ``watch``.
+        """
+        state = WatchState(
+            namespaces=[self._settings.namespace] if namespaces is None else namespaces,
+            group=group,
+            from_earliest=from_earliest,
+            max_in_flight=max_in_flight,
+            keys_only=keys_only,
+            heartbeat_interval=heartbeat_interval,
+            reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
+        )
+        return Watcher(self._stubs.data, self._metadata, state)
+
+    def worker(
+        self,
+        group: str,
+        handler: Callable[[ExpiredEvent], Awaitable[Settle | None]],
+        *,
+        concurrency: int = 4,
+        max_in_flight: int = 128,
+        from_earliest: bool = False,
+        keys_only: bool = False,
+        retry_delay: Duration = 1.0,
+        stop_timeout: float = 10.0,
+        wait_for_server: bool = False,
+        silence_max: float | None = None,
+        on_error: Callable[[Exception], object] | None = None,
+        on_loss: Callable[[int], object] | None = None,
+    ) -> GroupWorker:
+        """A member of a consumer group that calls `handler` for each event: see GroupWorker.
+
+        - `handler` returns None or Ack() (done), Nack(delay) (again later) or PutBack(ttl) (back
+          into the map). If it raises an exception, the event is given out again after
+          `retry_delay`.
+        - `concurrency`: handlers that run at a time. With 1, first attempts are handled in order
+          of death.
+        - `max_in_flight`: most events that this worker holds. The last of them must be done within
+          the group's ack_timeout.
+        - `from_earliest`: where a group begins that is made by this.
+        - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
+        - `on_error`: told of what went wrong and was survived. `on_loss`: told how many events the
+          group has lost.
+        """
+        return GroupWorker(
+            self,
+            group,
+            handler,
+            concurrency=concurrency,
+            max_in_flight=max_in_flight,
+            from_earliest=from_earliest,
+            keys_only=keys_only,
+            retry_delay=retry_delay,
+            stop_timeout=stop_timeout,
+            reconnecting=Reconnecting(wait_for_server=wait_for_server, silence_max=silence_max),
+            on_error=on_error,
+            on_loss=on_loss,
+        )
+
+    async def settle(
+        self, group: str, settlements: Iterable[Settlement]
+    ) -> list[int | TimecacheError]:
+        """Settles up to 4,096 events of a group: a result for each, in their order.
+
+        Of a PutBack the entry's new version, or 0 if the key was there again; of others 0. A
+        TimecacheError: it was not settled (NOT_FOUND with EVENT_NOT_UNSETTLED: it has been
+        already; FAILED_PRECONDITION with STALE_ATTEMPT: the event has been given out again).
+        Raises where none was settled, or nobody knows: then again.
+        """
+        messages = [to_settlement(settlement) for settlement in settlements]
+        if not messages:
+            return []
+        response = await self._call(
+            self._stubs.data.SettleExpired,
+            watch_pb2.SettleExpiredRequest(
+                namespace=self._settings.namespace, group=group, settlements=messages
+            ),
+        )
+        return [
+            error_from_status(result.error) if result.HasField("error") else result.version
+            for result in response.results
+        ]
+
+    # --- groups ---
+
+    async def create_group(
+        self, name: str, options: GroupOptions | None = None, *, from_earliest: bool = False
+    ) -> Group:
+        """Makes a consumer group of the namespace. AlreadyExistsError (GROUP_EXISTS)."""
+        request = groups_pb2.CreateGroupRequest(
+            namespace=self._settings.namespace, name=name, from_earliest=from_earliest
+        )
+        fill_options(request.options, options or GroupOptions())
+        response = await self._call(self._stubs.groups.CreateGroup, request)
+        return group_from(response.group)
+
+    async def get_group(self, name: str, *, include_statistics: bool = False) -> Group:
+        """Describes a group. NotFoundError (GROUP_NOT_FOUND)."""
+        request = groups_pb2.GetGroupRequest(
+            namespace=self._settings.namespace, name=name, include_statistics=include_statistics
+        )
+        response = await self._call(self._stubs.groups.GetGroup, request, safe=True)
+        return group_from(response.group)
+
+    async def list_groups(self, *, include_statistics: bool = False) -> list[Group]:
+        """Describes all groups of the namespace, ordered by name."""
+        groups: list[Group] = []
+        request = groups_pb2.ListGroupsRequest(
+            namespace=self._settings.namespace, include_statistics=include_statistics
+        )
+        while True:
+            response = await self._call(self._stubs.groups.ListGroups, request, safe=True)
+            groups += map(group_from, response.groups)
+            if not response.next_page_token:
+                return groups
+            request.page_token = response.next_page_token
+
+    async def update_group(
+        self, name: str, options: GroupOptions, *, to_default: Iterable[str] = ()
+    ) -> Group:
+        """Changes the options that are set, and sets those that `to_default` names to defaults."""
+        request = groups_pb2.UpdateGroupRequest()
+        request.group.namespace = self._settings.namespace
+        request.group.name = name
+        names = [*fill_options(request.group.options, options), *to_default]
+        request.update_mask.paths.extend(f"options.{option}" for option in names)
+        response = await self._call(self._stubs.groups.UpdateGroup, request)
+        return group_from(response.group)
+
+    async def delete_group(self, name: str) -> None:
+        """Deletes a group with all that it has not settled."""
+        request = groups_pb2.DeleteGroupRequest(namespace=self._settings.namespace, name=name)
+        await self._call(self._stubs.groups.DeleteGroup, request)
+
+    # --- namespaces and the server ---
+
+    async def create_namespace(
+        self, name: str, options: NamespaceOptions | None = None
+    ) -> Namespace:
+        """Makes a namespace. AlreadyExistsError (NAMESPACE_EXISTS)."""
+        request = namespaces_pb2.CreateNamespaceRequest(name=name)
+        fill_options(request.options, options or NamespaceOptions())
+        response = await self._call(self._stubs.namespaces.CreateNamespace, request)
+        return namespace_from(response.namespace)
+
+    async def get_namespace(self, name: str, *, include_statistics: bool = False) -> Namespace:
+        """Describes a namespace. NotFoundError (NAMESPACE_NOT_FOUND)."""
+        request = namespaces_pb2.GetNamespaceRequest(
+            name=name, include_statistics=include_statistics
+        )
+        response = await self._call(self._stubs.namespaces.GetNamespace, request, safe=True)
+        return namespace_from(response.namespace)
+
+    async def list_namespaces(self, *, include_statistics: bool = False) -> list[Namespace]:
+        """Describes all namespaces, ordered by name: a round trip for each thousand."""
+        namespaces: list[Namespace] = []
+        request = namespaces_pb2.ListNamespacesRequest(include_statistics=include_statistics)
+        while True:
+            response = await self._call(self._stubs.namespaces.ListNamespaces, request, safe=True)
+            namespaces += map(namespace_from, response.namespaces)
+            if not response.next_page_token:
+                return namespaces
+            request.page_token = response.next_page_token
+
+    async def update_namespace(
+        self, name: str, options: NamespaceOptions, *, to_default: Iterable[str] = ()
+    ) -> Namespace:
+        """Changes the options that are set, and sets those that `to_default` names to defaults."""
+        request = namespaces_pb2.UpdateNamespaceRequest()
+        request.namespace.name = name
+        names = [*fill_options(request.namespace.options, options), *to_default]
+        request.update_mask.paths.extend(f"options.{option}" for option in names)
+        response = await self._call(self._stubs.namespaces.UpdateNamespace, request)
+        return namespace_from(response.namespace)
+
+    async def delete_namespace(self, name: str) -> None:
+        """Deletes a namespace with everything in it; its entries make no events."""
+        request = namespaces_pb2.DeleteNamespaceRequest(name=name)
+        await self._call(self._stubs.namespaces.DeleteNamespace, request)
+
+    async def rotate_namespace(self, name: str) -> int:
+        """Kills the oldest bucket now, and returns how many entries died with it."""
+        request = namespaces_pb2.RotateNamespaceRequest(name=name)
+        response = await self._call(self._stubs.namespaces.RotateNamespace, request)
+        return int(response.entries)
+
+    async def get_server(self) -> ServerInfo:
+        """The server itself: version, age, limits and how far they are used."""
+        response = await self._call(
+            self._stubs.server.GetServer, server_pb2.GetServerRequest(), safe=True
+        )
+        return server_from(response)
+
+    # --- how calls are done ---
+
+    def _with(self, **changes: Any) -> Client:
+        view = copy.copy(self)
+        view._settings = dataclasses.replace(self._settings, **changes)
+        return view
+
+    def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        return (*self._stubs.security.authorization(), *self._settings.metadata)
+
+    async def _do(self, operation: Operation[T], safe: bool = False) -> T:
+        response = await self._call(
+            self._stubs.operations[operation.kind],
+            operation.request(self._settings.namespace),
+            safe,
+        )
+        return operation.parse(response)
+
+    async def _call(self, method: Any, request: Any, safe: bool = False) -> Any:
+        settings = self._settings
+        left = settings.retry.max_attempts if safe or settings.repeatable else 1
+        give_up_at = None if settings.timeout is None else time.monotonic() + settings.timeout
+        backoff = Backoff(settings.retry.min_pause, settings.retry.max_pause)
+        timeout = settings.timeout
+        while True:
+            try:
+                return await method(request, timeout=timeout, metadata=self._metadata())
+            except grpc.RpcError as error:
+                failure = error_from_rpc(error)
+                left -= 1
+                pause = backoff.next()
+                if give_up_at is not None:
+                    timeout = give_up_at - time.monotonic() - pause
+                out_of_time = timeout is not None and timeout <= 0
+                if left <= 0 or out_of_time or not failure.is_connection_lost:
+                    raise failure from error
+            await asyncio.sleep(pause)

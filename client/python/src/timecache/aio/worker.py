@@ -1,0 +1,283 @@
+"""Working off a consumer group's events, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ..channel import Backoff
+from ..errors import TimecacheError
+from ..types import Duration, ExpiredEvent, Settle, Settlement
+from ..watching import (
+    Reconnecting,
+    WatchState,
+    WorkerCounters,
+    WorkerState,
+    may_pass,
+    to_settlement,
+)
+from .watcher import Watcher
+
+if TYPE_CHECKING:
+    from .client import Client
+
+_SETTLE_MAX = 256
+
+
+class GroupWorker:
+    """A member of a consumer group that calls a handler for each event; made by Client.worker.
+
+    ::
+
+        async with client.worker("billing", charge, concurrency=8) as worker:
+            await worker.wait()
+
+    At least once: an event comes again, perhaps to another worker, when its handler said Nack or
+    raised, when it was not settled within the group's ack_timeout, and when the connection broke
+    before it was settled. Events of one key come one after the other. In one worker an event is
+    never with two handlers at once.
+
+    Reconnects by itself, as Watcher does; settlements are sent again until they arrive. What ends
+    a Watcher ends the worker: ``wait`` then raises it. Its methods belong to one event loop.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        group: str,
+        handler: Callable[[ExpiredEvent], Awaitable[Settle | None]],
+        *,
+        concurrency: int,
+        max_in_flight: int,
+        from_earliest: bool,
+        keys_only: bool,
+        retry_delay: Duration,
+        stop_timeout: float,
+        reconnecting: Reconnecting,
+        on_error: Callable[[Exception], object] | None,
+        on_loss: Callable[[int], object] | None,
+    ) -> None:
+        """For Client.worker."""
+        self._group = group
+        self._handler = handler
+        self._concurrency = max(1, concurrency)
+        self._max_in_flight = max_in_flight
+        self._stop_timeout = stop_timeout
+        self._on_error = on_error
+        self._on_loss = on_loss
+        timeout = client._settings.timeout
+        self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
+        self._state = WorkerState(retry_delay)
+        self._queue: collections.deque[ExpiredEvent] = collections.deque()
+        self._settlements: collections.deque[Settlement] = collections.deque()
+        self._changed = asyncio.Condition()
+        self._stopping = False
+        self._giving_up = False
+        self._handlers_left = 0
+        self._main: asyncio.Task[None] | None = None
+        self._pauses = (reconnecting.min_pause, reconnecting.max_pause)
+        self._watcher = Watcher(
+            client._stubs.data,
+            client._metadata,
+            WatchState(
+                namespaces=[client.namespace_name],
+                group=group,
+                from_earliest=from_earliest,
+                max_in_flight=max_in_flight,
+                keys_only=keys_only,
+                reconnecting=Reconnecting(
+                    wait_for_server=reconnecting.wait_for_server,
+                    silence_max=reconnecting.silence_max,
+                    on_break=self._lose_unbegun,
+                ),
+            ),
+        )
+
+    @property
+    def counters(self) -> WorkerCounters:
+        """What it has done since its start."""
+        return self._state.counters
+
+    def start(self) -> GroupWorker:
+        """Begins. Further calls do nothing."""
+        if self._main is None:
+            self._main = asyncio.create_task(self._run())
+        return self
+
+    async def __aenter__(self) -> GroupWorker:
+        return self.start()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.request_stop()
+        if kind is None:
+            await self.wait()
+        elif self._main is not None:
+            await asyncio.wait([self._main])
+
+    def request_stop(self) -> None:
+        """Begins no further event; does not wait. What was not begun goes to others."""
+        self._stopping = True
+        if self._main is not None and not self._main.done():
+            self._wake_soon()
+
+    async def stop(self) -> None:
+        """Stops: as ``request_stop`` and ``wait``."""
+        self.request_stop()
+        await self.wait()
+
+    async def wait(self) -> None:
+        """Waits for the end: handlers have returned, and what they said is with the server.
+
+        Raises what ended the worker, if it was not stopped, or why settlements did not arrive
+        within stop_timeout. To cancel this does not stop the worker.
+        """
+        self.start()
+        assert self._main is not None
+        await asyncio.shield(self._main)
+
+    async def _run(self) -> None:
+        reader = asyncio.create_task(self._read())
+        settler = asyncio.create_task(self._settle())
+        self._handlers_left = self._concurrency
+        handlers = [asyncio.create_task(self._handle()) for _ in range(self._concurrency)]
+        try:
+            await asyncio.gather(*handlers)
+            # The stream stays open until all is settled: with its end the server gives out again
+            # what is not.
+            failure = await self._finish(settler)
+        finally:
+            self._watcher.close()
+            for task in (*handlers, settler):
+                task.cancel()
+        end = await reader
+        if end is not None:
+            raise end
+        if failure is not None:
+            raise failure
+
+    async def _finish(self, settler: asyncio.Task[TimecacheError | None]) -> TimecacheError | None:
+        done, _ = await asyncio.wait([settler], timeout=self._stop_timeout)
+        if not done:
+            self._giving_up = True
+            await self._wake()
+        return await settler
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _wake_soon(self) -> None:
+        task = asyncio.ensure_future(self._wake())
+        self._waking = task  # Or it might be collected before it runs.
+
+    async def _read(self) -> TimecacheError | None:
+        """What ended the watch, if the worker was not stopping."""
+        end: TimecacheError | None = None
+        try:
+            async for batch in self._watcher:
+                if batch.lost and self._on_loss is not None:
+                    self._on_loss(batch.lost)
+                events = self._state.take(batch)
+                async with self._changed:
+                    if self._stopping:
+                        self._state.drop(events)
+                    else:
+                        self._queue.extend(events)
+                    self._changed.notify_all()
+                    await self._changed.wait_for(
+                        lambda: self._stopping or self._state.held() < self._max_in_flight
+                    )
+        except TimecacheError as error:
+            end = None if self._stopping else error
+        self._stopping = True
+        await self._wake()
+        return end
+
+    # With the stream's end the server has given them out again.
+    def _lose_unbegun(self, why: TimecacheError) -> None:
+        self._state.drop(self._queue)
+        self._queue.clear()
+        # What a new stream would bring is for others.
+        if self._stopping:
+            self._watcher.close()
+        self._tell(why)
+
+    async def _handle(self) -> None:
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._stopping or self._queue)
+                if self._stopping:
+                    break
+                event = self._state.begin(self._queue.popleft())
+            settlement = await self._handled(event)
+            async with self._changed:
+                self._settlements.append(settlement)
+                self._changed.notify_all()
+        async with self._changed:
+            self._handlers_left -= 1
+            self._changed.notify_all()
+
+    async def _handled(self, event: ExpiredEvent) -> Settlement:
+        try:
+            how = await self._handler(event)
+            # What the server would not understand is the handler's error, too.
+            to_settlement(Settlement(0, 0) if how is None else Settlement(0, 0, how))
+        except Exception as error:
+            self._tell(error)
+            return self._state.end(event, None, raised=True)
+        return self._state.end(event, how)
+
+    async def _settle(self) -> TimecacheError | None:
+        """Why some were given up, if so."""
+        given_up: TimecacheError | None = None
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._settlements or self._handlers_left == 0)
+                if not self._settlements:
+                    return given_up
+                size = min(len(self._settlements), _SETTLE_MAX)
+                batch = [self._settlements.popleft() for _ in range(size)]
+            given_up = await self._send(batch) or given_up
+            await self._wake()
+
+    async def _send(self, batch: list[Settlement]) -> TimecacheError | None:
+        backoff = Backoff(*self._pauses)
+        repeated = False
+        while True:
+            try:
+                results = await self._client.settle(self._group, batch)
+            except TimecacheError as error:
+                self._tell(error)
+                if may_pass(error) and not self._giving_up:
+                    repeated = True
+                    await self._pause(backoff.next())
+                    continue
+                for settlement in batch:
+                    self._state.dropped(settlement)
+                return error if self._giving_up else None
+            for settlement, result in zip(batch, results, strict=True):
+                error_or_none = result if isinstance(result, TimecacheError) else None
+                instead, told = self._state.settled(settlement, error_or_none, repeated)
+                if told is not None:
+                    self._tell(told)
+                if instead is not None:
+                    self._settlements.appendleft(instead)
+            return None
+
+    async def _pause(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while not self._giving_up and loop.time() < until:
+            await asyncio.sleep(min(0.05, until - loop.time()))
+
+    def _tell(self, error: Exception) -> None:
+        if self._on_error is not None:
+            self._on_error(error)

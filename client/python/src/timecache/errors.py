@@ -1,0 +1,228 @@
+"""How calls fail: TimecacheError, and a subclass for each code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+__all__ = [
+    "AlreadyExistsError",
+    "CallCancelledError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "FieldViolation",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
+    "TimecacheError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+]
+
+_DETAILS_KEY = "grpc-status-details-bin"
+_REQUEST_ID_KEY = "x-request-id"
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FieldViolation:
+    """A field of a request that the server refused, and what is wrong with it."""
+
+    field: str
+    """Its path in the message: ``operations[3].put.key``."""
+    description: str
+
+
+class TimecacheError(Exception):
+    """A call failed: by the server's word, or on the way to it.
+
+    Whether a call without an answer (no ``reason``; UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED,
+    UNKNOWN or INTERNAL) was done is not known.
+    """
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        *,
+        reason: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        violations: Iterable[FieldViolation] = (),
+        retry_delay: timedelta | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        """The gRPC code."""
+        self.message = message
+        """What the server, or gRPC, said. For people: it may change."""
+        self.reason = reason
+        """Why the server refused: the name of an ErrorReason. None: not the server's own error."""
+        self.metadata: Mapping[str, str] = dict(metadata or {})
+        """What else the server said, e.g. which ``namespace``: see errors.proto."""
+        self.violations: tuple[FieldViolation, ...] = tuple(violations)
+        """The fields that an INVALID_ARGUMENT is about."""
+        self.retry_delay = retry_delay
+        """How long the server says to wait before the call is tried again."""
+        self.request_id = request_id
+        """The call's id in the server's log: the client's own, or the server's."""
+
+    @property
+    def field(self) -> str | None:
+        """The path of the first field that the server refused."""
+        return self.violations[0].field if self.violations else None
+
+    @property
+    def is_connection_lost(self) -> bool:
+        """Whether there was no connection, it broke, or the server is stopping."""
+        if self.code is grpc.StatusCode.UNAVAILABLE:
+            return True
+        return self.reason is None and self.code in (
+            grpc.StatusCode.INTERNAL,
+            grpc.StatusCode.UNKNOWN,
+            grpc.StatusCode.CANCELLED,
+        )
+
+    def __str__(self) -> str:
+        head = self.code.name if self.reason is None else f"{self.code.name} ({self.reason})"
+        return f"{head}: {self.message}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (
+            self.code,
+            self.message,
+            {
+                "reason": self.reason,
+                "metadata": self.metadata,
+                "violations": self.violations,
+                "retry_delay": self.retry_delay,
+                "request_id": self.request_id,
+            },
+        )
+
+
+class InvalidArgumentError(TimecacheError):
+    """INVALID_ARGUMENT: a field is malformed or out of its range; ``field`` says which."""
+
+
+class NotFoundError(TimecacheError):
+    """NOT_FOUND: no such namespace, group, or event to settle."""
+
+
+class AlreadyExistsError(TimecacheError):
+    """ALREADY_EXISTS: a namespace, group or part of that name."""
+
+
+class FailedPreconditionError(TimecacheError):
+    """FAILED_PRECONDITION: a condition does not hold; ``reason`` says which."""
+
+
+class OutOfRangeError(TimecacheError):
+    """OUT_OF_RANGE: a place in the log of events that is not, or not yet, there."""
+
+
+class ResourceExhaustedError(TimecacheError):
+    """RESOURCE_EXHAUSTED: a limit, which ``reason`` names."""
+
+
+class UnauthenticatedError(TimecacheError):
+    """UNAUTHENTICATED: the server does not know who calls."""
+
+
+class PermissionDeniedError(TimecacheError):
+    """PERMISSION_DENIED: the caller may not do that."""
+
+
+class UnavailableError(TimecacheError):
+    """UNAVAILABLE: no server there, or it is stopping."""
+
+
+class DeadlineExceededError(TimecacheError):
+    """DEADLINE_EXCEEDED: no answer in time."""
+
+
+class CallCancelledError(TimecacheError):
+    """CANCELLED: the call, watch or pipeline was ended by its owner, or by the server."""
+
+
+class UnimplementedError(TimecacheError):
+    """UNIMPLEMENTED: the server has no such method."""
+
+
+class InternalError(TimecacheError):
+    """INTERNAL: a bug, or a connection that broke."""
+
+
+_CLASSES: dict[grpc.StatusCode, type[TimecacheError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,
+    grpc.StatusCode.NOT_FOUND: NotFoundError,
+    grpc.StatusCode.ALREADY_EXISTS: AlreadyExistsError,
+    grpc.StatusCode.FAILED_PRECONDITION: FailedPreconditionError,
+    grpc.StatusCode.OUT_OF_RANGE: OutOfRangeError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceExhaustedError,
+    grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
+    grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
+    grpc.StatusCode.CANCELLED: CallCancelledError,
+    grpc.StatusCode.UNIMPLEMENTED: UnimplementedError,
+    grpc.StatusCode.INTERNAL: InternalError,
+}
+
+
+def _make(code: grpc.StatusCode, message: str, said: dict[str, Any]) -> TimecacheError:
+    return _CLASSES.get(code, TimecacheError)(code, message, **said)
+
+
+def error_from_status(status: status_pb2.Status, request_id: str | None = None) -> TimecacheError:
+    """The error that a google.rpc.Status tells of."""
+    said: dict[str, Any] = {"request_id": request_id}
+    info = error_details_pb2.ErrorInfo()
+    bad = error_details_pb2.BadRequest()
+    retry = error_details_pb2.RetryInfo()
+    for detail in status.details:
+        if detail.Unpack(info):
+            said["reason"] = info.reason
+            said["metadata"] = dict(info.metadata)
+        elif detail.Unpack(bad):
+            said["violations"] = [
+                FieldViolation(v.field, v.description) for v in bad.field_violations
+            ]
+        elif detail.Unpack(retry):
+            said["retry_delay"] = retry.retry_delay.ToTimedelta()
+    return _make(_CODES.get(status.code, grpc.StatusCode.UNKNOWN), status.message, said)
+
+
+def error_from_rpc(error: grpc.RpcError) -> TimecacheError:
+    """The error that a call of gRPC's, of either kind, has raised."""
+    call: Any = error
+    request_id = None
+    for key, value in call.trailing_metadata() or ():
+        if key == _DETAILS_KEY:
+            status = status_pb2.Status.FromString(value)
+            if status.code == call.code().value[0]:
+                return error_from_status(status, _request_id(call))
+        elif key == _REQUEST_ID_KEY:
+            request_id = value
+    return _make(call.code(), call.details() or "", {"request_id": request_id})
+
+
+def _request_id(call: Any) -> str | None:
+    for key, value in call.trailing_metadata() or ():
+        if key == _REQUEST_ID_KEY:
+            return str(value)
+    return None
+
+
+def cancelled(message: str) -> TimecacheError:
+    """For what its owner has ended."""
+    return CallCancelledError(grpc.StatusCode.CANCELLED, message)

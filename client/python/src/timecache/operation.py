@@ -1,0 +1,262 @@
+"""Operations on entries, as values: what a batch or a pipeline is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from . import types
+from .errors import TimecacheError, error_from_status
+from .types import (
+    AppendResult,
+    BytesLike,
+    CombineResult,
+    Duration,
+    Entry,
+    GatherResult,
+    PutResult,
+    RemoveResult,
+    to_bytes,
+    to_duration,
+)
+from .v1 import data_pb2
+
+T = TypeVar("T")
+
+MAX_OPERATIONS = 4096
+"""Most operations of one request."""
+MAX_REQUEST_BYTES = (16 << 20) + (64 << 10)
+"""Most bytes of one request."""
+
+
+class Operation(Generic[T]):
+    """An operation to be done: as the method of the same name of Client, with the same arguments.
+
+    Immutable; holds its key and value. T is what it comes to.
+    """
+
+    __slots__ = ("_kind", "_message", "_parse")
+
+    def __init__(self, kind: str, message: data_pb2.Operation, parse: Callable[[Any], T]) -> None:
+        """For the functions below."""
+        self._kind = kind
+        self._message = message
+        self._parse = parse
+
+    def __repr__(self) -> str:
+        return f"Operation.{self._kind}({getattr(self._message, self._kind).key!r})"
+
+    @staticmethod
+    def put(
+        key: BytesLike,
+        value: BytesLike,
+        *,
+        ttl: Duration | None = None,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_version: int | None = None,
+        return_previous: bool = False,
+        keep_deadline: bool = False,
+    ) -> Operation[PutResult]:
+        """As Client.put."""
+        message = data_pb2.Operation()
+        request = message.put
+        request.key = to_bytes(key)
+        request.value = to_bytes(value)
+        _set_ttl(request, ttl)
+        _set_condition(request, if_absent, if_present, if_version)
+        if return_previous:
+            request.return_previous = True
+        if keep_deadline:
+            request.keep_deadline = True
+        return Operation("put", message, lambda r: PutResult(r.version, _previous(r, request.key)))
+
+    @staticmethod
+    def get(key: BytesLike, *, touch: bool = False) -> Operation[Entry | None]:
+        """As Client.get."""
+        message = data_pb2.Operation()
+        request = message.get
+        request.key = to_bytes(key)
+        if touch:
+            request.touch = True
+        return Operation(
+            "get",
+            message,
+            lambda r: types.entry_from(r.entry, request.key) if r.HasField("entry") else None,
+        )
+
+    @staticmethod
+    def remove(
+        key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
+    ) -> Operation[RemoveResult]:
+        """As Client.remove."""
+        message = data_pb2.Operation()
+        request = message.remove
+        request.key = to_bytes(key)
+        if if_version is not None:
+            request.if_version = if_version
+        if return_previous:
+            request.return_previous = True
+        return Operation(
+            "remove", message, lambda r: RemoveResult(r.removed, _previous(r, request.key))
+        )
+
+    @staticmethod
+    def contains(key: BytesLike) -> Operation[bool]:
+        """As Client.contains."""
+        message = data_pb2.Operation()
+        message.contains.key = to_bytes(key)
+        return Operation("contains", message, lambda r: bool(r.contains))
+
+    @staticmethod
+    def touch(
+        key: BytesLike, *, ttl: Duration | None = None, if_version: int | None = None
+    ) -> Operation[int | None]:
+        """As Client.touch."""
+        message = data_pb2.Operation()
+        request = message.touch
+        request.key = to_bytes(key)
+        _set_ttl(request, ttl)
+        if if_version is not None:
+            request.if_version = if_version
+        return Operation("touch", message, lambda r: r.version if r.touched else None)
+
+    @staticmethod
+    def append(
+        key: BytesLike,
+        value: BytesLike,
+        *,
+        ttl: Duration | None = None,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_version: int | None = None,
+        touch: bool = False,
+    ) -> Operation[AppendResult]:
+        """As Client.append."""
+        message = data_pb2.Operation()
+        request = message.append
+        request.key = to_bytes(key)
+        request.value = to_bytes(value)
+        _set_ttl(request, ttl)
+        _set_condition(request, if_absent, if_present, if_version)
+        if touch:
+            request.touch = True
+        return Operation(
+            "append", message, lambda r: AppendResult(r.version, r.value_bytes, r.created)
+        )
+
+    @staticmethod
+    def combine(
+        key: BytesLike,
+        *,
+        add: int | None = None,
+        xor: int | None = None,
+        initial: int = 0,
+        remove_if_zero: bool = False,
+        touch: bool = False,
+        ttl: Duration | None = None,
+        if_version: int | None = None,
+    ) -> Operation[CombineResult]:
+        """As Client.combine."""
+        if (add is None) == (xor is None):
+            raise ValueError("combine takes one of add and xor")
+        message = data_pb2.Operation()
+        request = message.combine
+        request.key = to_bytes(key)
+        if add is not None:
+            request.add = add
+        else:
+            assert xor is not None
+            request.xor = xor
+        request.initial = initial
+        if remove_if_zero:
+            request.remove_if_zero = True
+        if touch:
+            request.touch = True
+        _set_ttl(request, ttl)
+        if if_version is not None:
+            request.if_version = if_version
+        return Operation(
+            "combine",
+            message,
+            lambda r: CombineResult(r.result, r.version, r.created, r.removed),
+        )
+
+    @staticmethod
+    def gather(
+        key: BytesLike,
+        part: BytesLike,
+        value: BytesLike,
+        *,
+        expected_parts: int | None = None,
+        expected_names: Iterable[BytesLike] = (),
+        touch: bool = False,
+        ttl: Duration | None = None,
+    ) -> Operation[GatherResult]:
+        """As Client.gather."""
+        message = data_pb2.Operation()
+        request = message.gather
+        request.key = to_bytes(key)
+        request.part = to_bytes(part)
+        request.value = to_bytes(value)
+        if expected_parts is not None:
+            request.expected_parts = expected_parts
+        request.expected_names.extend(to_bytes(name) for name in expected_names)
+        if touch:
+            request.touch = True
+        _set_ttl(request, ttl)
+        return Operation("gather", message, _gathered)
+
+    # --- for the client itself ---
+
+    @property
+    def kind(self) -> str:
+        """The name of its RPC, in small letters."""
+        return self._kind
+
+    @property
+    def message(self) -> data_pb2.Operation:
+        """As it goes on the wire in a batch, without a namespace."""
+        return self._message
+
+    def request(self, namespace: str) -> Any:
+        """As it goes on the wire alone."""
+        request = getattr(self._message, self._kind)
+        request.namespace = namespace
+        return request
+
+    def parse(self, response: Any) -> T:
+        """What the response of its RPC says."""
+        return self._parse(response)
+
+    def parse_result(self, result: data_pb2.OperationResult) -> T | TimecacheError:
+        """What its result in a batch says."""
+        kind = result.WhichOneof("result")
+        if kind == "error":
+            return error_from_status(result.error)
+        return self._parse(getattr(result, self._kind))
+
+
+def _set_ttl(request: Any, ttl: Duration | None) -> None:
+    if ttl is not None:
+        request.ttl.CopyFrom(to_duration(ttl))
+
+
+def _set_condition(request: Any, if_absent: bool, if_present: bool, if_version: int | None) -> None:
+    if if_absent + if_present + (if_version is not None) > 1:
+        raise ValueError("at most one of if_absent, if_present and if_version")
+    if if_absent:
+        request.condition = data_pb2.PUT_CONDITION_IF_ABSENT
+    elif if_present:
+        request.condition = data_pb2.PUT_CONDITION_IF_PRESENT
+    elif if_version is not None:
+        request.if_version = if_version
+
+
+def _previous(response: Any, key: bytes) -> Entry | None:
+    return types.entry_from(response.previous, key) if response.HasField("previous") else None
+
+
+def _gathered(response: data_pb2.GatherResponse) -> GatherResult:
+    parts = types.parts_from(response.parts) if response.HasField("parts") else None
+    return GatherResult(parts, response.version, response.count, response.duplicate)

@@ -1,0 +1,193 @@
+"""Many operations without waiting for each answer."""
+
+from __future__ import annotations
+
+import collections
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, TypeVar
+
+import grpc
+
+from .channel import Settings
+from .errors import TimecacheError, cancelled, error_from_rpc
+from .operation import MAX_OPERATIONS, Operation
+from .v1 import data_pb2
+from .watching import stopping
+
+T = TypeVar("T")
+_Batch = list[tuple[Operation[Any], "Future[Any]"]]
+
+
+class Pipeline:
+    """A stream of operations on one namespace, and of their results; made by Client.pipeline.
+
+    ::
+
+        with client.pipeline() as pipeline:
+            futures = [pipeline.add(Operation.put(key, value)) for key, value in entries]
+        versions = [future.result().version for future in futures]
+
+    Operations are done in the order in which they were added; each succeeds or fails by itself.
+    What has been added is sent when nothing is in flight, when it makes a full request, or by
+    ``flush``. ``add`` waits while requests_in_flight_max are unanswered, so memory is bounded.
+    When the stream ends before an operation is answered, its future gets the stream's error, and
+    whether it was done is not known. A pipeline does not come back: make a new one. Thread-safe.
+    Callbacks of futures run on the pipeline's thread: they must not wait for it. Costs two threads.
+    """
+
+    def __init__(
+        self,
+        method: Any,
+        settings: Settings,
+        metadata: Callable[[], Any],
+        batch_operations_max: int,
+        batch_bytes_max: int,
+        requests_in_flight_max: int,
+    ) -> None:
+        """For Client.pipeline."""
+        self._settings = settings
+        self._operations_max = min(max(1, batch_operations_max), MAX_OPERATIONS)
+        self._bytes_max = batch_bytes_max
+        self._in_flight_max = max(1, requests_in_flight_max)
+        self._metadata = metadata
+        self._method = method
+        self._changed = threading.Condition()
+        self._batch: _Batch = []
+        self._batch_bytes = 0
+        self._in_flight: collections.deque[_Batch] = collections.deque()
+        self._requests: queue.SimpleQueue[data_pb2.ExecuteRequest | None] = queue.SimpleQueue()
+        self._end: TimecacheError | None = None
+        self._closing = False
+        self._reader: threading.Thread | None = None
+        self._call: Any = None
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.cancel()
+        self.close()
+
+    def add(self, operation: Operation[T]) -> Future[T]:
+        """Takes an operation, waiting for room; its result comes in the future.
+
+        Raises the TimecacheError that the stream has ended with, and ValueError after ``close``.
+        """
+        future: Future[T] = Future()
+        size = operation.message.ByteSize()
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self._end is not None
+                    or self._closing
+                    or len(self._in_flight) < self._in_flight_max
+                )
+            )
+            if self._end is not None:
+                raise self._end
+            if self._closing:
+                raise ValueError("the pipeline is closed")
+            if self._batch and self._batch_bytes + size > self._bytes_max:
+                self._flush()
+            self._batch.append((operation, future))
+            self._batch_bytes += size
+            if not self._in_flight or len(self._batch) >= self._operations_max:
+                self._flush()
+        return future
+
+    def flush(self) -> None:
+        """Sends what has been added."""
+        with self._changed:
+            self._flush()
+
+    def close(self) -> None:
+        """Sends what has been added, waits for all results, and ends the stream.
+
+        Raises the TimecacheError that it has ended with, but not after ``cancel``. May be called
+        again.
+        """
+        with self._changed:
+            self._flush()
+            self._closing = True
+            self._changed.notify_all()
+        self._requests.put(None)
+        if self._reader is not None:
+            self._reader.join()
+        if self._end is not None and self._end.message != _CANCELLED:
+            raise self._end
+
+    def cancel(self) -> None:
+        """Ends the stream at once: what is in flight gets CallCancelledError."""
+        self._ended(cancelled(_CANCELLED))
+        if self._call is not None:
+            self._call.cancel()
+
+    def _flush(self) -> None:
+        if not self._batch or self._end is not None:
+            return
+        if self._reader is None:
+            self._call = self._method(iter(self._requests.get, None), metadata=self._metadata())
+            self._reader = threading.Thread(
+                target=self._read, name="timecache-pipeline", daemon=True
+            )
+            self._reader.start()
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
+        self._in_flight.append(batch)
+        self._requests.put(
+            data_pb2.ExecuteRequest(
+                namespace=self._settings.namespace,
+                operations=[operation.message for operation, _ in batch],
+            )
+        )
+
+    def _read(self) -> None:
+        try:
+            for response in self._call:
+                with self._changed:
+                    if self._end is not None:
+                        return
+                    batch = self._in_flight.popleft()
+                    if not self._in_flight:
+                        self._flush()
+                    self._changed.notify_all()
+                for (operation, future), result in zip(batch, response.results, strict=True):
+                    outcome = operation.parse_result(result)
+                    if not future.set_running_or_notify_cancel():
+                        continue
+                    if isinstance(outcome, TimecacheError):
+                        future.set_exception(outcome)
+                    else:
+                        future.set_result(outcome)
+            with self._changed:
+                unanswered = bool(self._in_flight or self._batch)
+            if unanswered:
+                self._ended(stopping())
+        except grpc.RpcError as error:
+            self._ended(error_from_rpc(error))
+
+    def _ended(self, error: TimecacheError) -> None:
+        with self._changed:
+            if self._end is None:
+                self._end = error
+            batches = [*self._in_flight, self._batch]
+            self._in_flight.clear()
+            self._batch = []
+            self._changed.notify_all()
+        self._requests.put(None)
+        for batch in batches:
+            for _, future in batch:
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(error)
+
+
+_CANCELLED = "the pipeline was cancelled"

@@ -1,0 +1,108 @@
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from typing import ClassVar as _ClassVar
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ERROR_REASON_UNSPECIFIED: _ClassVar[ErrorReason]
+    INVALID_FIELD: _ClassVar[ErrorReason]
+    MALFORMED_REQUEST: _ClassVar[ErrorReason]
+    REQUEST_TOO_LARGE: _ClassVar[ErrorReason]
+    NAMESPACE_NOT_FOUND: _ClassVar[ErrorReason]
+    DRAINING: _ClassVar[ErrorReason]
+    UNKNOWN_METHOD: _ClassVar[ErrorReason]
+    NO_CREDENTIALS: _ClassVar[ErrorReason]
+    UNKNOWN_CERTIFICATE: _ClassVar[ErrorReason]
+    UNKNOWN_TOKEN: _ClassVar[ErrorReason]
+    MALFORMED_CREDENTIALS: _ClassVar[ErrorReason]
+    ACCESS_DENIED: _ClassVar[ErrorReason]
+    MAX_OPERATION_RATE: _ClassVar[ErrorReason]
+    UNREAD_RESPONSES: _ClassVar[ErrorReason]
+    INTERNAL_ERROR: _ClassVar[ErrorReason]
+    KEY_EXISTS: _ClassVar[ErrorReason]
+    KEY_NOT_FOUND: _ClassVar[ErrorReason]
+    VERSION_MISMATCH: _ClassVar[ErrorReason]
+    MAX_ENTRIES: _ClassVar[ErrorReason]
+    MAX_BYTES: _ClassVar[ErrorReason]
+    SERVER_MAX_ENTRIES: _ClassVar[ErrorReason]
+    SERVER_MAX_BYTES: _ClassVar[ErrorReason]
+    MAX_MEMORY: _ClassVar[ErrorReason]
+    SHARD_FULL: _ClassVar[ErrorReason]
+    MAX_RESPONSE_BYTES: _ClassVar[ErrorReason]
+    MAX_CALL_DURATION: _ClassVar[ErrorReason]
+    DISK_FULL: _ClassVar[ErrorReason]
+    JOURNAL_BACKLOG: _ClassVar[ErrorReason]
+    VALUE_TOO_LARGE: _ClassVar[ErrorReason]
+    VALUE_KIND_MISMATCH: _ClassVar[ErrorReason]
+    NOT_A_NUMBER: _ClassVar[ErrorReason]
+    NUMBER_OVERFLOW: _ClassVar[ErrorReason]
+    GATHER_MISMATCH: _ClassVar[ErrorReason]
+    PART_EXISTS: _ClassVar[ErrorReason]
+    RESUME_POINT_TRIMMED: _ClassVar[ErrorReason]
+    RESUME_POINT_AHEAD: _ClassVar[ErrorReason]
+    LOG_CHANGED: _ClassVar[ErrorReason]
+    MAX_WATCHERS: _ClassVar[ErrorReason]
+    MAX_EXPIRING_WATCHERS: _ClassVar[ErrorReason]
+    EVENT_NOT_UNSETTLED: _ClassVar[ErrorReason]
+    STALE_ATTEMPT: _ClassVar[ErrorReason]
+    GROUP_NOT_FOUND: _ClassVar[ErrorReason]
+    NAMESPACE_EXISTS: _ClassVar[ErrorReason]
+    MAX_NAMESPACES: _ClassVar[ErrorReason]
+    GROUP_EXISTS: _ClassVar[ErrorReason]
+    MAX_GROUPS: _ClassVar[ErrorReason]
+    NO_JOURNAL: _ClassVar[ErrorReason]
+    MAX_BACKUPS: _ClassVar[ErrorReason]
+    UNKNOWN_SERVICE: _ClassVar[ErrorReason]
+    MAX_HEALTH_WATCHES: _ClassVar[ErrorReason]
+ERROR_REASON_UNSPECIFIED: ErrorReason
+INVALID_FIELD: ErrorReason
+MALFORMED_REQUEST: ErrorReason
+REQUEST_TOO_LARGE: ErrorReason
+NAMESPACE_NOT_FOUND: ErrorReason
+DRAINING: ErrorReason
+UNKNOWN_METHOD: ErrorReason
+NO_CREDENTIALS: ErrorReason
+UNKNOWN_CERTIFICATE: ErrorReason
+UNKNOWN_TOKEN: ErrorReason
+MALFORMED_CREDENTIALS: ErrorReason
+ACCESS_DENIED: ErrorReason
+MAX_OPERATION_RATE: ErrorReason
+UNREAD_RESPONSES: ErrorReason
+INTERNAL_ERROR: ErrorReason
+KEY_EXISTS: ErrorReason
+KEY_NOT_FOUND: ErrorReason
+VERSION_MISMATCH: ErrorReason
+MAX_ENTRIES: ErrorReason
+MAX_BYTES: ErrorReason
+SERVER_MAX_ENTRIES: ErrorReason
+SERVER_MAX_BYTES: ErrorReason
+MAX_MEMORY: ErrorReason
+SHARD_FULL: ErrorReason
+MAX_RESPONSE_BYTES: ErrorReason
+MAX_CALL_DURATION: ErrorReason
+DISK_FULL: ErrorReason
+JOURNAL_BACKLOG: ErrorReason
+VALUE_TOO_LARGE: ErrorReason
+VALUE_KIND_MISMATCH: ErrorReason
+NOT_A_NUMBER: ErrorReason
+NUMBER_OVERFLOW: ErrorReason
+GATHER_MISMATCH: ErrorReason
+PART_EXISTS: ErrorReason
+RESUME_POINT_TRIMMED: ErrorReason
+RESUME_POINT_AHEAD: ErrorReason
+LOG_CHANGED: ErrorReason
+MAX_WATCHERS: ErrorReason
+MAX_EXPIRING_WATCHERS: ErrorReason
+EVENT_NOT_UNSETTLED: ErrorReason
+STALE_ATTEMPT: ErrorReason
+GROUP_NOT_FOUND: ErrorReason
+NAMESPACE_EXISTS: ErrorReason
+MAX_NAMESPACES: ErrorReason
+GROUP_EXISTS: ErrorReason
+MAX_GROUPS: ErrorReason
+NO_JOURNAL: ErrorReason
+MAX_BACKUPS: ErrorReason
+UNKNOWN_SERVICE: ErrorReason
+MAX_HEALTH_WATCHES: ErrorReason

@@ -1,0 +1,294 @@
+"""Working off a consumer group's events."""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from .channel import Backoff
+from .errors import TimecacheError
+from .types import Duration, ExpiredEvent, Settle, Settlement
+from .watcher import Watcher
+from .watching import (
+    Reconnecting,
+    WatchState,
+    WorkerCounters,
+    WorkerState,
+    may_pass,
+    to_settlement,
+)
+
+if TYPE_CHECKING:
+    from .client import Client
+
+_SETTLE_MAX = 256
+
+
+class GroupWorker:
+    """A member of a consumer group that calls a handler for each event; made by Client.worker.
+
+    ::
+
+        with client.worker("billing", charge, concurrency=8) as worker:
+            worker.wait()
+
+    At least once: an event comes again, perhaps to another worker, when its handler said Nack or
+    raised, when it was not settled within the group's ack_timeout, and when the connection broke
+    before it was settled. Events of one key come one after the other. In one worker an event is
+    never with two handlers at once.
+
+    Reconnects by itself, as Watcher does; settlements are sent again until they arrive. What ends
+    a Watcher ends the worker: ``wait`` then raises it. Thread-safe. The handler is called by
+    `concurrency` threads; a handler may call ``request_stop``.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        group: str,
+        handler: Callable[[ExpiredEvent], Settle | None],
+        *,
+        concurrency: int,
+        max_in_flight: int,
+        from_earliest: bool,
+        keys_only: bool,
+        retry_delay: Duration,
+        stop_timeout: float,
+        reconnecting: Reconnecting,
+        on_error: Callable[[Exception], object] | None,
+        on_loss: Callable[[int], object] | None,
+    ) -> None:
+        """For Client.worker."""
+        self._group = group
+        self._handler = handler
+        self._concurrency = max(1, concurrency)
+        self._max_in_flight = max_in_flight
+        self._stop_timeout = stop_timeout
+        self._on_error = on_error
+        self._on_loss = on_loss
+        timeout = client._settings.timeout
+        self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
+        self._state = WorkerState(retry_delay)
+        self._queue: collections.deque[ExpiredEvent] = collections.deque()
+        self._settlements: collections.deque[Settlement] = collections.deque()
+        self._changed = threading.Condition()
+        self._started = False
+        self._stopping = False
+        self._giving_up = False
+        self._settler_done = False
+        self._given_up: TimecacheError | None = None
+        self._handlers_left = self._concurrency
+        self._threads_left = self._concurrency + 1
+        self._end: BaseException | None = None
+        self._pauses = (reconnecting.min_pause, reconnecting.max_pause)
+        self._watcher = Watcher(
+            client._stubs.data,
+            client._metadata,
+            WatchState(
+                namespaces=[client.namespace_name],
+                group=group,
+                from_earliest=from_earliest,
+                max_in_flight=max_in_flight,
+                keys_only=keys_only,
+                reconnecting=Reconnecting(
+                    wait_for_server=reconnecting.wait_for_server,
+                    silence_max=reconnecting.silence_max,
+                    on_break=self._lose_unbegun,
+                ),
+            ),
+        )
+
+    @property
+    def counters(self) -> WorkerCounters:
+        """What it has done since its start."""
+        return self._state.counters
+
+    def start(self) -> GroupWorker:
+        """Begins. Further calls do nothing."""
+        with self._changed:
+            if self._started:
+                return self
+            self._started = True
+        tasks = [self._read, self._settle, *[self._handle] * self._concurrency]
+        for task in tasks:
+            threading.Thread(target=task, name="timecache-worker", daemon=True).start()
+        return self
+
+    def __enter__(self) -> GroupWorker:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.request_stop()
+        try:
+            self.wait()
+        except TimecacheError:
+            if kind is None:
+                raise
+
+    def request_stop(self) -> None:
+        """Begins no further event; does not wait. What was not begun goes to others."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Stops: as ``request_stop`` and ``wait``."""
+        self.request_stop()
+        self.wait()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Waits for the end: handlers have returned, and what they said is with the server.
+
+        Raises what ended the worker, if it was not stopped, or why settlements did not arrive
+        within stop_timeout. TimeoutError: it has not ended within `timeout` seconds.
+        """
+        self.start()
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._threads_left == 0, timeout):
+                raise TimeoutError("the worker goes on")
+            if self._end is not None:
+                raise self._end
+
+    def _read(self) -> None:
+        end: BaseException | None = None
+        try:
+            for batch in self._watcher:
+                if batch.lost and self._on_loss is not None:
+                    self._on_loss(batch.lost)
+                with self._changed:
+                    events = self._state.take(batch)
+                    if self._stopping:
+                        self._state.drop(events)
+                    else:
+                        self._queue.extend(events)
+                    self._changed.notify_all()
+                    self._changed.wait_for(
+                        lambda: self._stopping or self._state.held() < self._max_in_flight
+                    )
+        except Exception as error:
+            end = error
+        with self._changed:
+            if not self._stopping:
+                self._end = end
+            self._stopping = True
+            self._threads_left -= 1
+            self._changed.notify_all()
+
+    # With the stream's end the server has given them out again.
+    def _lose_unbegun(self, why: TimecacheError) -> None:
+        with self._changed:
+            self._state.drop(self._queue)
+            self._queue.clear()
+            stopping = self._stopping
+        # What a new stream would bring is for others.
+        if stopping:
+            self._watcher.close()
+        self._tell(why)
+
+    def _handle(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping or self._queue)
+                if self._stopping:
+                    break
+                event = self._state.begin(self._queue.popleft())
+            settlement = self._handled(event)
+            with self._changed:
+                self._settlements.append(settlement)
+                self._changed.notify_all()
+        with self._changed:
+            self._handlers_left -= 1
+            last = self._handlers_left == 0
+            self._changed.notify_all()
+        if last:
+            self._finish()
+        with self._changed:
+            self._threads_left -= 1
+            self._changed.notify_all()
+
+    # The stream stays open until all is settled: with its end the server gives out again what is
+    # not.
+    def _finish(self) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._settler_done, self._stop_timeout):
+                self._giving_up = True
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._settler_done)
+            if self._end is None:
+                self._end = self._given_up
+        self._watcher.close()
+
+    def _handled(self, event: ExpiredEvent) -> Settlement:
+        try:
+            how = self._handler(event)
+            # What the server would not understand is the handler's error, too.
+            to_settlement(Settlement(0, 0) if how is None else Settlement(0, 0, how))
+        except Exception as error:
+            self._tell(error)
+            with self._changed:
+                return self._state.end(event, None, raised=True)
+        with self._changed:
+            return self._state.end(event, how)
+
+    def _settle(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._settlements or self._handlers_left == 0)
+                if not self._settlements:
+                    self._settler_done = True
+                    self._changed.notify_all()
+                    return
+                size = min(len(self._settlements), _SETTLE_MAX)
+                batch = [self._settlements.popleft() for _ in range(size)]
+            self._send(batch)
+
+    def _send(self, batch: list[Settlement]) -> None:
+        backoff = Backoff(*self._pauses)
+        repeated = False
+        while True:
+            try:
+                results = self._client.settle(self._group, batch)
+            except TimecacheError as error:
+                self._tell(error)
+                if may_pass(error) and self._pause(backoff.next()):
+                    repeated = True
+                    continue
+                with self._changed:
+                    for settlement in batch:
+                        self._state.dropped(settlement)
+                    if self._giving_up:
+                        self._given_up = error
+                    self._changed.notify_all()
+                return
+            for settlement, result in zip(batch, results, strict=True):
+                failure = result if isinstance(result, TimecacheError) else None
+                with self._changed:
+                    instead, told = self._state.settled(settlement, failure, repeated)
+                    if instead is not None:
+                        self._settlements.appendleft(instead)
+                    self._changed.notify_all()
+                if told is not None:
+                    self._tell(told)
+            return
+
+    # False if there is no time left for another attempt.
+    def _pause(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._giving_up or time.monotonic() >= until, timeout=seconds
+            )
+            return not self._giving_up
+
+    def _tell(self, error: Exception) -> None:
+        if self._on_error is not None:
+            self._on_error(error)
