@@ -29,7 +29,6 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.http2.max_pings_without_data", 0),
     # A client is back about a second after its server.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     # Each client has its own connection: limits and flow control are a connection's.
     ("grpc.use_local_subchannel_pool", 1),

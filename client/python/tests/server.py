@@ -1,0 +1,64 @@
+"""A timecached of a test's own, on a free port of the loopback."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import time
+
+PROGRAM = os.environ["TIMECACHED"]
+
+
+class Server:
+    """Runs from its construction until stop(); may be started again at the same address."""
+
+    def __init__(self, *flags: str, virtual_clock: bool = True) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="timecached-python-")
+        self.directory = pathlib.Path(self._directory.name)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        clock = ["--virtual-clock"] if virtual_clock else []
+        self._arguments = [PROGRAM, "--listen", self.address, *clock]
+        self._arguments += [flag.replace("DIRECTORY", str(self.directory)) for flag in flags]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        log_path = self.directory / "log"
+        with open(log_path, "wb") as log:
+            self._process = subprocess.Popen(
+                self._arguments, stdin=subprocess.DEVNULL, stderr=log
+            )
+        until = time.monotonic() + 30
+        while self._process.poll() is None and time.monotonic() < until:
+            if re.search(r"server_started", log_path.read_text()):
+                return
+            time.sleep(0.01)
+        self.stop()
+        raise RuntimeError(f"the server did not start: {log_path.read_text()}")
+
+    def kill(self) -> None:
+        """Ends it at once, without a word to anybody."""
+        self._end(kill=True)
+
+    def stop(self) -> None:
+        self._end(kill=False)
+
+    def _end(self, kill: bool) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if kill:
+            process.kill()
+        else:
+            process.terminate()
+        process.wait(30)
+
+    def close(self) -> None:
+        self.stop()
+        self._directory.cleanup()
