@@ -85,7 +85,7 @@ void ResponseLedger::Look(SteadyTime now) {
   ServeWaiting(accounts, now);
 }
 
-// Removes what nothing refers to since the last time.
+// Removes what nothing refers to since the last time, and nothing waits for.
 std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
     SteadyTime now) {
   std::vector<Seen> seen;
@@ -93,7 +93,9 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
   for (Shard& shard : shards_) {
     absl::MutexLock lock(&shard.mu);
     absl::erase_if(shard.accounts, [](const auto& item) {
-      return item.second.looked_at && item.second.account.unique();
+      const ResponseAccountRef& account = item.second.account;
+      return item.second.looked_at && account.unique() &&
+             account->waiting().calls == 0;
     });
     for (auto& [peer, entry] : shard.accounts) {
       const ResponseAccountRef& account = entry.account;

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "tests/support/await.h"
 
 namespace timecache::server {
 namespace {
@@ -18,6 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::timecache::test::Await;
 
 constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kMax = 16 * kMiB;
@@ -150,6 +152,19 @@ TEST_F(ResponseLedgerTest, WhenTheServerStopsCallsThatWaitFail) {
   EXPECT_THAT(reasons, ElementsAre(Reason::kDraining, Reason::kDraining));
 }
 
+TEST_F(ResponseLedgerTest, ACallWaitsWhoseConnectionNothingElseRefersTo) {
+  ResponseLedger& ledger = Make();
+  Held held;
+  held.Add(ledger.Find("unix:"), kMax / kMiB);
+  absl::Status status;
+  ledger.Find(Peer(1))->WhenRoom(
+      [&](absl::Status room) { status = std::move(room); });
+  for (int i = 0; i < 3; ++i) LookAfter(milliseconds(0));
+  EXPECT_EQ(ledger.GetStatistics().waiting, 1);
+  ledger.Stop();
+  EXPECT_EQ(ReasonOf(status), Reason::kDraining) << status;
+}
+
 TEST_F(ResponseLedgerTest, AConnectionThatDoesNotReadIsEnded) {
   ResponseLedger& ledger =
       Make({.max_bytes = kMax, .timeout = milliseconds(10'000)});
@@ -270,6 +285,11 @@ TEST_F(ResponseLedgerTest, CallsThatWaitCountForWhoIsEnded) {
   EXPECT_THAT(ended_, IsEmpty());
   LookAfter(ResponseLedger::kWaitingStall);
   EXPECT_THAT(ended_, ElementsAre(Peer(1)));
+  // A look serves for so long, and leaves the rest to the next one.
+  EXPECT_TRUE(Await([&] {
+    LookAfter(ResponseLedger::kWaitingStall);
+    return ledger.GetStatistics().waiting == 0;
+  }));
   EXPECT_EQ(refused, kCalls);
   EXPECT_TRUE(one_status.ok()) << one_status;
 }
