@@ -28,8 +28,10 @@ inline char* PutVarint(uint64_t value, char* to) {
 }
 
 inline void PutVarint(uint64_t value, std::string* to) {
-  char bytes[kMaxVarintBytes];
-  to->append(bytes, static_cast<size_t>(PutVarint(value, bytes) - bytes));
+  for (; value >= 0x80; value >>= 7) {
+    to->push_back(static_cast<char>(value | 0x80));
+  }
+  to->push_back(static_cast<char>(value));
 }
 
 // Takes one that is known to be whole; returns its end.

@@ -25,7 +25,7 @@ struct Exit {
 // kPatience.
 class ChildProcess {
  public:
-  static constexpr absl::Duration kPatience = absl::Seconds(60);
+  static constexpr absl::Duration kPatience = absl::Minutes(3);
 
   // `argv` begins with the program's path. `input`: all of its standard input,
   // at most what a pipe holds (64 KiB). `environment` is added to the test's.
