@@ -1,0 +1,405 @@
+package timecache
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	pb "timecached.dev/client/go/gen/timecache/v1"
+)
+
+// What the server tells of itself, as generated from the protos: see there.
+type (
+	// NamespaceStatistics is what a namespace holds and has done since it was made.
+	NamespaceStatistics = pb.NamespaceStatistics
+	// GroupStatistics is what a consumer group holds and has done since it was made.
+	GroupStatistics = pb.GroupStatistics
+	// ServerInfo has version, age and limits of a server, and how far they are used. Who
+	// may not read all namespaces is told no limits: they are nil.
+	ServerInfo = pb.GetServerResponse
+)
+
+// LimitPolicy says what to do with a put that would pass a namespace's limits.
+type LimitPolicy int
+
+const (
+	// Reject it: ResourceExhausted. The default.
+	Reject = LimitPolicy(pb.LimitPolicy_LIMIT_POLICY_REJECT)
+	// EvictOldest kills the bucket that would die next, again until the put fits.
+	EvictOldest = LimitPolicy(pb.LimitPolicy_LIMIT_POLICY_EVICT_OLDEST)
+)
+
+// Durability says what a namespace survives.
+type Durability int
+
+const (
+	// Memory: nothing. The default.
+	Memory = Durability(pb.Durability_DURABILITY_MEMORY)
+	// Async: a crash of the process; at power loss it loses the last 100 ms at most.
+	Async = Durability(pb.Durability_DURABILITY_ASYNC)
+	// Sync: a loss of power, too: a write is acknowledged once it is on disk.
+	Sync = Durability(pb.Durability_DURABILITY_SYNC)
+)
+
+// RestartPolicy says what a restart of the server means for the entries of a durable
+// namespace.
+type RestartPolicy int
+
+const (
+	// Fire: what was due while the server was down dies at its start. The default.
+	Fire = RestartPolicy(pb.RestartPolicy_RESTART_POLICY_FIRE)
+	// Pause: the time for which the server was down does not count.
+	Pause = RestartPolicy(pb.RestartPolicy_RESTART_POLICY_PAUSE)
+)
+
+// NamespaceOptions say how a namespace behaves. What is zero or nil is unset: the default
+// where a namespace is made, no change where it is updated; in an answer all are set.
+type NamespaceOptions struct {
+	// TTL of an entry that brings none of its own: 1 ms to 10 years. Default 30 s.
+	TTL time.Duration
+	// NumBuckets is how many time buckets TTL is divided into, plus one: an entry lives
+	// at most TTL / (NumBuckets - 1) too long. 2 to 100,000. Default 101.
+	NumBuckets uint32
+	// MaxTTL is the longest own time to live. Default 7 days, or TTL if that is longer.
+	MaxTTL time.Duration
+	// Sliding: Get renews the time to live. Default false.
+	Sliding *bool
+	// MaxEntries and MaxBytes limit what lives. 0: no limit. Default 0.
+	MaxEntries, MaxBytes *uint64
+	// LimitPolicy is what happens at these limits. Default Reject.
+	LimitPolicy LimitPolicy
+	// MaxValueBytes is the largest value: 1 B to 16 MiB. Default 1 MiB.
+	MaxValueBytes uint32
+	// EventRetention is how long an event stays readable for watchers that start at
+	// FromEarliest: 0 to 7 days. Default 5 min.
+	EventRetention *time.Duration
+	// EventRetentionBytes is the memory for them: 1 MiB to 64 GiB. Default 64 MiB.
+	EventRetentionBytes uint64
+	// NumShards are the parts of the map with a lock of their own: a power of two from 1
+	// to 256, fixed at creation. Default 16.
+	NumShards uint32
+	// DeadLetterNamespace is where the events of consumer groups go that were given out
+	// in vain. Empty: none. Default empty.
+	DeadLetterNamespace *string
+	// MaxOperationsPerSecond, averaged; 0: no limit. Default 0.
+	MaxOperationsPerSecond *uint32
+	// MaxBacklogBytes is the memory for what all consumer groups have not settled. 0, or
+	// 1 MiB to 64 GiB. Default 0, which stands for MaxBytes + EventRetentionBytes, or for
+	// 256 MiB without MaxBytes.
+	MaxBacklogBytes *uint64
+	// UnusedGroupTTL is the GroupOptions.UnusedTTL of groups that are made by use.
+	// Default 7 days.
+	UnusedGroupTTL *time.Duration
+	// Durability is Memory by default; whether it is Memory is fixed at creation.
+	Durability Durability
+	// RestartPolicy is Fire by default.
+	RestartPolicy RestartPolicy
+}
+
+// Namespace describes one.
+type Namespace struct {
+	Name    string
+	Options NamespaceOptions
+	// BucketWidth is the most that an entry may outlive its time to live.
+	BucketWidth time.Duration
+	// Statistics are there where they were asked for.
+	Statistics *NamespaceStatistics
+}
+
+// GroupOptions say how a consumer group behaves. What is zero or nil is unset: as in
+// [NamespaceOptions].
+type GroupOptions struct {
+	// AckTimeout is how long a member has to settle an event before it is given to
+	// another: 10 ms to 7 days. Default 30 s.
+	AckTimeout time.Duration
+	// MaxAttempts is how often an event is given out before it goes to the namespace's
+	// DeadLetterNamespace, if there is one: 1 to 1,000,000. Default 5.
+	MaxAttempts uint32
+	// MaxBacklogBytes is the memory for unsettled events; beyond it the oldest that no
+	// member holds are lost. 1 MiB to 64 GiB. Default 256 MiB.
+	MaxBacklogBytes uint64
+	// UnusedTTL is how long the group may be without a member before it is deleted. 0: it
+	// stays. 0, or 1 s to 10 years. Default 0; of a group that is made by use, the
+	// namespace's UnusedGroupTTL.
+	UnusedTTL *time.Duration
+}
+
+// Group describes a consumer group.
+type Group struct {
+	Name string
+	// Namespace is the one whose events it shares out.
+	Namespace string
+	Options   GroupOptions
+	// Statistics are there where they were asked for.
+	Statistics *GroupStatistics
+	// CreatedBy is the principal that made it.
+	CreatedBy string
+}
+
+// UpdateOption: ToDefault, or what goes with every call.
+type UpdateOption interface {
+	option
+	forUpdate()
+}
+
+type toDefault []string
+
+// ToDefault sets options to their defaults, by their names in the protos, such as
+// "max_entries". For UpdateNamespace, UpdateGroup.
+func ToDefault(names ...string) UpdateOption { return toDefault(names) }
+
+func (d toDefault) set(s *settings) { s.toDefault = append(s.toDefault, d...) }
+func (toDefault) forUpdate()        {}
+func (callOption) forUpdate()       {}
+
+// CreateNamespace makes a namespace. AlreadyExists (NamespaceExists) if there is one of that
+// name; ResourceExhausted (MaxNamespaces).
+func (c *Client) CreateNamespace(ctx context.Context, name string, options NamespaceOptions, callOptions ...CallOption) (Namespace, error) {
+	request := &pb.CreateNamespaceRequest{Name: name, Options: options.proto()}
+	response, err := call(ctx, c, c.namespaces().CreateNamespace, request, collect(callOptions), once)
+	return toNamespace(response.GetNamespace()), err
+}
+
+// GetNamespace describes a namespace.
+func (c *Client) GetNamespace(ctx context.Context, name string, options ...DescribeOption) (Namespace, error) {
+	s := collect(options)
+	request := &pb.GetNamespaceRequest{Name: name, IncludeStatistics: s.statistics}
+	response, err := call(ctx, c, c.namespaces().GetNamespace, request, s, safe)
+	return toNamespace(response.GetNamespace()), err
+}
+
+// ListNamespaces describes all, ordered by name: a round trip for each thousand.
+func (c *Client) ListNamespaces(ctx context.Context, options ...DescribeOption) ([]Namespace, error) {
+	s := collect(options)
+	request := &pb.ListNamespacesRequest{IncludeStatistics: s.statistics}
+	var all []Namespace
+	for {
+		response, err := call(ctx, c, c.namespaces().ListNamespaces, request, s, safe)
+		if err != nil {
+			return nil, err
+		}
+		for _, namespace := range response.Namespaces {
+			all = append(all, toNamespace(namespace))
+		}
+		if request.PageToken = response.NextPageToken; request.PageToken == "" {
+			return all, nil
+		}
+	}
+}
+
+// UpdateNamespace changes the options that are set, and those of [ToDefault]; the others
+// stay. Entries that are in keep the deadline that they were promised.
+func (c *Client) UpdateNamespace(ctx context.Context, name string, options NamespaceOptions, update ...UpdateOption) (Namespace, error) {
+	s := collect(update)
+	given := options.proto()
+	request := &pb.UpdateNamespaceRequest{Namespace: &pb.Namespace{Name: name, Options: given},
+		UpdateMask: updateMask(given, s.toDefault)}
+	response, err := call(ctx, c, c.namespaces().UpdateNamespace, request, s, once)
+	return toNamespace(response.GetNamespace()), err
+}
+
+// DeleteNamespace deletes it with everything in it; its entries make no events.
+func (c *Client) DeleteNamespace(ctx context.Context, name string, options ...CallOption) error {
+	_, err := call(ctx, c, c.namespaces().DeleteNamespace, &pb.DeleteNamespaceRequest{Name: name}, collect(options), once)
+	return err
+}
+
+// RotateNamespace kills the oldest bucket now, and returns how many entries died with it.
+func (c *Client) RotateNamespace(ctx context.Context, name string, options ...CallOption) (entries uint64, err error) {
+	response, err := call(ctx, c, c.namespaces().RotateNamespace, &pb.RotateNamespaceRequest{Name: name}, collect(options), once)
+	return response.GetEntries(), err
+}
+
+// CreateGroup makes a consumer group of the client's namespace. AlreadyExists (GroupExists);
+// ResourceExhausted (MaxGroups).
+func (c *Client) CreateGroup(ctx context.Context, name string, options GroupOptions, start Start, callOptions ...CallOption) (Group, error) {
+	request := &pb.CreateGroupRequest{Namespace: c.options.Namespace, Name: name, Options: options.proto(),
+		FromEarliest: start == FromEarliest}
+	response, err := call(ctx, c, c.groups().CreateGroup, request, collect(callOptions), once)
+	return toGroup(response.GetGroup()), err
+}
+
+// GetGroup describes a group. NotFound (GroupNotFound) if there is none of that name.
+func (c *Client) GetGroup(ctx context.Context, name string, options ...DescribeOption) (Group, error) {
+	s := collect(options)
+	request := &pb.GetGroupRequest{Namespace: c.options.Namespace, Name: name, IncludeStatistics: s.statistics}
+	response, err := call(ctx, c, c.groups().GetGroup, request, s, safe)
+	return toGroup(response.GetGroup()), err
+}
+
+// ListGroups describes all groups of the namespace, ordered by name.
+func (c *Client) ListGroups(ctx context.Context, options ...DescribeOption) ([]Group, error) {
+	s := collect(options)
+	request := &pb.ListGroupsRequest{Namespace: c.options.Namespace, IncludeStatistics: s.statistics}
+	var all []Group
+	for {
+		response, err := call(ctx, c, c.groups().ListGroups, request, s, safe)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range response.Groups {
+			all = append(all, toGroup(group))
+		}
+		if request.PageToken = response.NextPageToken; request.PageToken == "" {
+			return all, nil
+		}
+	}
+}
+
+// UpdateGroup changes the options that are set, and those of [ToDefault]; the others stay.
+func (c *Client) UpdateGroup(ctx context.Context, name string, options GroupOptions, update ...UpdateOption) (Group, error) {
+	s := collect(update)
+	given := options.proto()
+	request := &pb.UpdateGroupRequest{Group: &pb.Group{Namespace: c.options.Namespace, Name: name, Options: given},
+		UpdateMask: updateMask(given, s.toDefault)}
+	response, err := call(ctx, c, c.groups().UpdateGroup, request, s, once)
+	return toGroup(response.GetGroup()), err
+}
+
+// DeleteGroup deletes a group with all that it has not settled.
+func (c *Client) DeleteGroup(ctx context.Context, name string, options ...CallOption) error {
+	request := &pb.DeleteGroupRequest{Namespace: c.options.Namespace, Name: name}
+	_, err := call(ctx, c, c.groups().DeleteGroup, request, collect(options), once)
+	return err
+}
+
+// GetServer describes the server.
+func (c *Client) GetServer(ctx context.Context, options ...CallOption) (*ServerInfo, error) {
+	return call(ctx, c, pb.NewServerServiceClient(c.conn).GetServer, &pb.GetServerRequest{}, collect(options), safe)
+}
+
+// Health says whether the server serves, which needs no right: nil, or an error, which is
+// Unavailable where the server says that it does not.
+func (c *Client) Health(ctx context.Context, options ...CallOption) error {
+	response, err := call(ctx, c, grpc_health_v1.NewHealthClient(c.conn).Check,
+		&grpc_health_v1.HealthCheckRequest{}, collect(options), safe)
+	if err == nil && response.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		return &Error{Code: codes.Unavailable, Message: "the server is " + response.Status.String()}
+	}
+	return err
+}
+
+// BackupJournal writes a backup of the server's journal, a tar archive, to w, and returns
+// how many bytes it wrote. With an error it is not whole. The server ends who takes nothing
+// for 30 s (its limits.response_timeout). FailedPrecondition (NoJournal); ResourceExhausted
+// (MaxBackups). Has no deadline but the context's.
+func (c *Client) BackupJournal(ctx context.Context, w io.Writer, options ...CallOption) (written int64, err error) {
+	ctx, cancel := context.WithCancel(collect(options).outgoing(ctx))
+	defer cancel()
+	var trailer metadata.MD
+	stream, err := pb.NewServerServiceClient(c.conn).BackupJournal(ctx, &pb.BackupJournalRequest{}, grpc.Trailer(&trailer))
+	if err != nil {
+		return 0, newError(err, nil)
+	}
+	for {
+		piece, err := stream.Recv()
+		if err == io.EOF {
+			return written, nil
+		}
+		if err != nil {
+			return written, newError(err, trailer)
+		}
+		n, err := w.Write(piece.Data)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+}
+
+func (c *Client) namespaces() pb.NamespaceServiceClient { return pb.NewNamespaceServiceClient(c.conn) }
+func (c *Client) groups() pb.GroupServiceClient         { return pb.NewGroupServiceClient(c.conn) }
+
+func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
+	return &pb.NamespaceOptions{
+		Ttl: optional(o.TTL), NumBuckets: nonZero(o.NumBuckets), MaxTtl: optional(o.MaxTTL),
+		Sliding: o.Sliding, MaxEntries: o.MaxEntries, MaxBytes: o.MaxBytes,
+		LimitPolicy: pb.LimitPolicy(o.LimitPolicy), MaxValueBytes: nonZero(o.MaxValueBytes),
+		EventRetention: toDuration(o.EventRetention), EventRetentionBytes: nonZero(o.EventRetentionBytes),
+		NumShards: nonZero(o.NumShards), DeadLetterNamespace: o.DeadLetterNamespace,
+		MaxOperationsPerSecond: o.MaxOperationsPerSecond, MaxBacklogBytes: o.MaxBacklogBytes,
+		UnusedGroupTtl: toDuration(o.UnusedGroupTTL), Durability: pb.Durability(o.Durability),
+		RestartPolicy: pb.RestartPolicy(o.RestartPolicy)}
+}
+
+func toNamespace(namespace *pb.Namespace) Namespace {
+	o := namespace.GetOptions()
+	if o == nil {
+		return Namespace{}
+	}
+	return Namespace{Name: namespace.Name, BucketWidth: namespace.BucketWidth.AsDuration(),
+		Statistics: namespace.Statistics, Options: NamespaceOptions{
+			TTL: o.Ttl.AsDuration(), NumBuckets: o.GetNumBuckets(), MaxTTL: o.MaxTtl.AsDuration(),
+			Sliding: o.Sliding, MaxEntries: o.MaxEntries, MaxBytes: o.MaxBytes,
+			LimitPolicy: LimitPolicy(o.LimitPolicy), MaxValueBytes: o.GetMaxValueBytes(),
+			EventRetention: fromDuration(o.EventRetention), EventRetentionBytes: o.GetEventRetentionBytes(),
+			NumShards: o.GetNumShards(), DeadLetterNamespace: o.DeadLetterNamespace,
+			MaxOperationsPerSecond: o.MaxOperationsPerSecond, MaxBacklogBytes: o.MaxBacklogBytes,
+			UnusedGroupTTL: fromDuration(o.UnusedGroupTtl), Durability: Durability(o.Durability),
+			RestartPolicy: RestartPolicy(o.RestartPolicy)}}
+}
+
+func (o *GroupOptions) proto() *pb.GroupOptions {
+	return &pb.GroupOptions{AckTimeout: optional(o.AckTimeout), MaxAttempts: nonZero(o.MaxAttempts),
+		MaxBacklogBytes: nonZero(o.MaxBacklogBytes), UnusedTtl: toDuration(o.UnusedTTL)}
+}
+
+func toGroup(group *pb.Group) Group {
+	o := group.GetOptions()
+	if o == nil {
+		return Group{}
+	}
+	return Group{Name: group.Name, Namespace: group.Namespace, Statistics: group.Statistics,
+		CreatedBy: group.CreatedBy, Options: GroupOptions{AckTimeout: o.AckTimeout.AsDuration(),
+			MaxAttempts: o.GetMaxAttempts(), MaxBacklogBytes: o.GetMaxBacklogBytes(),
+			UnusedTTL: fromDuration(o.UnusedTtl)}}
+}
+
+// updateMask names the options that are set, and those that take their defaults. Without the
+// latter it needs none.
+func updateMask(options proto.Message, toDefault []string) *fieldmaskpb.FieldMask {
+	if len(toDefault) == 0 {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, name := range toDefault {
+		names["options."+name] = true
+	}
+	options.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		names["options."+string(field.Name())] = true
+		return true
+	})
+	return &fieldmaskpb.FieldMask{Paths: slices.Sorted(maps.Keys(names))}
+}
+
+// nonZero is a number where 0 stands for unset.
+func nonZero[Number uint32 | uint64](n Number) *Number {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func toDuration(d *time.Duration) *durationpb.Duration {
+	if d == nil {
+		return nil
+	}
+	return durationpb.New(*d)
+}
+
+func fromDuration(d *durationpb.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return new(d.AsDuration())
+}

@@ -1,0 +1,233 @@
+// Package timecache is the client of timecached, a server for state that expires and
+// tells you so.
+//
+//	client, err := timecache.NewClient("127.0.0.1:7171", timecache.Options{})
+//	...
+//	_, err = client.Put(ctx, "session:7", []byte("basket=3"), timecache.TTL(30*time.Minute))
+//	entry, found, err := client.Get(ctx, "session:7")
+//
+// [Client.Watch] tells what has expired, [Client.WatchExpiring] what is going to,
+// [Client.Worker] works off the events of a consumer group. [Client.Execute] and
+// [Client.Pipeline] do many operations at once.
+//
+// Keys, and the names of parts, are strings of any bytes; values are byte slices. Times
+// are on the server's clock, with a resolution of a microsecond.
+//
+// # Deadlines and retries
+//
+// A call whose context has no deadline gets [Options.Timeout], 5 s by default. A call
+// that is safe to repeat (it reads, or is a Touch) is tried again, at most twice, where
+// its connection was lost or the server is stopping. The others are not: a call that
+// failed may have been done. See [RetryPolicy] and [Repeatable].
+//
+// # Errors
+//
+// Every error of a call is an [*Error], with the server's reason; [errors.Is] takes a
+// [Reason]. [context.Canceled] and [context.DeadlineExceeded] are told by errors.Is, too.
+package timecache
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	pb "timecached.dev/client/go/gen/timecache/v1"
+)
+
+const (
+	// MaxMessageBytes is the largest message that a client takes: a value of 16 MiB, the
+	// most that a namespace allows, with its key.
+	MaxMessageBytes = 64 << 20
+	// DefaultNamespace is there from a server's start, unless it was configured
+	// otherwise.
+	DefaultNamespace = "default"
+	// DefaultTimeout is that of a call whose context has no deadline.
+	DefaultTimeout = 5 * time.Second
+)
+
+// Options of a client. The zero value is good for a server on the same machine.
+type Options struct {
+	// Namespace of all calls. Empty: [DefaultNamespace]. See [Client.In].
+	Namespace string
+	// Timeout of a call whose context has no deadline; past it, whether the call had an
+	// effect is unknown. 0: [DefaultTimeout]. Negative: none. Scans, watches and backups
+	// have none.
+	Timeout time.Duration
+	// Retry says when a call is tried again.
+	Retry RetryPolicy
+	// TLS secures the connection. Nil: plain text.
+	TLS *TLSFiles
+	// Token is a bearer token that each call shows to the server; TokenFile holds one,
+	// and is read again every 10 s. At most one of them. Over plain text a token goes to
+	// this machine alone, unless PlaintextToken says that something else encrypts.
+	Token          string
+	TokenFile      string
+	PlaintextToken bool
+	// DialOptions come after the client's own: interceptors, a balancer, credentials
+	// such as those of a *tls.Config.
+	DialOptions []grpc.DialOption
+}
+
+// RetryPolicy says how often a call is done that is safe to repeat and failed because its
+// connection was lost or the server is stopping; what a server answers about the request
+// itself stands. Always within the call's deadline.
+//
+// Safe are Get, Touch, Contains, Size and whatever describes, lists or checks: done twice,
+// they leave what they leave when done once. Not so the others: another's change since
+// would be undone, or the second attempt fail on the first one's success.
+type RetryPolicy struct {
+	// MaxAttempts counts all of them. 0: 3. 1: none is repeated.
+	MaxAttempts int
+	// MinPause and MaxPause are between attempts: doubled from one to the next, each
+	// shortened at random by up to half. 0: 50 ms and 1 s.
+	MinPause, MaxPause time.Duration
+}
+
+// Client is a client of one server, and of one of its namespaces. It connects with the
+// first call, and again by itself. Safe for concurrent use; make one, and share it.
+type Client struct {
+	conn    grpc.ClientConnInterface
+	close   func() error
+	options Options
+	cache   pb.TimeCacheServiceClient
+}
+
+// NewClient makes a client for the server at address, "host:port" or "unix:/path". It
+// does not connect yet: that there is no server is told by the first call. An error is
+// about the options.
+func NewClient(address string, options Options) (*Client, error) {
+	dial := []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes)),
+		grpc.WithDisableServiceConfig(),
+		// A dead connection is noticed within 40 s, a server that is back within one.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
+				Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 5 * time.Second}),
+	}
+	credentials, err := dialCredentials(address, &options)
+	if err != nil {
+		return nil, err
+	}
+	dial = append(append(dial, credentials...), options.DialOptions...)
+	conn, err := grpc.NewClient(address, dial...)
+	if err != nil {
+		return nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
+	}
+	client := NewClientFromConn(conn, options)
+	client.close = conn.Close
+	return client, nil
+}
+
+// NewClientFromConn makes a client over a connection of the caller's making, who closes
+// it. Of the options those about the connection are of no account. The connection needs
+// grpc.MaxCallRecvMsgSize(MaxMessageBytes) where values are larger than 4 MiB.
+func NewClientFromConn(conn grpc.ClientConnInterface, options Options) *Client {
+	options.Namespace = cmp.Or(options.Namespace, DefaultNamespace)
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	options.Retry.MaxAttempts = cmp.Or(options.Retry.MaxAttempts, 3)
+	options.Retry.MinPause = cmp.Or(options.Retry.MinPause, 50*time.Millisecond)
+	options.Retry.MaxPause = cmp.Or(options.Retry.MaxPause, time.Second)
+	return &Client{conn: conn, close: func() error { return nil }, options: options,
+		cache: pb.NewTimeCacheServiceClient(conn)}
+}
+
+// In returns the same client for another namespace. They share the connection.
+func (c *Client) In(namespace string) *Client {
+	other := *c
+	other.options.Namespace = namespace
+	return &other
+}
+
+// Namespace returns the name of the client's namespace.
+func (c *Client) Namespace() string { return c.options.Namespace }
+
+// Conn returns the client's connection, for the generated stubs in gen.
+func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
+
+// Close ends the connection and with it all that is under way.
+func (c *Client) Close() error { return c.close() }
+
+// withDeadline gives a call the client's timeout if it has no deadline of its own.
+func (c *Client) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has || c.options.Timeout < 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.options.Timeout)
+}
+
+// outgoing adds to a call's metadata what its options say.
+func (s *settings) outgoing(ctx context.Context) context.Context {
+	if len(s.metadata) == 0 {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, s.metadata...)
+}
+
+// Whether a call is safe to repeat: see [RetryPolicy].
+const (
+	safe = true
+	once = false
+)
+
+// call does the attempts of one unary call.
+func call[Request, Response any](ctx context.Context, c *Client,
+	method func(context.Context, Request, ...grpc.CallOption) (Response, error),
+	request Request, s *settings, isSafe bool) (Response, error) {
+	ctx, cancel := c.withDeadline(s.outgoing(ctx))
+	defer cancel()
+	attempts := 1
+	if isSafe || s.repeatable {
+		attempts = c.options.Retry.MaxAttempts
+	}
+	pauses := pauses{min: c.options.Retry.MinPause, max: c.options.Retry.MaxPause}
+	for {
+		var trailer metadata.MD
+		response, err := method(ctx, request, grpc.Trailer(&trailer))
+		if err == nil {
+			return response, nil
+		}
+		failure := newError(err, trailer)
+		attempts--
+		if attempts <= 0 || !failure.connectionLost() || !sleep(ctx, pauses.next()) {
+			if ctx.Err() == context.Canceled {
+				failure = newError(ctx.Err(), nil)
+			}
+			return response, failure
+		}
+	}
+}
+
+// pauses double from the shortest to the longest, each shortened at random by up to half:
+// many clients of a server that restarts do not come back all at once.
+type pauses struct{ min, max, last time.Duration }
+
+func (p *pauses) next() time.Duration {
+	p.last = min(max(2*p.last, p.min), p.max)
+	return time.Duration(float64(p.last) * (0.5 + rand.Float64()/2))
+}
+
+func (p *pauses) reset() { p.last = 0 }
+
+// sleep returns false if the context ends before the pause does, or would.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= pause {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,171 @@
+package timecache
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// tokenInterval is how often a token's file is read again.
+const tokenInterval = 10 * time.Second
+
+// TLSFiles says how a connection is secured. Files are PEM. They may be replaced while the
+// client lives, by a rename: what they hold then counts from the next connection on. The
+// zero value asks for TLS with the system's roots.
+type TLSFiles struct {
+	// CA holds the roots that the server's certificate must lead to. Empty: the
+	// system's.
+	CA string
+	// Certificate, with its chain, and Key are the client's own, for mutual TLS. Both or
+	// none.
+	Certificate, Key string
+	// ServerName is the name that the server's certificate must have. Empty: the
+	// address's host.
+	ServerName string
+}
+
+func (f *TLSFiles) config() (*tls.Config, error) {
+	config := &tls.Config{ServerName: f.ServerName, MinVersion: tls.VersionTLS12}
+	if f.CA != "" {
+		pem, err := os.ReadFile(f.CA)
+		if err != nil {
+			return nil, fmt.Errorf("CA file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CA file %s: holds no PEM certificate", f.CA)
+		}
+	}
+	if f.Certificate != "" || f.Key != "" {
+		certificate, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate and key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	return config, nil
+}
+
+// fileTLS reads the files for each connection.
+type fileTLS struct {
+	credentials.TransportCredentials
+	files TLSFiles
+}
+
+func (t *fileTLS) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (
+	net.Conn, credentials.AuthInfo, error) {
+	config, err := t.files.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	return credentials.NewTLS(config).ClientHandshake(ctx, authority, conn)
+}
+
+func (t *fileTLS) Clone() credentials.TransportCredentials {
+	return &fileTLS{t.TransportCredentials.Clone(), t.files}
+}
+
+// bearer adds the token to each call.
+type bearer struct {
+	mu        sync.Mutex
+	file      string
+	token     string
+	read      time.Time
+	plaintext bool
+}
+
+func (b *bearer) RequireTransportSecurity() bool { return !b.plaintext }
+
+func (b *bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.file != "" && time.Since(b.read) >= tokenInterval {
+		b.read = time.Now()
+		// While the file is replaced, the old token stays good.
+		if token, err := readToken(b.file); err == nil {
+			b.token = token
+		}
+	}
+	return map[string]string{"authorization": "Bearer " + b.token}, nil
+}
+
+func readToken(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("token file: %w", err)
+	}
+	token := string(bytes.TrimSpace(text))
+	if err := checkToken(token); err != nil {
+		return "", fmt.Errorf("token file %s: %w", file, err)
+	}
+	return token, nil
+}
+
+func checkToken(token string) error {
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("a token has one or more graphic ASCII characters, and nothing else")
+	}
+	return nil
+}
+
+func dialCredentials(address string, options *Options) ([]grpc.DialOption, error) {
+	refuse := func(err error) ([]grpc.DialOption, error) {
+		return nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
+	}
+	transport := insecure.NewCredentials()
+	if options.TLS != nil {
+		config, err := options.TLS.config()
+		if err != nil {
+			return refuse(err)
+		}
+		transport = &fileTLS{credentials.NewTLS(config), *options.TLS}
+	}
+	dial := []grpc.DialOption{grpc.WithTransportCredentials(transport)}
+	if options.Token == "" && options.TokenFile == "" {
+		return dial, nil
+	}
+	if options.Token != "" && options.TokenFile != "" {
+		return refuse(fmt.Errorf("give Token or TokenFile, not both"))
+	}
+	// Credentials in DialOptions are those of the caller: gRPC checks that they encrypt.
+	plaintext := options.TLS == nil && (options.PlaintextToken || isLocal(address))
+	if options.TLS == nil && !plaintext && len(options.DialOptions) == 0 {
+		return refuse(fmt.Errorf("a token is not sent to %s in plain text: use TLS, or allow it", address))
+	}
+	token := &bearer{file: options.TokenFile, token: options.Token, plaintext: plaintext}
+	if token.file != "" {
+		var err error
+		if token.token, err = readToken(token.file); err != nil {
+			return refuse(err)
+		}
+		token.read = time.Now()
+	} else if err := checkToken(token.token); err != nil {
+		return refuse(err)
+	}
+	return append(dial, grpc.WithPerRPCCredentials(token)), nil
+}
+
+// isLocal says whether what is sent to the address stays on this machine.
+func isLocal(address string) bool {
+	if strings.HasPrefix(address, "unix:") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,350 @@
+package timecache
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	pb "timecached.dev/client/go/gen/timecache/v1"
+)
+
+// Entry is a live entry.
+type Entry struct {
+	// Key has 1 B to 4 KiB.
+	Key string
+	// Value is empty where only keys were asked for.
+	Value []byte
+	// OmittedValueBytes is, in a scan, the size of a value that was left out because the
+	// entry does not fit into a message. Otherwise 0.
+	OmittedValueBytes uint64
+	// Version stands for the value: a renewed time to live leaves it as it is. Unique in
+	// the namespace; grows with every change of one key. Never 0.
+	Version uint64
+	// PutTime is when the time to live last began: the last put or touch.
+	PutTime time.Time
+	// Deadline is PutTime and the time to live. The entry does not die before it, and at
+	// most one bucket width, ttl / (num_buckets - 1), after it.
+	Deadline time.Time
+	// Parts are there in place of a value where the key collects those of a Gather.
+	Parts *GatheredParts
+}
+
+// JSON decodes the value into what v points to.
+func (e *Entry) JSON(v any) error { return json.Unmarshal(e.Value, v) }
+
+// GatheredParts is what Gather has collected under a key.
+type GatheredParts struct {
+	// Parts are in the order in which they came. Names are distinct.
+	Parts []Part
+	// Expected is what completes the key.
+	Expected Expectation
+}
+
+// Part is one part of what Gather has collected.
+type Part struct {
+	Name  string
+	Value []byte
+}
+
+// PutResult is what a Put did.
+type PutResult struct {
+	// Version is the new entry's.
+	Version uint64
+	// Previous is the replaced entry, if there was one and ReturnPrevious was given.
+	Previous *Entry
+}
+
+// RemoveResult is what a Remove did.
+type RemoveResult struct {
+	// Removed says whether the key was there.
+	Removed bool
+	// Previous is the removed entry, if there was one and ReturnPrevious was given.
+	Previous *Entry
+}
+
+// AppendResult is what an Append did.
+type AppendResult struct {
+	// Version is the entry's new one.
+	Version uint64
+	// ValueBytes is the value's new length.
+	ValueBytes uint64
+	// Created says whether the key was not there.
+	Created bool
+}
+
+// CombineResult is what a Combine came to.
+type CombineResult struct {
+	// Result is the new value.
+	Result int64
+	// Version is the entry's new one; 0 if it was removed.
+	Version uint64
+	// Created says whether the key was not there, and is now.
+	Created bool
+	// Removed says whether it is not there now, as the result was 0.
+	Removed bool
+}
+
+// GatherResult is what a Gather came to.
+type GatherResult struct {
+	// Parts are all of them, if this was the last one: the key is gone then.
+	Parts *GatheredParts
+	// Version is the entry's; 0 if it is complete.
+	Version uint64
+	// Count is how many parts are in.
+	Count int
+	// Duplicate says whether the part was in, with this value.
+	Duplicate bool
+}
+
+// SizeResult is what a namespace holds.
+type SizeResult struct {
+	// Entries are the live ones, Bytes those of their keys and values.
+	Entries, Bytes uint64
+}
+
+// Operand is what Combine does with the value and a number: [Add] or [Xor].
+type Operand struct {
+	xor    bool
+	number int64
+}
+
+// Add adds a number.
+func Add(number int64) Operand { return Operand{number: number} }
+
+// Xor is the exclusive or with a number, both in two's complement.
+func Xor(number int64) Operand { return Operand{xor: true, number: number} }
+
+// Expectation is what completes a key of Gather, the same for all of its parts:
+// [PartCount] or [PartNames].
+type Expectation struct {
+	// Count is how many parts, whatever their names. 0 where Names says it.
+	Count int
+	// Names are the names of the parts; in an answer in bytewise order.
+	Names []string
+}
+
+// PartCount expects so many parts, 1 to 1,024, whatever their names.
+func PartCount(count int) Expectation { return Expectation{Count: count} }
+
+// PartNames expects the parts of these names: 1 to 1,024 distinct ones of 1 to 256 B, in
+// any order.
+func PartNames(names ...string) Expectation { return Expectation{Names: names} }
+
+// Put stores a value under a key, with a fresh time to live. A condition that does not hold
+// is a FailedPrecondition; a limit that would be passed, ResourceExhausted.
+func (c *Client) Put(ctx context.Context, key string, value []byte, options ...PutOption) (PutResult, error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Put, s.put(c.options.Namespace, key, value), s, once)
+	return PutResult{response.GetVersion(), toEntry(response.GetPrevious(), key)}, err
+}
+
+// PutJSON stores what v is as JSON. See [Entry.JSON].
+func (c *Client) PutJSON(ctx context.Context, key string, v any, options ...PutOption) (PutResult, error) {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return PutResult{}, err
+	}
+	return c.Put(ctx, key, value, options...)
+}
+
+// Get reads an entry; found is false on a miss. It does not renew the time to live, unless
+// the namespace is sliding or WithTouch is given.
+func (c *Client) Get(ctx context.Context, key string, options ...GetOption) (entry Entry, found bool, err error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Get, s.get(c.options.Namespace, key), s, safe)
+	if got := toEntry(response.GetEntry(), key); got != nil {
+		return *got, true, nil
+	}
+	return Entry{}, false, err
+}
+
+// Remove removes an entry, which makes no expiry event. A miss is no error, but a
+// FailedPrecondition with IfVersion.
+func (c *Client) Remove(ctx context.Context, key string, options ...RemoveOption) (RemoveResult, error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Remove, s.remove(c.options.Namespace, key), s, once)
+	return RemoveResult{response.GetRemoved(), toEntry(response.GetPrevious(), key)}, err
+}
+
+// Contains says whether an entry is there. Never renews its time to live.
+func (c *Client) Contains(ctx context.Context, key string, options ...ContainsOption) (bool, error) {
+	request := &pb.ContainsRequest{Namespace: c.options.Namespace, Key: []byte(key)}
+	response, err := call(ctx, c, c.cache.Contains, request, collect(options), safe)
+	return response.GetContains(), err
+}
+
+// Size counts the live entries of the namespace, and their bytes; exact.
+func (c *Client) Size(ctx context.Context, options ...CallOption) (SizeResult, error) {
+	request := &pb.SizeRequest{Namespace: c.options.Namespace}
+	response, err := call(ctx, c, c.cache.Size, request, collect(options), safe)
+	return SizeResult{response.GetEntries(), response.GetBytes()}, err
+}
+
+// Touch gives an entry a fresh time to live, and returns its version, which stays as it is.
+// On a miss found is false; with IfVersion a miss is a FailedPrecondition.
+func (c *Client) Touch(ctx context.Context, key string, options ...TouchOption) (version uint64, found bool, err error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Touch, s.touchRequest(c.options.Namespace, key), s, safe)
+	return response.GetVersion(), response.GetTouched(), err
+}
+
+// Append appends to a value, or creates an entry with these bytes. An entry that is there
+// keeps its deadline. FailedPrecondition: a condition that does not hold, a value that
+// would be too large (ValueTooLarge), a key that collects parts (ValueKindMismatch).
+func (c *Client) Append(ctx context.Context, key string, value []byte, options ...AppendOption) (AppendResult, error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Append, s.append(c.options.Namespace, key, value), s, once)
+	return AppendResult{response.GetVersion(), response.GetValueBytes(), response.GetCreated()}, err
+}
+
+// Combine adds a number to a value, or xors it with one, atomically. The value is a decimal
+// number of 64 bits, as a Put of "10" stores it. An entry that is there keeps its deadline.
+// FailedPrecondition: a value that is no number (NotANumber), a sum that has no room
+// (NumberOverflow), IfVersion that does not hold, a key that collects parts.
+func (c *Client) Combine(ctx context.Context, key string, operand Operand, options ...CombineOption) (CombineResult, error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Combine, s.combine(c.options.Namespace, key, operand), s, once)
+	return CombineResult{response.GetResult(), response.GetVersion(), response.GetCreated(),
+		response.GetRemoved()}, err
+}
+
+// Gather brings one part of what is collected under a key. Whoever brings the last one gets
+// all, and the key is gone: exactly one caller does. What does not become complete expires
+// with the parts that came. An entry that is there keeps its deadline. The same part again
+// is no error; with another value: AlreadyExists (PartExists). FailedPrecondition:
+// something else is expected under this key (GatherMismatch), it has a value
+// (ValueKindMismatch), or the parts would be too large (ValueTooLarge).
+func (c *Client) Gather(ctx context.Context, key, part string, value []byte, expected Expectation,
+	options ...GatherOption) (GatherResult, error) {
+	s := collect(options)
+	response, err := call(ctx, c, c.cache.Gather, s.gather(c.options.Namespace, key, part, value, expected), s, once)
+	return GatherResult{toParts(response.GetParts()), response.GetVersion(), int(response.GetCount()),
+		response.GetDuplicate()}, err
+}
+
+// Scan goes through the live entries, in no particular order. One that lives through the
+// whole scan comes exactly once, another at most once. Holds one page (1,000 entries, about
+// 1 MiB) at a time. An error comes last. Has no deadline but the context's; the server ends
+// a scan that takes longer than its limits.max_call_duration.
+func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entry, error] {
+	s := collect(options)
+	request := &pb.ScanRequest{Namespace: c.options.Namespace, KeyPrefix: []byte(s.prefix),
+		KeysOnly: s.keysOnly, MaxMessageBytes: new(uint32(MaxMessageBytes))}
+	return func(yield func(Entry, error) bool) {
+		ctx, cancel := context.WithCancel(s.outgoing(ctx))
+		defer cancel()
+		stream, err := c.cache.Scan(ctx, request)
+		var trailer metadata.MD
+		for err == nil {
+			var page *pb.ScanResponse
+			if page, err = stream.Recv(); err != nil {
+				trailer = stream.Trailer()
+				break
+			}
+			for _, entry := range page.Entries {
+				if !yield(*toEntry(entry, ""), nil) {
+					return
+				}
+			}
+		}
+		if err != io.EOF {
+			yield(Entry{}, newError(err, trailer))
+		}
+	}
+}
+
+// The requests, as single calls and batches make them.
+
+func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
+	request := &pb.PutRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
+		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline}
+	if s.ifVersion != nil {
+		request.Precondition = &pb.PutRequest_IfVersion{IfVersion: *s.ifVersion}
+	} else if s.condition != 0 {
+		request.Precondition = &pb.PutRequest_Condition{Condition: s.condition}
+	}
+	return request
+}
+
+func (s *settings) get(namespace, key string) *pb.GetRequest {
+	return &pb.GetRequest{Namespace: namespace, Key: []byte(key), Touch: s.touch}
+}
+
+func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
+	return &pb.RemoveRequest{Namespace: namespace, Key: []byte(key), IfVersion: s.ifVersion,
+		ReturnPrevious: s.returnPrevious}
+}
+
+func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
+	return &pb.TouchRequest{Namespace: namespace, Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion}
+}
+
+func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest {
+	request := &pb.AppendRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
+		Touch: s.touch}
+	if s.ifVersion != nil {
+		request.Precondition = &pb.AppendRequest_IfVersion{IfVersion: *s.ifVersion}
+	} else if s.condition != 0 {
+		request.Precondition = &pb.AppendRequest_Condition{Condition: s.condition}
+	}
+	return request
+}
+
+func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRequest {
+	request := &pb.CombineRequest{Namespace: namespace, Key: []byte(key), Initial: s.initial,
+		RemoveIfZero: s.removeIfZero, Touch: s.touch, Ttl: s.ttl, IfVersion: s.ifVersion}
+	if operand.xor {
+		request.Operand = &pb.CombineRequest_Xor{Xor: operand.number}
+	} else {
+		request.Operand = &pb.CombineRequest_Add{Add: operand.number}
+	}
+	return request
+}
+
+func (s *settings) gather(namespace, key, part string, value []byte, expected Expectation) *pb.GatherRequest {
+	request := &pb.GatherRequest{Namespace: namespace, Key: []byte(key), Part: []byte(part), Value: value,
+		ExpectedParts: uint32(max(expected.Count, 0)), Touch: s.touch, Ttl: s.ttl}
+	for _, name := range expected.Names {
+		request.ExpectedNames = append(request.ExpectedNames, []byte(name))
+	}
+	return request
+}
+
+// toEntry takes an entry; what an operation answers may leave the key out.
+func toEntry(entry *pb.Entry, key string) *Entry {
+	if entry == nil {
+		return nil
+	}
+	if len(entry.Key) > 0 {
+		key = string(entry.Key)
+	}
+	return &Entry{Key: key, Value: entry.Value, OmittedValueBytes: entry.OmittedValueBytes,
+		Version: entry.Version, PutTime: toTime(entry.PutTime), Deadline: toTime(entry.Deadline),
+		Parts: toParts(entry.Parts)}
+}
+
+func toParts(parts *pb.GatheredParts) *GatheredParts {
+	if parts == nil {
+		return nil
+	}
+	result := &GatheredParts{Expected: Expectation{Count: int(parts.ExpectedParts)}}
+	for _, part := range parts.Parts {
+		result.Parts = append(result.Parts, Part{string(part.Name), part.Value})
+	}
+	for _, name := range parts.ExpectedNames {
+		result.Expected.Names = append(result.Expected.Names, string(name))
+	}
+	return result
+}
+
+// toTime takes a time; one that is unset is the zero time.
+func toTime(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}

@@ -1,0 +1,254 @@
+package timecache
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	pb "timecached.dev/client/go/gen/timecache/v1"
+)
+
+// The options of the operations. Which option goes with which operation is known to the
+// compiler; each option's comment says it.
+type (
+	// PutOption: TTL, IfAbsent, IfPresent, IfVersion, ReturnPrevious, KeepDeadline.
+	PutOption interface {
+		option
+		forPut()
+	}
+	// GetOption: WithTouch.
+	GetOption interface {
+		option
+		forGet()
+	}
+	// RemoveOption: IfVersion, ReturnPrevious.
+	RemoveOption interface {
+		option
+		forRemove()
+	}
+	// ContainsOption: what goes with every call.
+	ContainsOption interface {
+		option
+		forContains()
+	}
+	// TouchOption: TTL, IfVersion.
+	TouchOption interface {
+		option
+		forTouch()
+	}
+	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch.
+	AppendOption interface {
+		option
+		forAppend()
+	}
+	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero.
+	CombineOption interface {
+		option
+		forCombine()
+	}
+	// GatherOption: TTL, WithTouch.
+	GatherOption interface {
+		option
+		forGather()
+	}
+	// ScanOption: Prefix, KeysOnly.
+	ScanOption interface {
+		option
+		forScan()
+	}
+	// DescribeOption: IncludeStatistics.
+	DescribeOption interface {
+		option
+		forDescribe()
+	}
+	// CallOption goes with every call, but not with an operation of a batch: RequestID,
+	// Traceparent, Repeatable.
+	CallOption interface {
+		PutOption
+		GetOption
+		RemoveOption
+		ContainsOption
+		TouchOption
+		AppendOption
+		CombineOption
+		GatherOption
+		ScanOption
+		DescribeOption
+		forCall()
+	}
+
+	option interface{ set(*settings) }
+)
+
+// settings is what options say, of all kinds.
+type settings struct {
+	ttl            *durationpb.Duration
+	condition      pb.PutCondition
+	ifVersion      *uint64
+	returnPrevious bool
+	keepDeadline   bool
+	touch          bool
+	initial        int64
+	removeIfZero   bool
+	prefix         string
+	keysOnly       bool
+	statistics     bool
+	toDefault      []string
+	metadata       []string // Keys and values.
+	repeatable     bool
+}
+
+func collect[Option option](options []Option) *settings {
+	var s settings
+	for _, option := range options {
+		option.set(&s)
+	}
+	return &s
+}
+
+// TTL is an entry's own time to live: 1 ms to the namespace's max_ttl. Without it an entry
+// gets the namespace's; with Touch, the one that it was put with. Zero or negative is an
+// InvalidArgument. With Append, Combine and Gather it counts for an entry that is created,
+// and with WithTouch for one that is there. For Put, Touch, Append, Combine, Gather.
+type TTL time.Duration
+
+func (t TTL) set(s *settings) { s.ttl = durationpb.New(time.Duration(t)) }
+func (TTL) forPut()           {}
+func (TTL) forTouch()         {}
+func (TTL) forAppend()        {}
+func (TTL) forCombine()       {}
+func (TTL) forGather()        {}
+
+// Condition is [IfAbsent] or [IfPresent].
+type Condition int
+
+const (
+	// IfAbsent: only if the key is not there; else FailedPrecondition, KeyExists. For Put,
+	// Append.
+	IfAbsent = Condition(pb.PutCondition_PUT_CONDITION_IF_ABSENT)
+	// IfPresent: only if the key is there; else FailedPrecondition, KeyNotFound. For Put,
+	// Append.
+	IfPresent = Condition(pb.PutCondition_PUT_CONDITION_IF_PRESENT)
+)
+
+func (c Condition) set(s *settings) { s.condition = pb.PutCondition(c) }
+func (Condition) forPut()           {}
+func (Condition) forAppend()        {}
+
+// IfVersion: only if the key is there with this version; else FailedPrecondition,
+// KeyNotFound or VersionMismatch. It goes before IfAbsent and IfPresent. For Put, Remove,
+// Touch, Append, Combine.
+type IfVersion uint64
+
+func (v IfVersion) set(s *settings) { s.ifVersion = new(uint64(v)) }
+func (IfVersion) forPut()           {}
+func (IfVersion) forRemove()        {}
+func (IfVersion) forTouch()         {}
+func (IfVersion) forAppend()        {}
+func (IfVersion) forCombine()       {}
+
+// PreviousOption is [ReturnPrevious].
+type PreviousOption bool
+
+// ReturnPrevious: answer with the entry that was replaced or removed. For Put, Remove.
+const ReturnPrevious PreviousOption = true
+
+func (p PreviousOption) set(s *settings) { s.returnPrevious = bool(p) }
+func (PreviousOption) forPut()           {}
+func (PreviousOption) forRemove()        {}
+
+// KeepOption is [KeepDeadline].
+type KeepOption bool
+
+// KeepDeadline: an entry that is there keeps its put time, deadline and own time to live.
+// Not together with TTL. For Put.
+const KeepDeadline KeepOption = true
+
+func (k KeepOption) set(s *settings) { s.keepDeadline = bool(k) }
+func (KeepOption) forPut()           {}
+
+// RenewOption is [WithTouch].
+type RenewOption bool
+
+// WithTouch: renew the time to live of an entry that is there. For Get, Append, Combine,
+// Gather.
+const WithTouch RenewOption = true
+
+func (r RenewOption) set(s *settings) { s.touch = bool(r) }
+func (RenewOption) forGet()           {}
+func (RenewOption) forAppend()        {}
+func (RenewOption) forCombine()       {}
+func (RenewOption) forGather()        {}
+
+// Initial is what a key that is not there counts as: 0 without it. For Combine.
+type Initial int64
+
+func (i Initial) set(s *settings) { s.initial = int64(i) }
+func (Initial) forCombine()       {}
+
+// ZeroOption is [RemoveIfZero].
+type ZeroOption bool
+
+// RemoveIfZero: remove the entry if the result is 0; nothing is created then, either. For
+// Combine.
+const RemoveIfZero ZeroOption = true
+
+func (z ZeroOption) set(s *settings) { s.removeIfZero = bool(z) }
+func (ZeroOption) forCombine()       {}
+
+// Prefix: only keys that begin with this, of at most 4 KiB. For Scan.
+type Prefix string
+
+func (p Prefix) set(s *settings) { s.prefix = string(p) }
+func (Prefix) forScan()          {}
+
+// KeysOption is [KeysOnly].
+type KeysOption bool
+
+// KeysOnly: leave the values out. For Scan.
+const KeysOnly KeysOption = true
+
+func (k KeysOption) set(s *settings) { s.keysOnly = bool(k) }
+func (KeysOption) forScan()          {}
+
+// StatisticsOption is [IncludeStatistics].
+type StatisticsOption bool
+
+// IncludeStatistics: describe with statistics, too; those of a namespace lock each of its
+// shards for a moment. For GetNamespace, ListNamespaces, GetGroup, ListGroups.
+const IncludeStatistics StatisticsOption = true
+
+func (i StatisticsOption) set(s *settings) { s.statistics = bool(i) }
+func (StatisticsOption) forDescribe()      {}
+
+type callOption func(*settings)
+
+func (c callOption) set(s *settings) { c(s) }
+func (callOption) forPut()           {}
+func (callOption) forGet()           {}
+func (callOption) forRemove()        {}
+func (callOption) forContains()      {}
+func (callOption) forTouch()         {}
+func (callOption) forAppend()        {}
+func (callOption) forCombine()       {}
+func (callOption) forGather()        {}
+func (callOption) forScan()          {}
+func (callOption) forDescribe()      {}
+func (callOption) forCall()          {}
+
+// RequestID stands in the server's log lines about the call: 1 to 128 graphic ASCII
+// characters.
+func RequestID(id string) CallOption {
+	return callOption(func(s *settings) { s.metadata = append(s.metadata, "x-request-id", id) })
+}
+
+// Traceparent is a W3C trace context, which stands in the server's log lines, too. Other
+// metadata goes with the context: metadata.AppendToOutgoingContext.
+func Traceparent(traceparent string) CallOption {
+	return callOption(func(s *settings) { s.metadata = append(s.metadata, "traceparent", traceparent) })
+}
+
+// Repeatable: try this call again, too, as [RetryPolicy] says, though it is not safe in
+// general: a Put, say, that nobody else competes with.
+func Repeatable() CallOption {
+	return callOption(func(s *settings) { s.repeatable = true })
+}

@@ -1,0 +1,338 @@
+package timecache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	pb "timecached.dev/client/go/gen/timecache/v1"
+)
+
+// PipelineOptions bound what is in flight: what has been added, and whose callback has not
+// returned. 0: the default.
+type PipelineOptions struct {
+	// BatchOperations is the most operations of one request: 1 to MaxOperations. Default
+	// 256.
+	BatchOperations int
+	// BatchBytes is the most bytes of them; a larger operation goes alone. Default 1 MiB.
+	BatchBytes int
+	// RequestsInFlight is the most requests that were sent and are not answered. Default
+	// 16.
+	RequestsInFlight int
+	// OperationsInFlight is the most operations in flight. Default 8,192.
+	OperationsInFlight int
+	// BytesInFlight is the most bytes of them; a larger operation goes alone. Default
+	// 8 MiB.
+	BytesInFlight int
+}
+
+// Pipeline is a stream of operations on one namespace, and of their results: the fastest
+// way to the server.
+//
+// Operations are done in the order in which they were added, each succeeds or fails by
+// itself, and their callbacks come in that order. They are grouped into requests: what has
+// been added is sent when nothing is in flight, when it makes a full request, or by Flush.
+//
+// Every operation that was taken is told to its callback exactly once: with its result, or,
+// when the stream ends before, with the stream's error; whether it was done is then
+// unknown. The stream ends by Close, by its context, or by itself: when the server stops
+// (Unavailable), when the namespace does not exist (NotFound), when the connection breaks,
+// when no answer comes within the client's timeout (DeadlineExceeded). It does not come
+// back: whoever wants to go on makes a new one.
+//
+// Callbacks run one at a time, on a goroutine of the pipeline's. They must be quick, and
+// may call Flush, but nothing that waits. Safe for concurrent use; memory is bounded by the
+// options. Must be closed, or its context cancelled: it has two goroutines.
+type Pipeline struct {
+	options   PipelineOptions
+	namespace string
+	timeout   time.Duration
+	stream    grpc.BidiStreamingClient[pb.ExecuteRequest, pb.ExecuteResponse]
+	cancel    context.CancelCauseFunc
+	ctx       context.Context
+	ended     chan struct{} // Closed when the last callback has returned.
+
+	mu         sync.Mutex
+	changed    sync.Cond
+	filling    *message
+	sealed     []*message
+	sent       []*message
+	operations int // In flight.
+	bytes      int
+	watchdog   *time.Timer
+	ticking    bool
+	closing    bool
+	broken     bool // Nothing is sent any more.
+	err        error
+	done       bool
+}
+
+// A request, and whom to tell of it.
+type message struct {
+	request *pb.ExecuteRequest
+	done    []func(Result)
+	bytes   int
+}
+
+// Pipeline begins a stream. That there is no server is told to the first operations.
+func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...CallOption) *Pipeline {
+	atLeast := func(value *int, fallback int) {
+		if *value <= 0 {
+			*value = fallback
+		}
+	}
+	atLeast(&options.BatchOperations, 256)
+	options.BatchOperations = min(options.BatchOperations, MaxOperations)
+	atLeast(&options.BatchBytes, 1<<20)
+	atLeast(&options.RequestsInFlight, 16)
+	atLeast(&options.OperationsInFlight, 8192)
+	atLeast(&options.BytesInFlight, 8<<20)
+	p := &Pipeline{options: options, namespace: c.options.Namespace, timeout: c.options.Timeout,
+		filling: &message{}, ended: make(chan struct{})}
+	p.changed.L = &p.mu
+	p.ctx, p.cancel = context.WithCancelCause(collect(call).outgoing(ctx))
+	if p.timeout > 0 {
+		p.watchdog = time.AfterFunc(p.timeout, p.expire)
+		p.watchdog.Stop()
+	}
+	stream, err := c.cache.Pipeline(p.ctx)
+	if err != nil {
+		p.end(err)
+		return p
+	}
+	p.stream = stream
+	go p.send()
+	go p.receive()
+	return p
+}
+
+// Add takes an operation; waits for room. With an error it was not taken, and done is not
+// called: InvalidArgument (the pipeline goes on), FailedPrecondition (after Close), or why
+// the stream has ended. Done may be nil.
+func (p *Pipeline) Add(operation Operation, done func(Result)) error {
+	if operation.err != nil {
+		return operation.err
+	}
+	if operation.request == nil {
+		return invalid("the operation is none")
+	}
+	// With its tag and its length.
+	bytes := proto.Size(operation.request) + 6
+	if bytes > MaxRequestBytes-128 {
+		return invalid("the operation has %d bytes; at most %d fit into a request", bytes, MaxRequestBytes-128)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.done && !p.closing && !p.hasRoom(bytes) {
+		p.changed.Wait()
+	}
+	if p.err != nil {
+		return p.err
+	}
+	if p.closing || p.done {
+		return &Error{Code: codes.FailedPrecondition, Message: "the pipeline is closed"}
+	}
+	if p.filling.bytes+bytes > p.options.BatchBytes {
+		p.seal()
+	}
+	if p.filling.request == nil {
+		p.filling.request = &pb.ExecuteRequest{Namespace: p.namespace}
+	}
+	p.filling.request.Operations = append(p.filling.request.Operations, operation.request)
+	p.filling.done = append(p.filling.done, done)
+	p.filling.bytes += bytes
+	p.operations++
+	p.bytes += bytes
+	full := len(p.filling.done) >= p.options.BatchOperations || p.filling.bytes >= p.options.BatchBytes
+	if full || len(p.sent)+len(p.sealed) == 0 {
+		p.seal()
+	}
+	p.tick()
+	return nil
+}
+
+// Do adds an operation and waits for its result, whose Err is why there is none.
+func (p *Pipeline) Do(ctx context.Context, operation Operation) Result {
+	answer := make(chan Result, 1)
+	if err := p.Add(operation, func(result Result) { answer <- result }); err != nil {
+		return Result{Err: err}
+	}
+	p.Flush()
+	select {
+	case result := <-answer:
+		return result
+	case <-ctx.Done():
+		return Result{Err: newError(ctx.Err(), nil)}
+	}
+}
+
+// Flush sends what has been added.
+func (p *Pipeline) Flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seal()
+}
+
+// Wait sends what has been added, and waits until all of it was told. Returns why the
+// stream has ended, if it has.
+func (p *Pipeline) Wait() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seal()
+	for !p.done && p.operations > 0 {
+		p.changed.Wait()
+	}
+	return p.err
+}
+
+// Close ends the stream in good order: takes no more, waits as Wait does, and for the
+// server's word. Nil: each operation was answered. May be called again.
+func (p *Pipeline) Close() error {
+	p.mu.Lock()
+	p.closing = true
+	p.seal()
+	p.changed.Broadcast()
+	p.tick()
+	p.mu.Unlock()
+	<-p.ended
+	return p.err
+}
+
+func (p *Pipeline) hasRoom(bytes int) bool {
+	return p.operations == 0 ||
+		p.operations < p.options.OperationsInFlight && p.bytes+bytes <= p.options.BytesInFlight
+}
+
+// seal ends the message that is being filled.
+func (p *Pipeline) seal() {
+	if len(p.filling.done) == 0 {
+		return
+	}
+	p.sealed = append(p.sealed, p.filling)
+	p.filling = &message{}
+	p.changed.Broadcast()
+}
+
+// tick lets the watchdog run while an answer is waited for.
+func (p *Pipeline) tick() {
+	waiting := !p.done && (p.operations > 0 || p.closing)
+	if p.watchdog == nil || waiting == p.ticking {
+		return
+	}
+	if p.ticking = waiting; waiting {
+		p.watchdog.Reset(p.timeout)
+	} else {
+		p.watchdog.Stop()
+	}
+}
+
+func (p *Pipeline) expire() {
+	p.cancel(&Error{Code: codes.DeadlineExceeded, Message: fmt.Sprintf("no answer within %v", p.timeout)})
+}
+
+// send writes the messages.
+func (p *Pipeline) send() {
+	for {
+		p.mu.Lock()
+		for !p.broken && !(p.closing && p.operations == 0) &&
+			(len(p.sealed) == 0 || len(p.sent) >= p.options.RequestsInFlight) {
+			p.changed.Wait()
+		}
+		if p.broken || len(p.sealed) == 0 {
+			p.mu.Unlock()
+			break
+		}
+		next := p.sealed[0]
+		p.sealed = p.sealed[1:]
+		p.sent = append(p.sent, next)
+		p.mu.Unlock()
+		// A write that fails is followed by the read that says why.
+		if p.stream.Send(next.request) != nil {
+			break
+		}
+	}
+	p.stream.CloseSend()
+}
+
+// receive reads the answers and tells them.
+func (p *Pipeline) receive() {
+	for {
+		response, err := p.stream.Recv()
+		if err != nil {
+			p.end(err)
+			return
+		}
+		p.mu.Lock()
+		if len(p.sent) == 0 || len(p.sent[0].done) != len(response.Results) {
+			p.mu.Unlock()
+			p.cancel(unlike("another number of results than there were operations"))
+			p.end(context.Cause(p.ctx))
+			return
+		}
+		answered := p.sent[0]
+		p.sent = p.sent[1:]
+		if len(p.sent)+len(p.sealed) == 0 {
+			p.seal()
+		}
+		p.changed.Broadcast()
+		p.ticking = false // From anew, and not while callbacks run.
+		if p.watchdog != nil {
+			p.watchdog.Stop()
+		}
+		p.mu.Unlock()
+		for i, result := range response.Results {
+			if done := answered.done[i]; done != nil {
+				done(toResult(answered.request.Operations[i], result))
+			}
+		}
+		p.mu.Lock()
+		p.operations -= len(answered.done)
+		p.bytes -= answered.bytes
+		p.tick()
+		p.changed.Broadcast()
+		p.mu.Unlock()
+	}
+}
+
+// end tells what was not answered, and everybody.
+func (p *Pipeline) end(err error) {
+	if cause, ok := context.Cause(p.ctx).(*Error); ok {
+		err = cause
+	}
+	p.mu.Lock()
+	p.broken = true
+	p.seal()
+	if err == io.EOF && p.closing && p.operations == 0 {
+		err = nil
+	} else if err == io.EOF {
+		err = &Error{Code: codes.Unavailable, Message: "the server ended the stream"}
+	} else {
+		err = newError(err, nil)
+	}
+	untold := append(p.sent, p.sealed...)
+	p.sent, p.sealed = nil, nil
+	p.err = err
+	p.closing = true // Nothing is taken from here on.
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	for _, message := range untold {
+		for _, done := range message.done {
+			if done != nil {
+				done(Result{Err: err})
+			}
+		}
+	}
+	p.mu.Lock()
+	p.operations, p.bytes = 0, 0
+	p.done = true
+	p.tick()
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	p.cancel(nil)
+	close(p.ended)
+}

@@ -1,0 +1,99 @@
+package timecache
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	pb "timecached.dev/client/go/gen/timecache/v1"
+)
+
+// MaxSettlements is how many a call of [Client.Settle] may have.
+const MaxSettlements = 4096
+
+// Action is what to do with an event: [Ack], [Nack] or [PutBack].
+type Action struct {
+	kind  actionKind
+	delay time.Duration
+	ttl   *durationpb.Duration
+}
+
+type actionKind int
+
+const (
+	ack actionKind = iota
+	nack
+	putBack
+)
+
+// Ack: it is done. Accepted also from an earlier attempt, while the event is unsettled.
+func Ack() Action { return Action{kind: ack} }
+
+// Nack: give it out again, after 0 to 7 days.
+func Nack(delay time.Duration) Action { return Action{kind: nack, delay: delay} }
+
+// PutBack: put it back into the namespace, with its value or its parts and a fresh time to
+// live, unless the key is there again; then done. Without a TTL it gets the namespace's.
+func PutBack(ttl ...TTL) Action {
+	var s settings
+	for _, ttl := range ttl {
+		ttl.set(&s)
+	}
+	return Action{kind: putBack, ttl: s.ttl}
+}
+
+// Settlement is what to do with one event.
+type Settlement struct {
+	// EventID and Attempt are those of the event.
+	EventID uint64
+	Attempt uint32
+	// Action: the zero value is an Ack.
+	Action Action
+}
+
+// SettleResult is what became of one settlement.
+type SettleResult struct {
+	// Err: NotFound (EventNotUnsettled): the event has been settled already, or is a dead
+	// letter, or lost. FailedPrecondition (StaleAttempt): a Nack or PutBack too late, the
+	// event has been given out again. InvalidArgument: a field is out of its range. Of a
+	// PutBack also what Put may fail with; the event stays unsettled.
+	Err error
+	// Version is, of a PutBack, the entry's new one; 0 if the key was there again and the
+	// event was let go.
+	Version uint64
+}
+
+// Settle settles events of a consumer group of the namespace: a result for each, in their
+// order. No settlements: no call. An error: none was settled (NotFound with GroupNotFound;
+// InvalidArgument above MaxSettlements), or nobody knows: then again.
+func (c *Client) Settle(ctx context.Context, group string, settlements []Settlement, options ...CallOption) (
+	[]SettleResult, error) {
+	if len(settlements) == 0 {
+		return nil, nil
+	}
+	request := &pb.SettleExpiredRequest{Namespace: c.options.Namespace, Group: group}
+	for _, settlement := range settlements {
+		one := &pb.Settlement{EventId: settlement.EventID, Attempt: settlement.Attempt}
+		switch settlement.Action.kind {
+		case ack:
+			one.Action = &pb.Settlement_Ack{Ack: &pb.Ack{}}
+		case nack:
+			one.Action = &pb.Settlement_Nack{Nack: &pb.Nack{Delay: durationpb.New(settlement.Action.delay)}}
+		case putBack:
+			one.Action = &pb.Settlement_PutBack{PutBack: &pb.PutBack{Ttl: settlement.Action.ttl}}
+		}
+		request.Settlements = append(request.Settlements, one)
+	}
+	response, err := call(ctx, c, c.cache.SettleExpired, request, collect(options), once)
+	if err != nil {
+		return nil, err
+	}
+	if len(response.Results) != len(settlements) {
+		return nil, unlike("another number of results than there were settlements")
+	}
+	results := make([]SettleResult, len(settlements))
+	for i, result := range response.Results {
+		results[i] = SettleResult{fromRPC(result.Error), result.Version}
+	}
+	return results, nil
+}

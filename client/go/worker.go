@@ -1,0 +1,433 @@
+package timecache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Handler handles an event. Nil: it is done, and acknowledged. An error: it is given out
+// again after WorkerOptions.RetryDelay, to this worker or another; [Action.Because] says
+// otherwise. A panic is not recovered: it ends the program, and the event goes to another
+// worker. The context has the values of Run's, and is cancelled when Run returns.
+type Handler func(ctx context.Context, event *ExpiredEvent) error
+
+// Because makes an error of an action, for a [Handler] to return:
+//
+//	return timecache.Nack(time.Minute).Because(err)
+//
+// The cause may be nil, where there is nothing to report.
+func (a Action) Because(cause error) error { return &actionError{a, cause} }
+
+type actionError struct {
+	action Action
+	cause  error
+}
+
+func (e *actionError) Error() string {
+	what := map[actionKind]string{ack: "done", nack: "to be given out again", putBack: "put back"}[e.action.kind]
+	if e.cause == nil {
+		return what
+	}
+	return what + ": " + e.cause.Error()
+}
+
+func (e *actionError) Unwrap() error { return e.cause }
+
+// WorkerOptions of [Client.Worker]. 0: the default.
+type WorkerOptions struct {
+	// Start is where a group starts that is made by this.
+	Start Start
+	// KeysOnly: leave the values out.
+	KeysOnly bool
+	// Concurrency is how many handlers run at a time. Default 4. With 1, first attempts
+	// are handled in order of death.
+	Concurrency int
+	// MaxInFlight is the most events that this worker holds, from their arrival until
+	// they are settled: 1 to 65,536. Default 128. The last of them must be done within
+	// the group's ack timeout: MaxInFlight / Concurrency x a handler's time.
+	MaxInFlight int
+	// RetryDelay is that of the Nack for a handler's error, and for an action that the
+	// server refuses. Default 1 s.
+	RetryDelay time.Duration
+	// StopTimeout is how long Run tries to settle once the last handler has returned.
+	// Default 10 s.
+	StopTimeout time.Duration
+	// OnError is told what went wrong and was survived: a break, a handler's error, a
+	// settlement that the server refused or did not get. Called by one goroutine at a
+	// time.
+	OnError func(error)
+	// OnLoss is told that the group lost so many events, as it held more than its
+	// max_backlog_bytes. Called by one goroutine at a time.
+	OnLoss func(lost uint64)
+	// Reconnect is as in [WatchOptions]; OnBreak comes before OnError.
+	Reconnect
+}
+
+// WorkerStats is what a worker has done since its start.
+type WorkerStats struct {
+	// Handled are handlers that have returned; Failed, of these, those with an error that
+	// is no Action.
+	Handled, Failed uint64
+	// Acked, Nacked and PutBack were settled so.
+	Acked, Nacked, PutBack uint64
+	// Stale were settled too late: the event had been given to another member, or was
+	// done.
+	Stale uint64
+	// Unsettled were not settled: refused, or not delivered. They are given out again.
+	Unsettled uint64
+	// Lost is the sum of what OnLoss was told.
+	Lost uint64
+}
+
+// Worker is a member of a consumer group that calls a handler for each event it is given,
+// and settles as the handler says.
+//
+// At least once. An event comes again, perhaps to another worker, when its handler failed,
+// when it was not settled within the group's ack timeout, and when the connection broke
+// before it was settled. Events of one key come one after the other, the later when the
+// earlier is settled; only an event that timed out or whose connection broke can be with two
+// workers at once. In one worker an event is never with two handlers at once.
+//
+// Reconnects by itself, as [Client.Watch] does; settlements are sent again until they
+// arrive.
+type Worker struct {
+	client  *Client
+	group   string
+	handler Handler
+	options WorkerOptions
+	cancel  context.CancelFunc // Ends the stream.
+
+	tell sync.Mutex // One callback at a time. Before mu.
+
+	mu      sync.Mutex
+	changed sync.Cond
+	started bool
+	queue   []ExpiredEvent // Not begun.
+	// Every event in the queue or with a handler, or that a handler is done with for good
+	// and the server does not know yet; and its newest attempt. What is given out again
+	// meanwhile is not handled twice.
+	attempts map[uint64]uint32
+	pending  []Settlement // To be sent.
+	stopping bool
+	handlers int       // That have not ended.
+	giveUp   time.Time // Settling, once stopped.
+	err      error
+	stats    WorkerStats
+}
+
+// Worker makes a member of a consumer group of the client's namespace; [Worker.Run] runs it.
+// The group is made with default options if it is not there.
+func (c *Client) Worker(group string, handler Handler, options WorkerOptions) *Worker {
+	options.Concurrency = max(cmp.Or(options.Concurrency, 4), 1)
+	options.MaxInFlight = cmp.Or(options.MaxInFlight, 128)
+	options.RetryDelay = cmp.Or(options.RetryDelay, time.Second)
+	options.StopTimeout = cmp.Or(options.StopTimeout, 10*time.Second)
+	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)
+	options.MaxPause = cmp.Or(options.MaxPause, time.Second)
+	w := &Worker{client: c, group: group, handler: handler, options: options,
+		attempts: map[uint64]uint32{}, handlers: options.Concurrency}
+	w.changed.L = &w.mu
+	return w
+}
+
+// Run works until the context ends, and then stops gracefully: begins no further event,
+// waits for the handlers that run, settles what they said, and returns nil. What was given
+// to this worker and not begun goes to others. Another end is an error: what ends a
+// [Client.Watch], as no server at the first attempt or a namespace or group that is
+// deleted; or why settlements did not arrive within StopTimeout. To be called once.
+func (w *Worker) Run(ctx context.Context) error {
+	w.mu.Lock()
+	if w.started {
+		w.mu.Unlock()
+		return &Error{Code: codes.FailedPrecondition, Message: "the worker has run already"}
+	}
+	w.started = true
+	w.mu.Unlock()
+
+	// The stream stays open until the last handler is settled: with its end the server
+	// gives out again what is not.
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var stream context.Context
+	stream, w.cancel = context.WithCancel(inner)
+	defer context.AfterFunc(ctx, w.stop)()
+
+	var handling, all sync.WaitGroup
+	all.Go(func() { w.read(stream) })
+	all.Go(func() { w.settle(inner) })
+	for range w.options.Concurrency {
+		handling.Go(func() { w.handle(inner) })
+	}
+	handling.Wait()
+	all.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Stats says what the worker has done.
+func (w *Worker) Stats() WorkerStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats
+}
+
+func (w *Worker) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopping = true
+	w.changed.Broadcast()
+}
+
+// read fills the queue.
+func (w *Worker) read(ctx context.Context) {
+	options := ConsumeOptions{Start: w.options.Start, MaxInFlight: w.options.MaxInFlight,
+		KeysOnly: w.options.KeysOnly, Reconnect: w.options.Reconnect}
+	options.OnBreak = func(err error) {
+		if w.options.OnBreak != nil {
+			w.options.OnBreak(err)
+		}
+		w.loseUnbegun(err)
+	}
+	for batch, err := range w.client.Consume(ctx, w.group, options) {
+		if err == nil {
+			w.take(batch)
+			continue
+		}
+		w.mu.Lock()
+		if !w.stopping {
+			w.err = err
+		}
+		w.mu.Unlock()
+	}
+	w.stop()
+}
+
+// take waits until there is room for another batch.
+func (w *Worker) take(batch *WatchBatch) {
+	if batch.Lost > 0 && w.options.OnLoss != nil {
+		w.tell.Lock()
+		w.options.OnLoss(batch.Lost)
+		w.tell.Unlock()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Lost += batch.Lost
+	for _, event := range batch.Events {
+		if _, known := w.attempts[event.EventID]; known {
+			w.attempts[event.EventID] = event.Attempt
+		} else if !w.stopping {
+			w.attempts[event.EventID] = event.Attempt
+			w.queue = append(w.queue, event)
+		}
+	}
+	w.changed.Broadcast()
+	for !w.stopping && len(w.attempts) >= w.options.MaxInFlight {
+		w.changed.Wait()
+	}
+}
+
+// loseUnbegun: with the stream's end the server has given them out again.
+func (w *Worker) loseUnbegun(err error) {
+	w.mu.Lock()
+	for _, event := range w.queue {
+		delete(w.attempts, event.EventID)
+	}
+	w.queue = nil
+	if w.stopping {
+		w.cancel() // What a new stream would bring is for others.
+	}
+	w.mu.Unlock()
+	w.report(err)
+}
+
+func (w *Worker) handle(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		for !w.stopping && len(w.queue) == 0 {
+			w.changed.Wait()
+		}
+		if w.stopping {
+			w.handlers--
+			w.giveUp = time.Now().Add(w.options.StopTimeout)
+			w.changed.Broadcast()
+			w.mu.Unlock()
+			return
+		}
+		event := w.queue[0]
+		w.queue = w.queue[1:]
+		event.Attempt = w.attempts[event.EventID]
+		w.mu.Unlock()
+		w.handled(&event, w.handler(ctx, &event))
+	}
+}
+
+// handled hands what the handler said to the settling goroutine.
+func (w *Worker) handled(event *ExpiredEvent, err error) {
+	action, failed := Ack(), false
+	var said *actionError
+	if errors.As(err, &said) {
+		action, err = said.action, said.cause
+	} else if err != nil {
+		action, failed = Nack(w.options.RetryDelay), true
+	}
+	if err != nil {
+		w.report(fmt.Errorf("handler of key %q, attempt %d: %w", event.Key, event.Attempt, err))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Handled++
+	if failed {
+		w.stats.Failed++
+	}
+	w.pending = append(w.pending, Settlement{event.EventID, w.attempts[event.EventID], action})
+	if action.kind == nack { // It may come again before the answer to this.
+		delete(w.attempts, event.EventID)
+	}
+	w.changed.Broadcast()
+}
+
+// settle sends what is pending: while a call is under way, the next one's settlements come
+// together.
+func (w *Worker) settle(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		for len(w.pending) == 0 && w.handlers > 0 {
+			w.changed.Wait()
+		}
+		size := min(len(w.pending), MaxSettlements)
+		batch := w.pending[:size:size]
+		w.pending = w.pending[size:]
+		w.mu.Unlock()
+		if size == 0 {
+			w.cancel()
+			return
+		}
+		w.send(ctx, batch)
+	}
+}
+
+func (w *Worker) send(ctx context.Context, batch []Settlement) {
+	pauses := pauses{min: w.options.MinPause, max: w.options.MaxPause}
+	for repeated := false; ; repeated = true {
+		attempt, cancel := w.settleContext(ctx)
+		results, err := w.client.Settle(attempt, w.group, batch)
+		cancel()
+		if err == nil {
+			w.settled(batch, results, repeated)
+			return
+		}
+		w.report(err)
+		failure := newError(err, nil)
+		mayPass := failure.connectionLost() || errors.Is(err, context.DeadlineExceeded)
+		if mayPass && w.pause(pauses.next()) {
+			continue
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, settlement := range batch {
+			w.drop(settlement)
+		}
+		if w.err == nil && w.gaveUp() {
+			w.err = err
+		}
+		return
+	}
+}
+
+// settleContext: a stop waits for the call that is under way.
+func (w *Worker) settleContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout := DefaultTimeout
+	if t := w.client.options.Timeout; t > 0 {
+		timeout = min(t, timeout)
+	}
+	return context.WithTimeout(ctx, timeout)
+}
+
+// pause returns false if there is no time left for another attempt.
+func (w *Worker) pause(pause time.Duration) bool {
+	timer := time.AfterFunc(pause, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.changed.Broadcast()
+	})
+	defer timer.Stop()
+	until := time.Now().Add(pause)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.gaveUp() && time.Now().Before(until) {
+		w.changed.Wait()
+	}
+	return !w.gaveUp()
+}
+
+// gaveUp says whether it is too late to settle. With mu.
+func (w *Worker) gaveUp() bool { return w.handlers == 0 && time.Now().After(w.giveUp) }
+
+// settled counts the server's answers, and settles anew what it refused.
+func (w *Worker) settled(batch []Settlement, results []SettleResult, repeated bool) {
+	var refused []error
+	w.mu.Lock()
+	var again []Settlement
+	for i, settlement := range batch {
+		err := results[i].Err
+		done := errors.Is(err, EventNotUnsettled)
+		stale := errors.Is(err, StaleAttempt)
+		kind := settlement.Action.kind
+		newest, known := w.attempts[settlement.EventID]
+		switch {
+		case err == nil, repeated && done: // An attempt that was not answered may have settled it.
+			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack}[kind]++
+		case stale && kind == putBack && known && newest > settlement.Attempt: // Given to us again.
+			again = append(again, Settlement{settlement.EventID, newest, settlement.Action})
+			continue
+		case stale, done:
+			w.stats.Stale++
+		default: // It did not like the action, or has no room for what is put back.
+			refused = append(refused, err)
+			retry := Nack(w.options.RetryDelay)
+			if kind == ack || settlement.Action == retry {
+				w.drop(settlement)
+				continue
+			}
+			again = append(again, Settlement{settlement.EventID, settlement.Attempt, retry})
+		}
+		w.forget(settlement)
+	}
+	w.pending = append(again, w.pending...)
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	for _, err := range refused {
+		w.report(err)
+	}
+}
+
+// drop gives a settlement up. With mu.
+func (w *Worker) drop(settlement Settlement) {
+	w.stats.Unsettled++
+	w.forget(settlement)
+	w.changed.Broadcast()
+}
+
+// forget lets the event be handled when it comes again. A Nack was forgotten when it was
+// said: what there is now is the event's next attempt. With mu.
+func (w *Worker) forget(settlement Settlement) {
+	if settlement.Action.kind != nack {
+		delete(w.attempts, settlement.EventID)
+	}
+}
+
+func (w *Worker) report(err error) {
+	if w.options.OnError == nil || err == nil {
+		return
+	}
+	w.tell.Lock()
+	defer w.tell.Unlock()
+	w.options.OnError(err)
+}
