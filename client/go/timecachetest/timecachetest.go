@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,6 +71,7 @@ type Server struct {
 
 	t       testing.TB
 	program string
+	listen  []string // A flag and its value; none with a configuration.
 	args    []string
 	command *exec.Cmd
 }
@@ -81,14 +83,31 @@ var started = regexp.MustCompile(`server_started .*?address=(\S+)`)
 // test is skipped.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return StartOn(t, "127.0.0.1:0", args...)
+}
+
+// StartOn is Start on an address: "host:port" or "unix:/path".
+func StartOn(t testing.TB, address string, args ...string) *Server {
+	t.Helper()
+	return run(t, []string{"--listen", address}, args)
+}
+
+// StartConfigured is Start with a configuration file, which says on which address.
+func StartConfigured(t testing.TB, file string, args ...string) *Server {
+	t.Helper()
+	return run(t, nil, append([]string{"--config", file}, args...))
+}
+
+func run(t testing.TB, listen, args []string) *Server {
+	t.Helper()
 	program, err := exec.LookPath(os.Getenv("TIMECACHED"))
 	if err != nil {
 		if program, err = exec.LookPath("timecached"); err != nil {
 			t.Skip("no server: set TIMECACHED to the program")
 		}
 	}
-	s := &Server{t: t, program: program, args: args}
-	s.start("127.0.0.1:0")
+	s := &Server{t: t, program: program, listen: listen, args: args}
+	s.start()
 	t.Cleanup(s.Kill)
 	return s
 }
@@ -110,15 +129,19 @@ func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 // Stop ends it in good order.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
-// Restart starts it again, on the same address, after a Kill or a Stop.
+// Restart starts it again, on the same address unless a file says which, after a Kill or a
+// Stop.
 func (s *Server) Restart() {
 	s.t.Helper()
-	s.start(s.Address)
+	if s.listen != nil {
+		s.listen[1] = s.Address
+	}
+	s.start()
 }
 
-func (s *Server) start(listen string) {
+func (s *Server) start() {
 	s.t.Helper()
-	s.command = exec.Command(s.program, append([]string{"--listen", listen}, s.args...)...)
+	s.command = exec.Command(s.program, append(slices.Clone(s.listen), s.args...)...)
 	log, err := s.command.StderrPipe()
 	if err == nil {
 		err = s.command.Start()

@@ -1,0 +1,171 @@
+package timecache_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"timecached.dev/client/go"
+	"timecached.dev/client/go/timecachetest"
+)
+
+// authority signs certificates, and writes them to files.
+type authority struct {
+	t           *testing.T
+	directory   string
+	key         *ecdsa.PrivateKey
+	certificate *x509.Certificate
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{t: t, directory: t.TempDir()}
+	a.key = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	a.certificate = &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour)}
+	der := must(x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, a.key.Public(), a.key))(t)
+	a.write("ca.crt", "CERTIFICATE", der)
+	return a
+}
+
+func (a *authority) path(name string) string { return filepath.Join(a.directory, name) }
+
+func (a *authority) text(name, text string) {
+	if err := os.WriteFile(a.path(name), []byte(text), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *authority) write(name, kind string, der []byte) {
+	a.text(name, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+}
+
+// sign makes NAME.crt and NAME.key, for 127.0.0.1 and the DNS name.
+func (a *authority) sign(name, dns string) {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{dns},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	a.write(name+".crt", "CERTIFICATE", must(x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key))(a.t))
+	a.write(name+".key", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key))(a.t))
+}
+
+func TestCredentials(t *testing.T) {
+	a := newAuthority(t)
+	a.sign("server", "cache.example")
+	a.sign("client", "billing.example")
+	a.text("token", "  the-token\n")
+	a.text("access.yaml", fmt.Sprintf(`
+principals:
+  - {name: billing, certificate_sans: [billing.example]}
+  - {name: ops, token_sha256: ["%x"]}
+rules:
+  - {principals: [billing], namespaces: [default], verbs: [read, write]}
+  - {principals: [ops], namespaces: [default], verbs: [read]}
+`, sha256.Sum256([]byte("the-token"))))
+	a.text("config.yaml", fmt.Sprintf(`
+listeners:
+  - address: 127.0.0.1:0
+    tls: {certificate_file: %[1]s/server.crt, key_file: %[1]s/server.key, client_ca_file: %[1]s/ca.crt, client_certificate: optional}
+access: {file: %[1]s/access.yaml}
+`, a.directory))
+	server := timecachetest.StartConfigured(t, a.path("config.yaml"))
+	files := func() *timecache.TLSFiles { return &timecache.TLSFiles{CA: a.path("ca.crt")} }
+	mutual := files()
+	mutual.Certificate, mutual.Key = a.path("client.crt"), a.path("client.key")
+	named, misnamed := files(), files()
+	named.ServerName, misnamed.ServerName = "cache.example", "other.example"
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(must(os.ReadFile(a.path("ca.crt")))(t))
+	own := grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots}))
+
+	for _, test := range []struct {
+		name     string
+		options  timecache.Options
+		get, put codes.Code
+		reason   timecache.Reason // Of the put.
+	}{
+		{"certificate", timecache.Options{TLS: mutual}, codes.OK, codes.OK, ""},
+		{"token", timecache.Options{TLS: named, Token: "the-token"}, codes.OK, codes.PermissionDenied, timecache.AccessDenied},
+		{"token's file", timecache.Options{TLS: files(), TokenFile: a.path("token")}, codes.OK, codes.PermissionDenied, timecache.AccessDenied},
+		{"own credentials", timecache.Options{Token: "the-token", DialOptions: []grpc.DialOption{own}}, codes.OK, codes.PermissionDenied, timecache.AccessDenied},
+		{"none", timecache.Options{TLS: files()}, codes.Unauthenticated, codes.Unauthenticated, timecache.NoCredentials},
+		{"another token", timecache.Options{TLS: files(), Token: "x"}, codes.Unauthenticated, codes.Unauthenticated, timecache.UnknownToken},
+		{"another name", timecache.Options{TLS: misnamed}, codes.Unavailable, codes.Unavailable, ""},
+		{"plain text", timecache.Options{}, codes.Unavailable, codes.Unavailable, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			client := server.Client(test.options)
+			if _, _, err := client.Get(t.Context(), "k"); err != nil || test.get != codes.OK {
+				var reason timecache.Reason
+				if test.get == test.put {
+					reason = test.reason
+				}
+				refused(t, err, test.get, reason)
+			}
+			if _, err := client.Put(t.Context(), "k", nil); err != nil || test.put != codes.OK {
+				refused(t, err, test.put, test.reason)
+			}
+		})
+	}
+
+	// Files that are replaced count from the next connection on.
+	a.sign("client", "nobody.example")
+	_, err := server.Client(timecache.Options{TLS: mutual}).Put(t.Context(), "k", nil)
+	refused(t, err, codes.Unauthenticated, timecache.UnknownCertificate)
+}
+
+func TestCredentialOptions(t *testing.T) {
+	a := newAuthority(t)
+	a.text("empty", "\n")
+	for address, test := range map[string]struct {
+		options timecache.Options
+		says    string
+	}{
+		"cache.example:7171":  {timecache.Options{Token: "t"}, "plain text"},
+		"cache.example:7172":  {timecache.Options{TokenFile: a.path("empty"), PlaintextToken: true}, "graphic ASCII"},
+		"127.0.0.1:1":         {timecache.Options{Token: "a b"}, "graphic ASCII"},
+		"127.0.0.1:2":         {timecache.Options{Token: "t", TokenFile: a.path("empty")}, "not both"},
+		"127.0.0.1:3":         {timecache.Options{TLS: &timecache.TLSFiles{CA: a.path("absent")}}, "CA file"},
+		"127.0.0.1:4":         {timecache.Options{TLS: &timecache.TLSFiles{CA: a.path("empty")}}, "no PEM certificate"},
+		"127.0.0.1:5":         {timecache.Options{TLS: &timecache.TLSFiles{Certificate: a.path("ca.crt")}}, "certificate and key"},
+		"unknown-scheme:////": {timecache.Options{DialOptions: []grpc.DialOption{grpc.WithDefaultServiceConfig("{")}}, "service config"},
+	} {
+		_, err := timecache.NewClient(address, test.options)
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: got %v, want something about %q", address, err, test.says)
+			continue
+		}
+		refused(t, err, codes.InvalidArgument, "")
+	}
+	for _, address := range []string{"unix:/run/timecached.sock", "localhost:1", "[::1]:1"} {
+		client, err := timecache.NewClient(address, timecache.Options{Token: "t"})
+		if err != nil {
+			t.Error(address, err)
+			continue
+		}
+		client.Close()
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	server := timecachetest.StartOn(t, "unix:"+socket)
+	if _, err := server.Client(timecache.Options{}).Put(t.Context(), "k", nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,458 @@
+package timecache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"timecached.dev/client/go"
+	"timecached.dev/client/go/timecachetest"
+)
+
+// reader reads a watch step by step.
+type reader struct {
+	t    *testing.T
+	next func() (*timecache.WatchBatch, error, bool)
+}
+
+func read(t *testing.T, watch iter.Seq2[*timecache.WatchBatch, error]) *reader {
+	next, stop := iter.Pull2(watch)
+	t.Cleanup(stop)
+	return &reader{t, next}
+}
+
+// batch returns the next one.
+func (r *reader) batch() *timecache.WatchBatch {
+	r.t.Helper()
+	batch, err, ok := r.next()
+	if err != nil || !ok {
+		r.t.Fatal("the watch has ended: ", err)
+	}
+	return batch
+}
+
+// until reads up to a watermark, and returns the keys of the events, and all batches.
+func (r *reader) until(watermark time.Time) (keys []string, batches []*timecache.WatchBatch) {
+	r.t.Helper()
+	for {
+		batch := r.batch()
+		batches = append(batches, batch)
+		for _, event := range batch.Events {
+			keys = append(keys, event.Key)
+		}
+		if !batch.Watermark.Before(watermark) {
+			return keys, batches
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	ctx := t.Context()
+	watch := read(t, client.Watch(ctx, timecache.WatchOptions{KeyPrefix: "k", Heartbeat: time.Hour}))
+	watch.batch()
+	put := must(client.Put(ctx, "k1", []byte("v"), timecache.TTL(2500*time.Millisecond)))(t)
+	must(client.Put(ctx, "x", nil))(t)
+	must(client.Gather(ctx, "k2", "p", []byte("v"), timecache.PartCount(2)))(t)
+	now := must(clock.Advance(ctx, 5*time.Second))(t)
+	_, batches := watch.until(now)
+	event := batches[0].Events[0]
+	if event.DeliveredAt.Before(event.DeathTime) {
+		t.Error(event.DeliveredAt)
+	}
+	event.DeliveredAt = time.Time{}
+	equal(t, "event", event, timecache.ExpiredEvent{Namespace: "main", Key: "k1", Value: []byte("v"),
+		Version: put.Version, PutTime: time.Unix(0, 0).UTC(), Deadline: time.Unix(2, 5e8).UTC(),
+		DeathTime: time.Unix(3, 0).UTC(), Cause: timecache.CauseExpired})
+	token := batches[len(batches)-1].ResumeToken
+
+	must(clock.Advance(ctx, 10*time.Second))(t)
+	resumed := read(t, client.Watch(ctx, timecache.WatchOptions{ResumeTokens: map[string][]byte{"main": token}}))
+	events := resumed.batch().Events
+	slices.SortFunc(events, func(a, b timecache.ExpiredEvent) int { return strings.Compare(b.Key, a.Key) })
+	equal(t, "events behind the token", []string{events[0].Key, events[1].Key}, []string{"x", "k2"})
+	equal(t, "parts", events[1].Parts.Parts, []timecache.Part{{Name: "p", Value: []byte("v")}})
+	equal(t, "cause", events[0].Cause.String(), "EXPIRED")
+}
+
+// A loop that was left goes on where it was.
+func TestWatchAgain(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	ctx, cancel := context.WithCancel(t.Context())
+	watch := client.Watch(ctx, timecache.WatchOptions{})
+	var keys []string
+	for round := range 3 {
+		for batch, err := range watch {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, event := range batch.Events {
+				keys = append(keys, event.Key)
+			}
+			if len(keys) == round {
+				break
+			}
+		}
+		must(client.Put(ctx, fmt.Sprint(round), nil))(t)
+		must(clock.Advance(ctx, 11*time.Second))(t)
+	}
+	equal(t, "keys", keys, []string{"0", "1"})
+	cancel()
+	for batch, err := range watch {
+		if batch != nil || !errors.Is(err, context.Canceled) {
+			t.Error(batch, err)
+		}
+	}
+}
+
+func TestWatchLoss(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: time.Second, NumBuckets: 11,
+		EventRetention: new(time.Second)})
+	ctx := t.Context()
+	token := read(t, client.Watch(ctx, timecache.WatchOptions{})).batch().ResumeToken
+	for range 3 {
+		must(client.Put(ctx, "k", nil))(t)
+		must(clock.Advance(ctx, 10*time.Second))(t)
+	}
+	resume := timecache.WatchOptions{ResumeTokens: map[string][]byte{"main": token}}
+	batch := read(t, client.Watch(ctx, resume)).batch()
+	if batch.Lost == 0 || int(batch.Lost)+len(batch.Events) != 3 {
+		t.Errorf("of 3 events %d are told and %d lost", len(batch.Events), batch.Lost)
+	}
+	resume.FailOnLoss = true
+	for _, err := range client.Watch(ctx, resume) {
+		refused(t, err, codes.OutOfRange, timecache.ResumePointTrimmed)
+	}
+	refusedWatch(t, client.In("absent").Watch(ctx, timecache.WatchOptions{}), codes.NotFound, timecache.NamespaceNotFound)
+	refusedWatch(t, client.Watch(ctx, timecache.WatchOptions{Heartbeat: time.Microsecond}), codes.InvalidArgument, timecache.InvalidField)
+}
+
+func refusedWatch(t *testing.T, watch iter.Seq2[*timecache.WatchBatch, error], code codes.Code, reason timecache.Reason) {
+	t.Helper()
+	for batch, err := range watch {
+		if batch != nil {
+			t.Fatal("a batch:", batch)
+		}
+		refused(t, err, code, reason)
+	}
+}
+
+// A server without a journal forgets its log: the watch says so, and begins anew.
+func TestWatchLogChanged(t *testing.T) {
+	server := timecachetest.Start(t, "--virtual-clock")
+	client := server.Client(timecache.Options{})
+	ctx := t.Context()
+	var mu sync.Mutex
+	var breaks []error
+	options := timecache.WatchOptions{Reconnect: timecache.Reconnect{MinPause: 10 * time.Millisecond,
+		MaxPause: 50 * time.Millisecond, OnBreak: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			breaks = append(breaks, err)
+		}}}
+	watch := read(t, client.Watch(ctx, options))
+	watch.batch()
+	now := must(timecachetest.NewClock(client).Advance(ctx, time.Minute))(t)
+	_, before := watch.until(now)
+	server.Stop()
+	server.Restart()
+	batch := watch.batch()
+	for !batch.LogChanged { // The last watermark of the server that stops.
+		batch = watch.batch()
+	}
+	if !batch.Reconnected || batch.MissedAfter != now {
+		t.Errorf("%+v", batch)
+	}
+	if len(breaks) == 0 {
+		t.Error("no break was told")
+	}
+	options.FailOnLoss = true
+	options.ResumeTokens = map[string][]byte{"default": before[len(before)-1].ResumeToken}
+	refusedWatch(t, client.Watch(ctx, options), codes.FailedPrecondition, timecache.LogChanged)
+}
+
+// In a durable namespace, a watch and a worker miss nothing when the server is killed.
+func TestRestart(t *testing.T) {
+	server := timecachetest.Start(t, "--virtual-clock", "--journal", t.TempDir())
+	client := server.Client(timecache.Options{Namespace: "main"})
+	ctx := t.Context()
+	must(client.CreateNamespace(ctx, "main", timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11,
+		Durability: timecache.Sync}))(t)
+	clock := timecachetest.NewClock(client)
+	reconnect := timecache.Reconnect{MinPause: 10 * time.Millisecond, MaxPause: 50 * time.Millisecond}
+	watch := read(t, client.Watch(ctx, timecache.WatchOptions{Reconnect: reconnect}))
+	token := watch.batch().ResumeToken
+
+	const count, rounds = 20, 3
+	var mu sync.Mutex
+	handled := map[string]int{}
+	all := make(chan bool)
+	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if handled[event.Key]++; len(handled) == count*rounds && handled[event.Key] == 1 {
+			close(all)
+		}
+		return nil
+	}, timecache.WorkerOptions{Reconnect: reconnect})
+	running, stop := context.WithCancel(ctx)
+	end := make(chan error, 1)
+	go func() { end <- worker.Run(running) }()
+	joined(t, client, "g")
+
+	var want, got []string
+	for round := range rounds {
+		for i := range count {
+			key := fmt.Sprintf("%d/%02d", round, i)
+			must(client.Put(ctx, key, []byte("v")))(t)
+			want = append(want, key)
+		}
+		if round < rounds-1 {
+			server.Kill()
+			server.Restart()
+		}
+		now := advance(t, clock, 11*time.Second)
+		keys, batches := watch.until(now)
+		got = append(got, keys...)
+		for _, batch := range batches {
+			if batch.Lost > 0 || batch.LogChanged {
+				t.Errorf("round %d: %+v", round, batch)
+			}
+		}
+	}
+	slices.Sort(got)
+	equal(t, "events of the watch", got, want)
+	again := read(t, client.Watch(ctx, timecache.WatchOptions{ResumeTokens: map[string][]byte{"main": token}}))
+	keys, _ := again.until(must(clock.Now(ctx))(t))
+	slices.Sort(keys)
+	equal(t, "events behind the first token", keys, want)
+	<-all
+	stop()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	settled(t, client, "g")
+}
+
+// advance waits for a server that was started anew.
+func advance(t *testing.T, clock *timecachetest.Clock, by time.Duration) time.Time {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		now, err := clock.Advance(t.Context(), by)
+		if err == nil {
+			return now
+		}
+		if time.Since(begin) > 10*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
+
+// joined waits until a group has a member.
+func joined(t *testing.T, client *timecache.Client, group string) {
+	t.Helper()
+	eventually(t, func() bool {
+		g, err := client.GetGroup(t.Context(), group, timecache.IncludeStatistics)
+		return err == nil && g.Statistics.GetMembers() > 0
+	})
+}
+
+// settled waits until nothing of a group is unsettled.
+func settled(t *testing.T, client *timecache.Client, group string) {
+	t.Helper()
+	eventually(t, func() bool {
+		g, err := client.GetGroup(t.Context(), group, timecache.IncludeStatistics)
+		return err == nil && g.Statistics.GetInFlight()+g.Statistics.GetBacklog() == 0
+	})
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for begin := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > 10*time.Second {
+			t.Fatal("not within 10 s")
+		}
+	}
+}
+
+func TestWatchExpiring(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	ctx := t.Context()
+	watch := read(t, client.WatchExpiring(ctx, 3*time.Second, timecache.ExpiringOptions{KeysOnly: true}))
+	watch.batch()
+	must(client.Put(ctx, "k", []byte("v")))(t)
+	now := must(clock.Advance(ctx, 8*time.Second))(t)
+	_, batches := watch.until(now)
+	var events []timecache.ExpiredEvent
+	for _, batch := range batches {
+		events = append(events, batch.Events...)
+	}
+	if len(events) != 1 || events[0].Key != "k" || events[0].Cause != timecache.CauseExpiring ||
+		events[0].Value != nil || events[0].DeathTime != time.Unix(10, 0).UTC() {
+		t.Errorf("%+v", events)
+	}
+	refusedWatch(t, client.WatchExpiring(ctx, 0, timecache.ExpiringOptions{}), codes.InvalidArgument, timecache.InvalidField)
+}
+
+func TestConsumeAndSettle(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	ctx := t.Context()
+	member := read(t, client.Consume(ctx, "g", timecache.ConsumeOptions{MaxInFlight: 10}))
+	member.batch()
+	must(client.Put(ctx, "a", []byte("1")))(t)
+	must(client.Put(ctx, "b", []byte("2")))(t)
+	must(clock.Advance(ctx, 11*time.Second))(t)
+	events := map[string]timecache.ExpiredEvent{}
+	for len(events) < 2 {
+		for _, event := range member.batch().Events {
+			events[event.Key] = event
+		}
+	}
+	results := must(client.Settle(ctx, "g", []timecache.Settlement{
+		{EventID: events["a"].EventID, Attempt: 1, Action: timecache.PutBack(timecache.TTL(time.Second))},
+		{EventID: events["b"].EventID, Attempt: 1},
+		{EventID: 1 << 40, Attempt: 1},
+	}))(t)
+	if results[0].Err != nil || results[0].Version == 0 || results[1].Err != nil {
+		t.Errorf("%+v", results)
+	}
+	refused(t, results[2].Err, codes.NotFound, timecache.EventNotUnsettled)
+	entry, found, err := client.Get(ctx, "a")
+	if !found || err != nil || string(entry.Value) != "1" || entry.Version != results[0].Version {
+		t.Error(entry, found, err)
+	}
+	_, err = client.Settle(ctx, "absent", []timecache.Settlement{{EventID: 1, Attempt: 1}})
+	refused(t, err, codes.NotFound, timecache.GroupNotFound)
+}
+
+func TestWorker(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	ctx := t.Context()
+	type call struct {
+		key     string
+		attempt uint32
+	}
+	calls := make(chan call, 100)
+	var mu sync.Mutex
+	var told []string
+	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
+		defer func() { calls <- call{event.Key, event.Attempt} }()
+		switch {
+		case event.Key == "fails" && event.Attempt == 1:
+			return errors.New("broken")
+		case event.Key == "later" && event.Attempt == 1:
+			return timecache.Nack(5 * time.Second).Because(nil)
+		case event.Key == "back":
+			return fmt.Errorf("wrapped: %w", timecache.PutBack().Because(errors.New("still needed")))
+		case event.Key == "refused" && event.Attempt == 1:
+			return timecache.PutBack(timecache.TTL(-1)).Because(nil)
+		}
+		return nil
+	}, timecache.WorkerOptions{Concurrency: 2, OnError: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, err.Error())
+	}})
+	running, stop := context.WithCancel(ctx)
+	end := make(chan error, 1)
+	go func() { end <- worker.Run(running) }()
+	joined(t, client, "g")
+	for _, key := range []string{"ok", "fails", "later", "back", "refused"} {
+		must(client.Put(ctx, key, []byte("v")))(t)
+	}
+	seen := map[call]int{}
+	wait := func(total int) {
+		t.Helper()
+		for ; total > 0; total-- {
+			select {
+			case call := <-calls:
+				seen[call]++
+			case <-time.After(10 * time.Second):
+				t.Fatal("the handler was not called: ", seen)
+			}
+		}
+	}
+	must(clock.Advance(ctx, 11*time.Second))(t)
+	wait(5)
+	eventually(t, func() bool { s := worker.Stats(); return s.Acked+s.Nacked+s.PutBack == 5 })
+	must(clock.Advance(ctx, time.Second))(t)
+	wait(2)
+	must(clock.Advance(ctx, 4*time.Second))(t)
+	wait(1)
+	equal(t, "calls", seen, map[call]int{{"ok", 1}: 1, {"fails", 1}: 1, {"fails", 2}: 1, {"later", 1}: 1,
+		{"later", 2}: 1, {"back", 1}: 1, {"refused", 1}: 1, {"refused", 2}: 1})
+	stop()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 8, Failed: 1, Acked: 4, Nacked: 3, PutBack: 1})
+	if !must(client.Contains(ctx, "back"))(t) {
+		t.Error("what was put back is not there")
+	}
+	all := strings.Join(told, "\n")
+	for _, want := range []string{`key "fails", attempt 1: broken`, `key "back", attempt 1: still needed`, "(INVALID_FIELD): ttl must be"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q was not told in:\n%s", want, all)
+		}
+	}
+	if err := worker.Run(ctx); err == nil {
+		t.Error("a worker runs twice")
+	}
+}
+
+// A stop waits for the handlers that run, settles them, and gives the rest back.
+func TestWorkerStops(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	ctx := t.Context()
+	begun, goOn := make(chan bool, 10), make(chan bool)
+	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
+		begun <- true
+		<-goOn
+		return ctx.Err()
+	}, timecache.WorkerOptions{Concurrency: 2})
+	running, stop := context.WithCancel(ctx)
+	end := make(chan error, 1)
+	go func() { end <- worker.Run(running) }()
+	joined(t, client, "g")
+	for i := range 5 {
+		must(client.Put(ctx, fmt.Sprint(i), nil))(t)
+	}
+	must(clock.Advance(ctx, 11*time.Second))(t)
+	<-begun
+	<-begun
+	stop()
+	select {
+	case err := <-end:
+		t.Fatal("Run has not waited for its handlers: ", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 2, Acked: 2})
+	eventually(t, func() bool {
+		g, err := client.GetGroup(ctx, "g", timecache.IncludeStatistics)
+		return err == nil && g.Statistics.GetMembers() == 0 && g.Statistics.GetBacklog() == 3
+	})
+}
+
+// Run ends with what ends its stream.
+func TestWorkerEnds(t *testing.T) {
+	client, _ := virtual(t, timecache.NamespaceOptions{})
+	end := make(chan error, 1)
+	worker := client.Worker("g", nil, timecache.WorkerOptions{})
+	go func() { end <- worker.Run(t.Context()) }()
+	joined(t, client, "g")
+	if err := client.DeleteGroup(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, <-end, codes.NotFound, timecache.GroupNotFound)
+}
