@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -35,7 +36,8 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	a := &authority{t: t, directory: t.TempDir()}
 	a.key = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	a.certificate = &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+	a.certificate = &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour)}
 	der := must(x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, a.key.Public(), a.key))(t)
 	a.write("ca.crt", "CERTIFICATE", der)
@@ -57,7 +59,7 @@ func (a *authority) write(name, kind string, der []byte) {
 // sign makes NAME.crt and NAME.key, for 127.0.0.1 and the DNS name.
 func (a *authority) sign(name, dns string) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{dns},
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{dns},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	a.write(name+".crt", "CERTIFICATE", must(x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key))(a.t))
