@@ -1,0 +1,59 @@
+package dev.timecached.client;
+
+import dev.timecached.v1.ExecuteRequest;
+import dev.timecached.v1.ExecuteResponse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Operations on one namespace to be done in one round trip, by {@link TimecacheClient#execute}. Not
+ * a transaction: each succeeds or fails by itself, and others may come between; those of one key
+ * apply in the order in which they were added. At most 4,096 operations and 16 MiB.
+ *
+ * <p>To be executed once. Not thread-safe.
+ */
+public final class Batch {
+  private final List<Pending<?>> pending = new ArrayList<>();
+  private boolean isExecuted;
+
+  /** Without an operation. */
+  public Batch() {}
+
+  /**
+   * Adds an operation. The future has its result once the batch was executed: an operation that
+   * failed completes it with a {@link TimecacheException}, as the operation alone would have
+   * failed, or with RESOURCE_EXHAUSTED (MAX_RESPONSE_BYTES) if its entry did not fit into the
+   * answer: ask for it again.
+   */
+  public <R> CompletableFuture<R> add(Operation<R> operation) {
+    Pending<R> one = new Pending<>(operation);
+    pending.add(one);
+    return one.future();
+  }
+
+  /** How many operations it has. */
+  public int size() {
+    return pending.size();
+  }
+
+  ExecuteRequest begin(String namespace) {
+    if (isExecuted) {
+      throw new IllegalStateException("a batch is executed once");
+    }
+    isExecuted = true;
+    ExecuteRequest.Builder request = ExecuteRequest.newBuilder().setNamespace(namespace);
+    pending.forEach(one -> request.addOperations(one.operation().toProto()));
+    return request.build();
+  }
+
+  void complete(ExecuteResponse response) {
+    for (int i = 0; i < pending.size(); ++i) {
+      pending.get(i).complete(response.getResults(i));
+    }
+  }
+
+  void fail(TimecacheException why) {
+    pending.forEach(one -> one.future().completeExceptionally(why));
+  }
+}

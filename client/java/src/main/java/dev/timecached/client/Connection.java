@@ -1,0 +1,94 @@
+package dev.timecached.client;
+
+import io.grpc.Channel;
+import io.grpc.ConnectivityState;
+import io.grpc.ManagedChannel;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * How the client gets connected. gRPC makes pauses of seconds to minutes between attempts to
+ * connect; a client of a server that restarts wants to be back within about one. Thread-safe.
+ */
+final class Connection {
+  private static final CompletableFuture<Boolean> UP = CompletableFuture.completedFuture(true);
+  private static final CompletableFuture<Boolean> DOWN = CompletableFuture.completedFuture(false);
+
+  /** How long a call waits for a connection that was refused, before it fails. */
+  private static final long PATIENCE_MILLIS = 250;
+
+  private static final Executor SOON =
+      CompletableFuture.delayedExecutor(100, TimeUnit.MILLISECONDS);
+
+  private final ManagedChannel channel; // Null: the user's own, of which nothing is known.
+  private final Backoff backoff = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
+
+  // Guarded by this. The attempt that calls wait for, or that was the last.
+  private CompletableFuture<Boolean> attempt = DOWN;
+  private long nextAttemptAt = System.nanoTime();
+
+  Connection(Channel channel) {
+    this.channel = channel instanceof ManagedChannel managed ? managed : null;
+    if (this.channel != null) {
+      follow();
+    }
+  }
+
+  private void follow() {
+    ConnectivityState state = channel.getState(false);
+    if (state == ConnectivityState.SHUTDOWN) {
+      return;
+    }
+    if (state == ConnectivityState.READY) {
+      synchronized (this) {
+        backoff.reset();
+        nextAttemptAt = System.nanoTime();
+        attempt.complete(true);
+      }
+    }
+    channel.notifyWhenStateChanged(state, this::follow);
+  }
+
+  /**
+   * To be called before each call: connects if there is no connection, and waits for it for a
+   * moment. While the server is away, only one call in 50 ms to 1 s does so; the others have their
+   * answer at once. Returns whether there is a connection, as far as gRPC knows.
+   */
+  CompletableFuture<Boolean> await() {
+    if (channel == null || channel.getState(true) == ConnectivityState.READY) {
+      return UP;
+    }
+    synchronized (this) {
+      if (!attempt.isDone()) {
+        return attempt;
+      }
+      if (System.nanoTime() - nextAttemptAt < 0) {
+        return DOWN;
+      }
+      nextAttemptAt =
+          System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS) + backoff.nextNanos();
+      attempt =
+          new CompletableFuture<Boolean>()
+              .completeOnTimeout(false, PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+      connect(attempt);
+      return attempt;
+    }
+  }
+
+  private void connect(CompletableFuture<Boolean> current) {
+    if (current.isDone()) {
+      return;
+    }
+    ConnectivityState state = channel.getState(true);
+    if (state == ConnectivityState.READY || state == ConnectivityState.SHUTDOWN) {
+      current.complete(state == ConnectivityState.READY);
+      return;
+    }
+    if (state == ConnectivityState.TRANSIENT_FAILURE) {
+      channel.resetConnectBackoff();
+    }
+    SOON.execute(() -> connect(current));
+  }
+}

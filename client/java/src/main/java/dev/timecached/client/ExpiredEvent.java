@@ -1,0 +1,105 @@
+package dev.timecached.client;
+
+import com.google.protobuf.ByteString;
+import java.time.Instant;
+import java.util.Optional;
+
+/**
+ * An entry that died; with {@link WatchOptions#leadTime}, one that is going to.
+ *
+ * @param namespace the one it lived in
+ * @param key 1 B to 4 KiB
+ * @param value empty with {@link WatchOptions#keysOnly}
+ * @param version tells a re-put of the same key from the value that died
+ * @param putTime when its time to live last began
+ * @param deadline putTime and its time to live
+ * @param deathTime from here on no reader saw it
+ * @param deliveredAt when the server published it
+ * @param cause why it died
+ * @param eventId in a consumer group, what names the event in a {@link Settlement}; otherwise 0
+ * @param attempt in a consumer group, how often it has been given out, this time included
+ * @param omittedValueBytes the size of a value that was left out because it does not fit into a
+ *     message; otherwise 0
+ * @param parts in place of a value, where the key collected the parts of a gather that was never
+ *     completed: those that came
+ */
+public record ExpiredEvent(
+    String namespace,
+    ByteString key,
+    ByteString value,
+    long version,
+    Instant putTime,
+    Instant deadline,
+    Instant deathTime,
+    Instant deliveredAt,
+    Cause cause,
+    long eventId,
+    int attempt,
+    long omittedValueBytes,
+    Optional<GatheredParts> parts) {
+
+  /** Why an entry died. */
+  public enum Cause {
+    /** A cause that this client is too old to know. */
+    UNKNOWN,
+    /** Its time was up. */
+    EXPIRED,
+    /** The namespace was full; may come before the deadline. */
+    EVICTED,
+    /** Its bucket was killed by hand; may come before the deadline. */
+    ROTATED,
+    /** It is not dead: its time will be up at deathTime. */
+    EXPIRING
+  }
+
+  /** The key, read as UTF-8. */
+  public String keyUtf8() {
+    return key.toStringUtf8();
+  }
+
+  /** The value, read as UTF-8. */
+  public String valueUtf8() {
+    return value.toStringUtf8();
+  }
+
+  static ExpiredEvent of(dev.timecached.v1.ExpiredEvent proto) {
+    return new ExpiredEvent(
+        proto.getNamespace(),
+        proto.getKey(),
+        proto.getValue(),
+        proto.getVersion(),
+        Times.fromProto(proto.getPutTime()),
+        Times.fromProto(proto.getDeadline()),
+        Times.fromProto(proto.getDeathTime()),
+        Times.fromProto(proto.getDeliveredAt()),
+        switch (proto.getCause()) {
+          case EXPIRY_CAUSE_EXPIRED -> Cause.EXPIRED;
+          case EXPIRY_CAUSE_EVICTED -> Cause.EVICTED;
+          case EXPIRY_CAUSE_ROTATED -> Cause.ROTATED;
+          case EXPIRY_CAUSE_EXPIRING -> Cause.EXPIRING;
+          default -> Cause.UNKNOWN;
+        },
+        proto.getEventId(),
+        proto.getAttempt(),
+        proto.getOmittedValueBytes(),
+        GatheredParts.of(proto.hasParts(), proto.getParts()));
+  }
+
+  /** The same event, given out again. */
+  ExpiredEvent withAttempt(int attempt) {
+    return new ExpiredEvent(
+        namespace,
+        key,
+        value,
+        version,
+        putTime,
+        deadline,
+        deathTime,
+        deliveredAt,
+        cause,
+        eventId,
+        attempt,
+        omittedValueBytes,
+        parts);
+  }
+}

@@ -1,0 +1,126 @@
+package dev.timecached.client;
+
+import java.time.Duration;
+import java.util.function.Consumer;
+import java.util.function.LongConsumer;
+
+/** How a {@link GroupWorker} works. Immutable: each method returns options of its own. */
+public final class GroupWorkerOptions implements Cloneable {
+  final String group;
+  boolean fromEarliest;
+  boolean keysOnly;
+  int threads = 4;
+  int maxInFlight = 128;
+  int settleBatchMax = 256;
+  Duration settleLinger = Duration.ofMillis(2);
+  Duration retryDelay = Duration.ofSeconds(1);
+  Duration stopTimeout = Duration.ofSeconds(10);
+  boolean waitForServer;
+  Duration minPause = Duration.ofMillis(100);
+  Duration maxPause = Duration.ofSeconds(1);
+  Duration silenceMax;
+  Consumer<Throwable> onError = why -> {};
+  LongConsumer onLoss = lost -> {};
+
+  /** For this group, which is made with default options if it is not there. */
+  public GroupWorkerOptions(String group) {
+    if (group.isEmpty()) {
+      throw new IllegalArgumentException("group: must be given");
+    }
+    this.group = group;
+  }
+
+  /** A group that is made by this begins with the oldest event that is retained. */
+  public GroupWorkerOptions fromEarliest() {
+    return with(options -> options.fromEarliest = true);
+  }
+
+  /** Leave the values out. */
+  public GroupWorkerOptions keysOnly() {
+    return with(options -> options.keysOnly = true);
+  }
+
+  /** Handlers that run at a time: 4 unless given. With 1, first attempts come in order of death. */
+  public GroupWorkerOptions threads(int threads) {
+    return with(options -> options.threads = Math.max(threads, 1));
+  }
+
+  /**
+   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536; 128
+   * unless given. The last of them must be done within the group's ack_timeout: maxInFlight /
+   * threads x a handler's time.
+   */
+  public GroupWorkerOptions maxInFlight(int events) {
+    return with(options -> options.maxInFlight = events);
+  }
+
+  /**
+   * Settlements are sent when there are so many (1 to 4,096; 256 unless given), when the first has
+   * waited for the linger time (2 ms unless given), or when no event is left to handle.
+   */
+  public GroupWorkerOptions settleBatch(int max, Duration linger) {
+    return with(
+        options -> {
+          options.settleBatchMax = Math.min(Math.max(max, 1), 4096);
+          options.settleLinger = linger;
+        });
+  }
+
+  /**
+   * Delay of the nack for a handler that throws, and for a settlement that the server refuses: 1 s
+   * unless given.
+   */
+  public GroupWorkerOptions retryDelay(Duration delay) {
+    return with(options -> options.retryDelay = delay);
+  }
+
+  /**
+   * How long a stop tries to settle, once the last handler has returned: 10 s unless given. A call
+   * that is under way then may take up to 5 s more.
+   */
+  public GroupWorkerOptions stopTimeout(Duration timeout) {
+    return with(options -> options.stopTimeout = timeout);
+  }
+
+  /** As {@link WatchOptions#waitForServer}. */
+  public GroupWorkerOptions waitForServer() {
+    return with(options -> options.waitForServer = true);
+  }
+
+  /** As {@link WatchOptions#pauses}. */
+  public GroupWorkerOptions pauses(Duration min, Duration max) {
+    return with(
+        options -> {
+          options.minPause = min;
+          options.maxPause = max;
+        });
+  }
+
+  /** As {@link WatchOptions#silenceMax}. */
+  public GroupWorkerOptions silenceMax(Duration silence) {
+    return with(options -> options.silenceMax = silence);
+  }
+
+  /**
+   * Be told what went wrong and was survived: a break, what a handler threw, a settlement that the
+   * server refused or did not get. Called by any of the worker's threads, one at a time.
+   */
+  public GroupWorkerOptions onError(Consumer<Throwable> onError) {
+    return with(options -> options.onError = onError);
+  }
+
+  /** Be told how many events the group lost, as it held more than its max_backlog_bytes. */
+  public GroupWorkerOptions onLoss(LongConsumer onLoss) {
+    return with(options -> options.onLoss = onLoss);
+  }
+
+  private GroupWorkerOptions with(Consumer<GroupWorkerOptions> change) {
+    try {
+      GroupWorkerOptions copy = (GroupWorkerOptions) clone();
+      change.accept(copy);
+      return copy;
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

@@ -1,0 +1,269 @@
+package dev.timecached.client;
+
+import dev.timecached.v1.ExecuteRequest;
+import dev.timecached.v1.ExecuteResponse;
+import dev.timecached.v1.TimeCacheServiceGrpc;
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.ObjIntConsumer;
+
+/**
+ * A stream of operations on one namespace, and of their results: the fastest way to the server.
+ *
+ * <p>Operations are done in the order in which they were added, each succeeds or fails by itself,
+ * and their futures complete in that order. They are grouped into requests: what has been added is
+ * sent when nothing is in flight, when it makes a full request, or by {@link #flush}. So a single
+ * operation waits for nobody, and many share the cost of a message.
+ *
+ * <p>Every future completes: with its result, or, when the stream ends before, with the stream's
+ * error; whether it was done is then unknown. The stream ends by {@link #close}, by {@link
+ * #cancel}, or by itself: when the server stops (UNAVAILABLE), when the namespace does not exist
+ * (NOT_FOUND), when the connection breaks. It does not come back: whoever wants to go on makes a
+ * new pipeline.
+ *
+ * <p>Thread-safe. Memory is bounded by the options: {@link #add} waits while what is in flight
+ * leaves no room; not so in what a future of this pipeline calls when it completes, which runs on a
+ * thread of gRPC's and must be quick. Whoever waits does so for at most the client's timeout
+ * without any answer; then the stream ends with DEADLINE_EXCEEDED.
+ */
+public final class Pipeline implements AutoCloseable {
+  private static final int MAX_OPERATION_BYTES = (16 << 20) + (64 << 10) - 128;
+
+  /** One request. */
+  private static final class Group {
+    final ExecuteRequest.Builder request = ExecuteRequest.newBuilder();
+    final List<Pending<?>> pending = new ArrayList<>();
+    long bytes;
+  }
+
+  private final PipelineOptions options;
+  private final long timeoutNanos;
+  private final String namespace;
+  private final ClientCall<ExecuteRequest, ExecuteResponse> call;
+
+  // Guarded by this.
+  private final Deque<Group> queue = new ArrayDeque<>(); // Full ones, then perhaps another.
+  private final Deque<Group> sent = new ArrayDeque<>();
+  private int operations;
+  private long bytes;
+  private boolean flushing;
+  private boolean closing;
+  private long answers;
+  private Status status; // Null while the stream goes on.
+  private TimecacheException error; // Why it ended, unless in good order.
+  private Thread completing; // Completes futures now.
+
+  Pipeline(Rpc rpc, String namespace, PipelineOptions options) {
+    this.options = options;
+    this.namespace = namespace;
+    timeoutNanos = rpc.timeout == null ? Long.MAX_VALUE / 2 : Times.nanos(rpc.timeout);
+    Rpc.await(rpc.connection.await());
+    call = rpc.channel.newCall(TimeCacheServiceGrpc.getPipelineMethod(), CallOptions.DEFAULT);
+    call.start(new Listener(), new Metadata());
+    call.request(2);
+  }
+
+  /**
+   * Adds an operation; waits for room. The future fails with INVALID_ARGUMENT for one of more than
+   * 16 MiB, and with the stream's error if it has ended.
+   *
+   * @throws IllegalStateException after close
+   */
+  public <R> CompletableFuture<R> add(Operation<R> operation) {
+    Pending<R> pending = new Pending<>(operation);
+    dev.timecached.v1.Operation proto = operation.toProto();
+    int size = proto.getSerializedSize();
+    if (size > MAX_OPERATION_BYTES) {
+      return CompletableFuture.failedFuture(
+          TimecacheException.of(
+              Status.Code.INVALID_ARGUMENT, "the operation is larger than 16 MiB"));
+    }
+    synchronized (this) {
+      if (Thread.currentThread() != completing) {
+        awaitAnswers(() -> hasRoom(size));
+      }
+      if (status != null) {
+        return CompletableFuture.failedFuture(ended());
+      }
+      if (closing) {
+        throw new IllegalStateException("the pipeline is closed");
+      }
+      Group group = queue.peekLast();
+      if (group == null || isFull(group, size)) {
+        group = new Group();
+        queue.addLast(group);
+      }
+      group.request.addOperations(proto);
+      group.pending.add(pending);
+      group.bytes += size;
+      ++operations;
+      bytes += size;
+      send();
+    }
+    return pending.future();
+  }
+
+  /** Sends what has been added. */
+  public synchronized void flush() {
+    flushing = true;
+    send();
+  }
+
+  /** Sends what has been added, and waits until all of it was answered or the stream has ended. */
+  public synchronized void await() {
+    flush();
+    awaitAnswers(() -> operations == 0);
+  }
+
+  /**
+   * Ends the stream in good order: takes no more, waits as {@link #await} does, and for the
+   * server's word. May be called again.
+   *
+   * @throws TimecacheException if the stream had ended before, by anything but {@link #cancel}
+   */
+  @Override
+  public void close() {
+    synchronized (this) {
+      if (!closing) {
+        closing = true;
+        await();
+        if (status == null) {
+          call.halfClose();
+        }
+      }
+      awaitAnswers(() -> false);
+      if (error != null && error.code() != Status.Code.CANCELLED) {
+        throw error.rethrown();
+      }
+    }
+  }
+
+  /** Ends the stream at once: what is in flight fails with CANCELLED. Does not wait. */
+  public void cancel() {
+    call.cancel("the pipeline was cancelled", null);
+  }
+
+  private boolean isFull(Group group, int more) {
+    return group.pending.size() >= options.batchOperationsMax()
+        || group.bytes + more > options.batchBytesMax();
+  }
+
+  private boolean hasRoom(int size) {
+    return operations == 0
+        || (operations < options.operationsInFlightMax()
+            && bytes + size <= options.bytesInFlightMax());
+  }
+
+  private TimecacheException ended() {
+    return error != null
+        ? error
+        : TimecacheException.of(Status.Code.UNAVAILABLE, "the stream has ended");
+  }
+
+  /** Waits for a condition or the end of the stream. */
+  private synchronized void awaitAnswers(BooleanSupplier condition) {
+    long seen = answers;
+    long giveUpAt = System.nanoTime() + timeoutNanos;
+    while (status == null && !condition.getAsBoolean()) {
+      if (answers != seen) {
+        seen = answers;
+        giveUpAt = System.nanoTime() + timeoutNanos;
+      }
+      long left = giveUpAt - System.nanoTime();
+      if (left <= 0) {
+        TimecacheException why =
+            TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout");
+        error = why;
+        call.cancel(why.description(), null);
+        giveUpAt = System.nanoTime() + timeoutNanos;
+        continue;
+      }
+      try {
+        TimeUnit.NANOSECONDS.timedWait(this, left);
+      } catch (InterruptedException e) {
+        throw Rpc.interrupted();
+      }
+    }
+  }
+
+  /** Sends what may be sent now. */
+  private synchronized void send() {
+    while (status == null && !queue.isEmpty() && sent.size() < options.requestsInFlightMax()) {
+      Group head = queue.peekFirst();
+      boolean isFull = queue.size() > 1 || head.pending.size() >= options.batchOperationsMax();
+      if (!isFull && !flushing && !sent.isEmpty()) {
+        return;
+      }
+      queue.removeFirst();
+      sent.addLast(head);
+      call.sendMessage(head.request.setNamespace(namespace).build());
+    }
+    if (queue.isEmpty()) {
+      flushing = false;
+    }
+  }
+
+  /** Tells what has become of a request, and makes room. */
+  private void complete(Group group, ObjIntConsumer<Pending<?>> tell) {
+    synchronized (this) {
+      completing = Thread.currentThread();
+    }
+    for (int i = 0; i < group.pending.size(); ++i) {
+      tell.accept(group.pending.get(i), i);
+    }
+    synchronized (this) {
+      completing = null;
+      operations -= group.pending.size();
+      bytes -= group.bytes;
+      ++answers;
+      send();
+      notifyAll();
+    }
+  }
+
+  private final class Listener extends ClientCall.Listener<ExecuteResponse> {
+    @Override
+    public void onMessage(ExecuteResponse response) {
+      call.request(1);
+      Group group;
+      synchronized (Pipeline.this) {
+        group = sent.removeFirst();
+        send();
+      }
+      complete(group, (pending, i) -> pending.complete(response.getResults(i)));
+    }
+
+    @Override
+    public void onClose(Status end, Metadata trailers) {
+      List<Group> left = new ArrayList<>();
+      synchronized (Pipeline.this) {
+        left.addAll(sent);
+        left.addAll(queue);
+        sent.clear();
+        queue.clear();
+        if (error == null && (!end.isOk() || !left.isEmpty())) {
+          error =
+              end.isOk()
+                  ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
+                  : TimecacheException.of(end, trailers);
+        }
+        status = end;
+      }
+      for (Group group : left) {
+        complete(group, (pending, i) -> pending.future().completeExceptionally(ended()));
+      }
+      synchronized (Pipeline.this) {
+        Pipeline.this.notifyAll();
+      }
+    }
+  }
+}

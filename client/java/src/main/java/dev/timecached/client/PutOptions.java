@@ -1,0 +1,55 @@
+package dev.timecached.client;
+
+import dev.timecached.v1.PutCondition;
+import dev.timecached.v1.PutRequest;
+import java.time.Duration;
+
+/** How an entry is put. Immutable: each method returns options of its own. */
+public final class PutOptions {
+  static final PutOptions DEFAULT = new PutOptions();
+
+  final PutRequest request;
+
+  /** Always, with the namespace's time to live. */
+  public PutOptions() {
+    this(PutRequest.getDefaultInstance());
+  }
+
+  private PutOptions(PutRequest request) {
+    this.request = request;
+  }
+
+  /** The entry's own time to live: 1 ms to the namespace's max_ttl. */
+  public PutOptions ttl(Duration ttl) {
+    return new PutOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
+  }
+
+  /** Only if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS. */
+  public PutOptions ifAbsent() {
+    return condition(PutCondition.PUT_CONDITION_IF_ABSENT);
+  }
+
+  /** Only if the key is there; else FAILED_PRECONDITION, KEY_NOT_FOUND. */
+  public PutOptions ifPresent() {
+    return condition(PutCondition.PUT_CONDITION_IF_PRESENT);
+  }
+
+  /** Only over this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
+  public PutOptions ifVersion(long version) {
+    return new PutOptions(request.toBuilder().setIfVersion(version).build());
+  }
+
+  /** Answer with the entry that was replaced. */
+  public PutOptions returnPrevious() {
+    return new PutOptions(request.toBuilder().setReturnPrevious(true).build());
+  }
+
+  /** An entry that is there keeps its deadline and its time to live. Not together with a ttl. */
+  public PutOptions keepDeadline() {
+    return new PutOptions(request.toBuilder().setKeepDeadline(true).build());
+  }
+
+  private PutOptions condition(PutCondition condition) {
+    return new PutOptions(request.toBuilder().setCondition(condition).build());
+  }
+}

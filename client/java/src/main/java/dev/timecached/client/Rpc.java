@@ -1,0 +1,222 @@
+package dev.timecached.client;
+
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptors;
+import io.grpc.Deadline;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import io.grpc.stub.ClientCalls;
+import io.grpc.stub.MetadataUtils;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+/** How a client's calls are done: channel, timeout, metadata, attempts. Thread-safe. */
+final class Rpc {
+  /** Largest message taken: a value of 16 MiB with its key, or a list of all namespaces. */
+  static final int MAX_MESSAGE_BYTES = 64 << 20;
+
+  final Channel channel;
+  final Connection connection;
+  final Duration timeout; // Null: none.
+  private final RetryPolicy retry;
+  private final boolean repeatable;
+
+  Rpc(
+      Channel channel,
+      Connection connection,
+      Duration timeout,
+      RetryPolicy retry,
+      boolean repeatable) {
+    this.channel = channel;
+    this.connection = connection;
+    this.timeout = timeout;
+    this.retry = retry;
+    this.repeatable = repeatable;
+  }
+
+  Rpc withTimeout(Duration timeout) {
+    return new Rpc(channel, connection, timeout, retry, repeatable);
+  }
+
+  Rpc withRepeatable() {
+    return new Rpc(channel, connection, timeout, retry, true);
+  }
+
+  Rpc withMetadata(Metadata metadata) {
+    Channel with =
+        ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(metadata));
+    return new Rpc(with, connection, timeout, retry, repeatable);
+  }
+
+  /** Without what only some calls have: for the streams that a client begins. */
+  CallOptions callOptions() {
+    return timeout == null
+        ? CallOptions.DEFAULT
+        : CallOptions.DEFAULT.withDeadlineAfter(Times.nanos(timeout), TimeUnit.NANOSECONDS);
+  }
+
+  /** Does a call on the thread that asks for it. */
+  <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe) {
+    Attempts attempts = new Attempts(isSafe);
+    for (; ; ) {
+      boolean connected = await(connection.await());
+      try {
+        return ClientCalls.blockingUnaryCall(channel, method, attempts.options, request);
+      } catch (RuntimeException e) {
+        TimecacheException error = TimecacheException.of(e);
+        long pause = attempts.pauseAfter(error, connected);
+        if (pause < 0) {
+          throw error;
+        }
+        sleep(pause);
+      }
+    }
+  }
+
+  /** Begins a call. Cancelling the future cancels the call. */
+  <Q, A, R> CompletableFuture<R> start(
+      MethodDescriptor<Q, A> method, Q request, boolean isSafe, Function<A, R> convert) {
+    CallFuture<Q, A, R> future = new CallFuture<>(method, request, convert, new Attempts(isSafe));
+    future.attempt();
+    return future;
+  }
+
+  /** What a future of this client's came to, or throws. */
+  static <R> R await(CompletableFuture<R> future) {
+    try {
+      return future.get();
+    } catch (ExecutionException e) {
+      throw TimecacheException.of(e.getCause()).rethrown();
+    } catch (CancellationException e) {
+      throw TimecacheException.of(Status.Code.CANCELLED, "the call was cancelled");
+    } catch (InterruptedException e) {
+      throw interrupted();
+    }
+  }
+
+  static void sleep(long nanos) {
+    try {
+      TimeUnit.NANOSECONDS.sleep(nanos);
+    } catch (InterruptedException e) {
+      throw interrupted();
+    }
+  }
+
+  static TimecacheException interrupted() {
+    Thread.currentThread().interrupt();
+    return TimecacheException.of(Status.Code.CANCELLED, "the thread was interrupted");
+  }
+
+  /** Whether and when a call is tried again. */
+  private final class Attempts {
+    final CallOptions options = callOptions();
+    private final Backoff backoff = new Backoff(retry.minPause(), retry.maxPause());
+    private int left;
+
+    Attempts(boolean isSafe) {
+      left = isSafe || repeatable ? retry.maxAttempts() - 1 : 0;
+    }
+
+    /**
+     * Nanoseconds until the next attempt, after one that failed; negative: there is none. Only a
+     * server gives reasons; without one and without a connection there was no server.
+     */
+    long pauseAfter(TimecacheException error, boolean connected) {
+      if (left-- <= 0
+          || !error.isConnectionLost()
+          || !(connected || error.reason().isPresent())
+          || Thread.currentThread().isInterrupted()) {
+        return -1;
+      }
+      long pause = backoff.nextNanos();
+      Deadline deadline = options.getDeadline();
+      return deadline != null && deadline.timeRemaining(TimeUnit.NANOSECONDS) <= pause ? -1 : pause;
+    }
+  }
+
+  private final class CallFuture<Q, A, R> extends CompletableFuture<R> {
+    private final MethodDescriptor<Q, A> method;
+    private final Q request;
+    private final Function<A, R> convert;
+    private final Attempts attempts;
+    private volatile ClientCall<Q, A> call;
+
+    CallFuture(
+        MethodDescriptor<Q, A> method, Q request, Function<A, R> convert, Attempts attempts) {
+      this.method = method;
+      this.request = request;
+      this.convert = convert;
+      this.attempts = attempts;
+    }
+
+    @Override
+    public boolean cancel(boolean mayInterruptIfRunning) {
+      boolean cancelled = super.cancel(mayInterruptIfRunning);
+      ClientCall<Q, A> current = call;
+      if (cancelled && current != null) {
+        current.cancel("cancelled by the caller", null);
+      }
+      return cancelled;
+    }
+
+    void attempt() {
+      CompletableFuture<Boolean> up = connection.await();
+      if (up.isDone()) {
+        begin(up.join());
+      } else {
+        up.thenAccept(this::begin);
+      }
+    }
+
+    private void begin(boolean connected) {
+      call = channel.newCall(method, attempts.options);
+      if (isDone()) {
+        return;
+      }
+      ClientCalls.asyncUnaryCall(
+          call,
+          request,
+          new io.grpc.stub.StreamObserver<A>() {
+            private A answer;
+
+            @Override
+            public void onNext(A value) {
+              answer = value;
+            }
+
+            @Override
+            public void onError(Throwable error) {
+              fail(TimecacheException.of(error), connected);
+            }
+
+            @Override
+            public void onCompleted() {
+              try {
+                complete(convert.apply(answer));
+              } catch (RuntimeException e) {
+                completeExceptionally(TimecacheException.of(e));
+              }
+            }
+          });
+      if (isCancelled()) {
+        call.cancel("cancelled by the caller", null);
+      }
+    }
+
+    private void fail(TimecacheException error, boolean connected) {
+      long pause = isDone() ? -1 : attempts.pauseAfter(error, connected);
+      if (pause < 0) {
+        completeExceptionally(error);
+      } else {
+        CompletableFuture.delayedExecutor(pause, TimeUnit.NANOSECONDS).execute(this::attempt);
+      }
+    }
+  }
+}

@@ -1,0 +1,169 @@
+package dev.timecached.client;
+
+import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.SettleExpiredRequest;
+import dev.timecached.v1.SettleExpiredResponse;
+import dev.timecached.v1.TimeCacheServiceGrpc;
+import io.grpc.Status;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Sends a worker's settlements in batches, each until it has arrived. Thread-safe. */
+final class Settler {
+  private final Rpc rpc;
+  private final String namespace;
+  private final GroupWorkerOptions options;
+  private final GroupWorker worker;
+
+  // Guarded by this.
+  private final Deque<Settlement> pending = new ArrayDeque<>();
+  private long dueAt; // Of the first.
+  private boolean hurry;
+  private boolean finishing; // There will be no more.
+  private boolean givingUp;
+  private boolean finished;
+  private TimecacheException gaveUp; // Why settlements did not arrive.
+
+  Settler(Rpc rpc, String namespace, GroupWorkerOptions options, GroupWorker worker) {
+    this.rpc = rpc;
+    this.namespace = namespace;
+    this.options = options;
+    this.worker = worker;
+  }
+
+  /** Waits while too many wait already. */
+  synchronized void add(Settlement settlement) {
+    while (pending.size() >= options.maxInFlight) {
+      waitFor(Long.MAX_VALUE / 2);
+    }
+    if (pending.isEmpty()) {
+      dueAt = System.nanoTime() + Times.nanos(options.settleLinger);
+    }
+    pending.addLast(settlement);
+    notifyAll();
+  }
+
+  /** Sends what there is. */
+  synchronized void hurry() {
+    hurry = !pending.isEmpty();
+    notifyAll();
+  }
+
+  /** Waits until all has arrived, or the time is up. Returns why some has not, or null. */
+  synchronized TimecacheException finish(Duration timeout) {
+    long giveUpAt = System.nanoTime() + Times.nanos(timeout);
+    finishing = true;
+    notifyAll();
+    while (!finished) {
+      long left = giveUpAt - System.nanoTime();
+      if (left <= 0) {
+        givingUp = true;
+        notifyAll();
+      }
+      waitFor(left > 0 ? left : Long.MAX_VALUE / 2);
+    }
+    return gaveUp;
+  }
+
+  void run() {
+    for (List<Settlement> batch = next(); !batch.isEmpty(); batch = next()) {
+      send(batch);
+    }
+    synchronized (this) {
+      finished = true;
+      notifyAll();
+    }
+  }
+
+  /** None: there will be no more. */
+  private synchronized List<Settlement> next() {
+    while (!finishing && pending.isEmpty()) {
+      waitFor(Long.MAX_VALUE / 2);
+    }
+    long left = dueAt - System.nanoTime();
+    while (!finishing && !hurry && pending.size() < options.settleBatchMax && left > 0) {
+      waitFor(left);
+      left = dueAt - System.nanoTime();
+    }
+    List<Settlement> batch = new ArrayList<>();
+    while (!pending.isEmpty() && batch.size() < options.settleBatchMax) {
+      batch.add(pending.removeFirst());
+    }
+    hurry = !pending.isEmpty(); // What is left has waited already.
+    notifyAll();
+    return batch;
+  }
+
+  private void send(List<Settlement> batch) {
+    SettleExpiredRequest.Builder request =
+        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(options.group);
+    batch.forEach(settlement -> request.addSettlements(settlement.toProto()));
+    Backoff backoff = new Backoff(options.minPause, options.maxPause);
+    for (boolean isRepeated = false; ; isRepeated = true) {
+      TimecacheException error;
+      try {
+        tell(
+            batch,
+            rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false),
+            isRepeated);
+        return;
+      } catch (TimecacheException e) {
+        error = e;
+      }
+      worker.tell(error);
+      boolean mayPass = error.isConnectionLost() || error.code() == Status.Code.DEADLINE_EXCEEDED;
+      if (mayPass && pause(backoff.nextNanos())) {
+        continue;
+      }
+      batch.forEach(worker::dropped);
+      synchronized (this) {
+        gaveUp = givingUp ? error : gaveUp;
+      }
+      return;
+    }
+  }
+
+  private void tell(List<Settlement> batch, SettleExpiredResponse response, boolean isRepeated) {
+    List<Settlement> instead = new ArrayList<>();
+    for (int i = 0; i < batch.size(); ++i) {
+      TimecacheException error = SettleResult.of(response.getResults(i)).error().orElse(null);
+      // An attempt that was not answered may have settled it.
+      if (isRepeated && error != null && error.is(ErrorReason.EVENT_NOT_UNSETTLED)) {
+        error = null;
+      }
+      Settlement other = worker.settled(batch.get(i), error);
+      if (other != null) {
+        instead.add(other);
+      }
+    }
+    if (!instead.isEmpty()) {
+      synchronized (this) {
+        for (int i = instead.size() - 1; i >= 0; --i) {
+          pending.addFirst(instead.get(i));
+        }
+        hurry = true;
+      }
+    }
+  }
+
+  /** False if there is no time left for another attempt. */
+  private synchronized boolean pause(long nanos) {
+    long until = System.nanoTime() + nanos;
+    for (long left = nanos; left > 0 && !givingUp; left = until - System.nanoTime()) {
+      waitFor(left);
+    }
+    return !givingUp;
+  }
+
+  private void waitFor(long nanos) {
+    try {
+      TimeUnit.NANOSECONDS.timedWait(this, nanos);
+    } catch (InterruptedException e) {
+      // Nobody ends the worker's threads but the worker; a handler's interrupt is no matter here.
+    }
+  }
+}

@@ -1,0 +1,705 @@
+package dev.timecached.client;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.FieldMask;
+import com.google.protobuf.Message;
+import dev.timecached.v1.BackupJournalRequest;
+import dev.timecached.v1.BackupJournalResponse;
+import dev.timecached.v1.CreateGroupRequest;
+import dev.timecached.v1.CreateNamespaceRequest;
+import dev.timecached.v1.DeleteGroupRequest;
+import dev.timecached.v1.DeleteNamespaceRequest;
+import dev.timecached.v1.ExecuteRequest;
+import dev.timecached.v1.GetGroupRequest;
+import dev.timecached.v1.GetNamespaceRequest;
+import dev.timecached.v1.GetServerRequest;
+import dev.timecached.v1.GetServerResponse;
+import dev.timecached.v1.Group;
+import dev.timecached.v1.GroupOptions;
+import dev.timecached.v1.GroupServiceGrpc;
+import dev.timecached.v1.ListGroupsRequest;
+import dev.timecached.v1.ListGroupsResponse;
+import dev.timecached.v1.ListNamespacesRequest;
+import dev.timecached.v1.ListNamespacesResponse;
+import dev.timecached.v1.Namespace;
+import dev.timecached.v1.NamespaceOptions;
+import dev.timecached.v1.NamespaceServiceGrpc;
+import dev.timecached.v1.RotateNamespaceRequest;
+import dev.timecached.v1.ScanResponse;
+import dev.timecached.v1.ServerServiceGrpc;
+import dev.timecached.v1.SettleExpiredRequest;
+import dev.timecached.v1.SizeRequest;
+import dev.timecached.v1.SizeResponse;
+import dev.timecached.v1.TimeCacheServiceGrpc;
+import dev.timecached.v1.UpdateGroupRequest;
+import dev.timecached.v1.UpdateNamespaceRequest;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.Context;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.stub.ClientCalls;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+
+/**
+ * A client of one timecached server, and of one of its namespaces at a time.
+ *
+ * <pre>{@code
+ * try (TimecacheClient client = TimecacheClient.connect("127.0.0.1:7171")) {
+ *   client.put("session:7", "basket=3", new PutOptions().ttl(Duration.ofMinutes(30)));
+ *   Optional<Entry> entry = client.get("session:7");
+ * }
+ * }</pre>
+ *
+ * <p>Calls block until their answer is in; {@link #async} has the same calls as futures. Each is
+ * one round trip. Where there is no connection, a call waits for one for up to 250 ms; while the
+ * server is away, one call a second does so and the others fail at once. A thread that is
+ * interrupted in a call gets CANCELLED, and stays interrupted; what the call did is unknown.
+ *
+ * <p>Other namespaces, time-outs and metadata are views: {@link #in}, {@link #withTimeout}, {@link
+ * #withRequestId} and the like return a client that shares the connection and costs nothing.
+ *
+ * <p>All calls throw {@link TimecacheException}: UNAVAILABLE (no server there, or it is stopping),
+ * NOT_FOUND with the reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT with the fields that are wrong,
+ * and what each says. Thread-safe.
+ */
+public final class TimecacheClient implements AutoCloseable {
+  private static final Metadata.Key<String> REQUEST_ID =
+      Metadata.Key.of("x-request-id", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> TRACEPARENT =
+      Metadata.Key.of("traceparent", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final Rpc rpc;
+  private final String namespace;
+  private final ManagedChannel owned; // Null: the channel is the user's.
+
+  TimecacheClient(Rpc rpc, String namespace, ManagedChannel owned) {
+    this.rpc = rpc;
+    this.namespace = namespace;
+    this.owned = owned;
+  }
+
+  /**
+   * A client of the server at {@code host:port} or {@code unix:/path}, over plain text. Does not
+   * connect yet: that the server is not there is told by the first call.
+   */
+  public static TimecacheClient connect(String address) {
+    return builder(address).build();
+  }
+
+  /** For a client with TLS, a token, another namespace or time-out. */
+  public static TimecacheClientBuilder builder(String address) {
+    return new TimecacheClientBuilder(address);
+  }
+
+  /**
+   * A client over a channel of the caller's making, which close does not shut down. Such a channel
+   * needs a large enough limit for received messages: else calls end with RESOURCE_EXHAUSTED.
+   */
+  public static TimecacheClient of(Channel channel) {
+    Rpc rpc =
+        new Rpc(
+            channel, new Connection(channel), Duration.ofSeconds(5), RetryPolicy.DEFAULT, false);
+    return new TimecacheClient(rpc, "default", null);
+  }
+
+  /**
+   * Closes the connection, also that of all views: calls and watches end with an error. Waits a
+   * moment for them to do so.
+   */
+  @Override
+  public void close() {
+    if (owned == null) {
+      return;
+    }
+    try {
+      owned.shutdownNow().awaitTermination(1, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** The same client for another namespace. */
+  public TimecacheClient in(String namespace) {
+    return new TimecacheClient(rpc, namespace, owned);
+  }
+
+  /** The namespace of its calls. */
+  public String namespace() {
+    return namespace;
+  }
+
+  /** The same client whose calls may take so long, with all attempts. */
+  public TimecacheClient withTimeout(Duration timeout) {
+    return new TimecacheClient(rpc.withTimeout(timeout), namespace, owned);
+  }
+
+  /** The same client whose calls may take as long as they do. */
+  public TimecacheClient withoutTimeout() {
+    return new TimecacheClient(rpc.withTimeout(null), namespace, owned);
+  }
+
+  /** The same client whose calls bring this metadata. */
+  public TimecacheClient withMetadata(Metadata metadata) {
+    return new TimecacheClient(rpc.withMetadata(metadata), namespace, owned);
+  }
+
+  /** The same client whose calls stand under this id in the server's log: 1 to 128 characters. */
+  public TimecacheClient withRequestId(String id) {
+    return withMetadata(REQUEST_ID, id);
+  }
+
+  /** The same client whose calls belong to this span: a W3C traceparent. */
+  public TimecacheClient withTraceparent(String traceparent) {
+    return withMetadata(TRACEPARENT, traceparent);
+  }
+
+  private TimecacheClient withMetadata(Metadata.Key<String> key, String value) {
+    if (!value.matches("[!-~]{1,128}")) {
+      throw new IllegalArgumentException(key.name() + ": 1 to 128 graphic ASCII characters");
+    }
+    Metadata metadata = new Metadata();
+    metadata.put(key, value);
+    return withMetadata(metadata);
+  }
+
+  /**
+   * The same client whose calls are all tried again as {@link RetryPolicy} says, also those that
+   * are not safe to repeat: as puts that nobody else competes with.
+   */
+  public TimecacheClient repeatable() {
+    return new TimecacheClient(rpc.withRepeatable(), namespace, owned);
+  }
+
+  /** The data calls as futures. */
+  public AsyncTimecache async() {
+    return new AsyncTimecache(rpc, namespace);
+  }
+
+  /** Does one operation. The methods of the operations' names below do so, too. */
+  public <R> R call(Operation<R> operation) {
+    return operation.call(rpc, namespace);
+  }
+
+  /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
+  public PutResult put(String key, String value) {
+    return call(Operation.put(key, value));
+  }
+
+  /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
+  public PutResult put(String key, String value, PutOptions options) {
+    return call(Operation.put(key, value, options));
+  }
+
+  /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
+  public PutResult put(String key, ByteString value) {
+    return call(Operation.put(key, value));
+  }
+
+  /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
+  public PutResult put(String key, ByteString value, PutOptions options) {
+    return call(Operation.put(key, value, options));
+  }
+
+  /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
+  public PutResult put(ByteString key, ByteString value) {
+    return call(Operation.put(key, value));
+  }
+
+  /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
+  public PutResult put(ByteString key, ByteString value, PutOptions options) {
+    return call(Operation.put(key, value, options));
+  }
+
+  /** Reads an entry: as {@link Operation#get(ByteString)}. */
+  public Optional<Entry> get(String key) {
+    return call(Operation.get(key));
+  }
+
+  /** Reads an entry: as {@link Operation#get(ByteString)}. */
+  public Optional<Entry> get(ByteString key) {
+    return call(Operation.get(key));
+  }
+
+  /** Reads and renews an entry: as {@link Operation#getAndTouch(ByteString)}. */
+  public Optional<Entry> getAndTouch(String key) {
+    return call(Operation.getAndTouch(key));
+  }
+
+  /** Reads and renews an entry: as {@link Operation#getAndTouch(ByteString)}. */
+  public Optional<Entry> getAndTouch(ByteString key) {
+    return call(Operation.getAndTouch(key));
+  }
+
+  /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
+  public RemoveResult remove(String key) {
+    return call(Operation.remove(key));
+  }
+
+  /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
+  public RemoveResult remove(String key, RemoveOptions options) {
+    return call(Operation.remove(key, options));
+  }
+
+  /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
+  public RemoveResult remove(ByteString key) {
+    return call(Operation.remove(key));
+  }
+
+  /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
+  public RemoveResult remove(ByteString key, RemoveOptions options) {
+    return call(Operation.remove(key, options));
+  }
+
+  /** Looks for an entry: as {@link Operation#contains(ByteString)}. */
+  public boolean contains(String key) {
+    return call(Operation.contains(key));
+  }
+
+  /** Looks for an entry: as {@link Operation#contains(ByteString)}. */
+  public boolean contains(ByteString key) {
+    return call(Operation.contains(key));
+  }
+
+  /** Renews an entry: as {@link Operation#touch(ByteString, TouchOptions)}. */
+  public OptionalLong touch(String key) {
+    return call(Operation.touch(key));
+  }
+
+  /** Renews an entry: as {@link Operation#touch(ByteString, TouchOptions)}. */
+  public OptionalLong touch(String key, TouchOptions options) {
+    return call(Operation.touch(key, options));
+  }
+
+  /** Renews an entry: as {@link Operation#touch(ByteString, TouchOptions)}. */
+  public OptionalLong touch(ByteString key) {
+    return call(Operation.touch(key));
+  }
+
+  /** Renews an entry: as {@link Operation#touch(ByteString, TouchOptions)}. */
+  public OptionalLong touch(ByteString key, TouchOptions options) {
+    return call(Operation.touch(key, options));
+  }
+
+  /** Appends to a value: as {@link Operation#append(ByteString, ByteString, AppendOptions)}. */
+  public AppendResult append(String key, String value) {
+    return call(Operation.append(key, value));
+  }
+
+  /** Appends to a value: as {@link Operation#append(ByteString, ByteString, AppendOptions)}. */
+  public AppendResult append(String key, String value, AppendOptions options) {
+    return call(Operation.append(key, value, options));
+  }
+
+  /** Appends to a value: as {@link Operation#append(ByteString, ByteString, AppendOptions)}. */
+  public AppendResult append(String key, ByteString value) {
+    return call(Operation.append(key, value));
+  }
+
+  /** Appends to a value: as {@link Operation#append(ByteString, ByteString, AppendOptions)}. */
+  public AppendResult append(String key, ByteString value, AppendOptions options) {
+    return call(Operation.append(key, value, options));
+  }
+
+  /** Appends to a value: as {@link Operation#append(ByteString, ByteString, AppendOptions)}. */
+  public AppendResult append(ByteString key, ByteString value) {
+    return call(Operation.append(key, value));
+  }
+
+  /** Appends to a value: as {@link Operation#append(ByteString, ByteString, AppendOptions)}. */
+  public AppendResult append(ByteString key, ByteString value, AppendOptions options) {
+    return call(Operation.append(key, value, options));
+  }
+
+  /** Adds to a number: as {@link Operation#add(ByteString, long, CombineOptions)}. */
+  public CombineResult add(String key, long operand) {
+    return call(Operation.add(key, operand));
+  }
+
+  /** Adds to a number: as {@link Operation#add(ByteString, long, CombineOptions)}. */
+  public CombineResult add(String key, long operand, CombineOptions options) {
+    return call(Operation.add(key, operand, options));
+  }
+
+  /** Adds to a number: as {@link Operation#add(ByteString, long, CombineOptions)}. */
+  public CombineResult add(ByteString key, long operand) {
+    return call(Operation.add(key, operand));
+  }
+
+  /** Adds to a number: as {@link Operation#add(ByteString, long, CombineOptions)}. */
+  public CombineResult add(ByteString key, long operand, CombineOptions options) {
+    return call(Operation.add(key, operand, options));
+  }
+
+  /** Xors a number: as {@link Operation#xor(ByteString, long, CombineOptions)}. */
+  public CombineResult xor(String key, long operand) {
+    return call(Operation.xor(key, operand));
+  }
+
+  /** Xors a number: as {@link Operation#xor(ByteString, long, CombineOptions)}. */
+  public CombineResult xor(String key, long operand, CombineOptions options) {
+    return call(Operation.xor(key, operand, options));
+  }
+
+  /** Xors a number: as {@link Operation#xor(ByteString, long, CombineOptions)}. */
+  public CombineResult xor(ByteString key, long operand) {
+    return call(Operation.xor(key, operand));
+  }
+
+  /** Xors a number: as {@link Operation#xor(ByteString, long, CombineOptions)}. */
+  public CombineResult xor(ByteString key, long operand, CombineOptions options) {
+    return call(Operation.xor(key, operand, options));
+  }
+
+  /**
+   * Brings a part: as {@link Operation#gather(ByteString, ByteString, ByteString, GatherOptions)}.
+   */
+  public GatherResult gather(String key, String part, String value, GatherOptions options) {
+    return call(Operation.gather(key, part, value, options));
+  }
+
+  /**
+   * Brings a part: as {@link Operation#gather(ByteString, ByteString, ByteString, GatherOptions)}.
+   */
+  public GatherResult gather(String key, String part, ByteString value, GatherOptions options) {
+    return call(Operation.gather(key, part, value, options));
+  }
+
+  /**
+   * Brings a part: as {@link Operation#gather(ByteString, ByteString, ByteString, GatherOptions)}.
+   */
+  public GatherResult gather(
+      ByteString key, ByteString part, ByteString value, GatherOptions options) {
+    return call(Operation.gather(key, part, value, options));
+  }
+
+  /** Live entries and bytes of the namespace, exact. */
+  public SizeResult size() {
+    SizeResponse answer =
+        rpc.call(
+            TimeCacheServiceGrpc.getSizeMethod(),
+            SizeRequest.newBuilder().setNamespace(namespace).build(),
+            true);
+    return new SizeResult(answer.getEntries(), answer.getBytes());
+  }
+
+  /**
+   * Does many operations in one round trip; their results are in the futures that {@link Batch#add}
+   * has returned. An error says that none of them could be tried, or, as with any call, that nobody
+   * knows; the futures then have it, too. Nothing is sent for an empty batch.
+   */
+  public void execute(Batch batch) {
+    ExecuteRequest request = batch.begin(namespace);
+    if (request.getOperationsCount() == 0) {
+      return;
+    }
+    try {
+      batch.complete(rpc.call(TimeCacheServiceGrpc.getExecuteMethod(), request, false));
+    } catch (TimecacheException e) {
+      batch.fail(e);
+      throw e;
+    }
+  }
+
+  /** A stream of operations, and of their results: for many of them. */
+  public Pipeline pipeline() {
+    return pipeline(PipelineOptions.DEFAULT);
+  }
+
+  /** The same with other bounds. */
+  public Pipeline pipeline(PipelineOptions options) {
+    return new Pipeline(rpc, namespace, options);
+  }
+
+  /**
+   * The live entries, in no particular order: one that lives through the whole scan comes exactly
+   * once, another at most once. The stream is to be closed, has no time-out, and is for one thread.
+   * Holds two pages (1,000 entries, about 1 MiB) at a time.
+   */
+  public Stream<Entry> scan() {
+    return scan(new ScanOptions());
+  }
+
+  /** The same for some of the entries. */
+  public Stream<Entry> scan(ScanOptions options) {
+    Pages<ScanResponse> pages =
+        stream(
+            TimeCacheServiceGrpc.getScanMethod(),
+            options.request.toBuilder().setNamespace(namespace).build());
+    return StreamSupport.stream(
+            Spliterators.spliteratorUnknownSize(
+                pages, Spliterator.DISTINCT | Spliterator.NONNULL | Spliterator.IMMUTABLE),
+            false)
+        .onClose(pages::close)
+        .flatMap(page -> page.getEntriesList().stream())
+        .map(entry -> Entry.of(entry, entry.getKey()));
+  }
+
+  /**
+   * Watches what expires, or, with {@link WatchOptions#leadTime}, what is going to. Connects at the
+   * first {@link Watcher#next}.
+   *
+   * @throws IllegalArgumentException for options that do not go together
+   */
+  public Watcher watch(WatchOptions options) {
+    return new Watcher(rpc, namespace, options);
+  }
+
+  /** The same with a thread that calls a listener. Begins at once. */
+  public Watch watch(WatchOptions options, WatchListener listener) {
+    return new Watch(watch(options), listener);
+  }
+
+  /** A member of a consumer group that calls a handler for each event. Begins at once. */
+  public GroupWorker worker(GroupWorkerOptions options, EventHandler handler) {
+    return new GroupWorker(rpc, namespace, options, handler);
+  }
+
+  /**
+   * Settles events of a consumer group of the namespace: a result for each, in their order. At most
+   * 4,096. An error: none was settled (NOT_FOUND, reason GROUP_NOT_FOUND), or nobody knows: then
+   * again.
+   */
+  public List<SettleResult> settle(String group, List<Settlement> settlements) {
+    SettleExpiredRequest.Builder request =
+        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(group);
+    settlements.forEach(settlement -> request.addSettlements(settlement.toProto()));
+    return rpc
+        .call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false)
+        .getResultsList()
+        .stream()
+        .map(SettleResult::of)
+        .toList();
+  }
+
+  // Administration takes and gives the messages of the API as they are: their documentation is that
+  // of
+  // the protos. Times has what is needed for their times.
+
+  /** Makes a namespace. ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name. */
+  public Namespace createNamespace(String name, NamespaceOptions options) {
+    return rpc.call(
+            NamespaceServiceGrpc.getCreateNamespaceMethod(),
+            CreateNamespaceRequest.newBuilder().setName(name).setOptions(options).build(),
+            false)
+        .getNamespace();
+  }
+
+  /**
+   * Describes a namespace, with its statistics: for these each of its shards is locked a moment.
+   */
+  public Namespace getNamespace(String name) {
+    return rpc.call(
+            NamespaceServiceGrpc.getGetNamespaceMethod(),
+            GetNamespaceRequest.newBuilder().setName(name).setIncludeStatistics(true).build(),
+            true)
+        .getNamespace();
+  }
+
+  /** Describes all namespaces, ordered by name, without statistics: a round trip for a thousand. */
+  public List<Namespace> listNamespaces() {
+    List<Namespace> namespaces = new ArrayList<>();
+    ListNamespacesRequest.Builder request = ListNamespacesRequest.newBuilder();
+    do {
+      ListNamespacesResponse page =
+          rpc.call(NamespaceServiceGrpc.getListNamespacesMethod(), request.build(), true);
+      namespaces.addAll(page.getNamespacesList());
+      request.setPageToken(page.getNextPageToken());
+    } while (!request.getPageToken().isEmpty());
+    return namespaces;
+  }
+
+  /**
+   * Changes the options that are set, and sets those that {@code toDefault} names ("max_entries")
+   * to their defaults; the others stay.
+   */
+  public Namespace updateNamespace(String name, NamespaceOptions options, String... toDefault) {
+    return rpc.call(
+            NamespaceServiceGrpc.getUpdateNamespaceMethod(),
+            UpdateNamespaceRequest.newBuilder()
+                .setNamespace(Namespace.newBuilder().setName(name).setOptions(options))
+                .setUpdateMask(mask(options, toDefault))
+                .build(),
+            true)
+        .getNamespace();
+  }
+
+  /** Deletes a namespace with everything in it; its entries make no events. */
+  public void deleteNamespace(String name) {
+    rpc.call(
+        NamespaceServiceGrpc.getDeleteNamespaceMethod(),
+        DeleteNamespaceRequest.newBuilder().setName(name).build(),
+        false);
+  }
+
+  /** Kills a namespace's oldest bucket now, and returns how many entries died with it. */
+  public long rotateNamespace(String name) {
+    return rpc.call(
+            NamespaceServiceGrpc.getRotateNamespaceMethod(),
+            RotateNamespaceRequest.newBuilder().setName(name).build(),
+            false)
+        .getEntries();
+  }
+
+  /**
+   * Makes a consumer group of the namespace, which begins with what dies from now on or with the
+   * oldest event that is retained. ALREADY_EXISTS (reason GROUP_EXISTS).
+   */
+  public Group createGroup(String name, GroupOptions options, boolean fromEarliest) {
+    return rpc.call(
+            GroupServiceGrpc.getCreateGroupMethod(),
+            CreateGroupRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setOptions(options)
+                .setFromEarliest(fromEarliest)
+                .build(),
+            false)
+        .getGroup();
+  }
+
+  /** Describes a group, with its statistics. NOT_FOUND (reason GROUP_NOT_FOUND). */
+  public Group getGroup(String name) {
+    return rpc.call(
+            GroupServiceGrpc.getGetGroupMethod(),
+            GetGroupRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setIncludeStatistics(true)
+                .build(),
+            true)
+        .getGroup();
+  }
+
+  /** Describes all groups of the namespace, ordered by name, without statistics. */
+  public List<Group> listGroups() {
+    List<Group> groups = new ArrayList<>();
+    ListGroupsRequest.Builder request = ListGroupsRequest.newBuilder().setNamespace(namespace);
+    do {
+      ListGroupsResponse page =
+          rpc.call(GroupServiceGrpc.getListGroupsMethod(), request.build(), true);
+      groups.addAll(page.getGroupsList());
+      request.setPageToken(page.getNextPageToken());
+    } while (!request.getPageToken().isEmpty());
+    return groups;
+  }
+
+  /**
+   * Changes the options that are set, and sets those that {@code toDefault} names ("max_attempts")
+   * to their defaults; the others stay.
+   */
+  public Group updateGroup(String name, GroupOptions options, String... toDefault) {
+    return rpc.call(
+            GroupServiceGrpc.getUpdateGroupMethod(),
+            UpdateGroupRequest.newBuilder()
+                .setGroup(
+                    Group.newBuilder().setNamespace(namespace).setName(name).setOptions(options))
+                .setUpdateMask(mask(options, toDefault))
+                .build(),
+            true)
+        .getGroup();
+  }
+
+  /** Deletes a group with all that it has not settled. */
+  public void deleteGroup(String name) {
+    rpc.call(
+        GroupServiceGrpc.getDeleteGroupMethod(),
+        DeleteGroupRequest.newBuilder().setNamespace(namespace).setName(name).build(),
+        false);
+  }
+
+  /** The server itself: version, age, limits and how far they are used. */
+  public GetServerResponse getServer() {
+    return rpc.call(
+        ServerServiceGrpc.getGetServerMethod(), GetServerRequest.getDefaultInstance(), true);
+  }
+
+  /**
+   * Writes a backup of the server's journal, a tar archive. Without an exception it is whole. Has
+   * no time-out, and is never repeated; the server ends it if nothing can be written for 30 s.
+   *
+   * @throws IOException of the output
+   * @throws TimecacheException FAILED_PRECONDITION (NO_JOURNAL), RESOURCE_EXHAUSTED (MAX_BACKUPS)
+   */
+  public void backupJournal(OutputStream output) throws IOException {
+    try (Pages<BackupJournalResponse> pieces =
+        stream(
+            ServerServiceGrpc.getBackupJournalMethod(),
+            BackupJournalRequest.getDefaultInstance())) {
+      while (pieces.hasNext()) {
+        pieces.next().getData().writeTo(output);
+      }
+    }
+  }
+
+  /** The clock of a server that was started for tests. */
+  public VirtualClock virtualClock() {
+    return new VirtualClock(rpc.withTimeout(Duration.ofMinutes(1)));
+  }
+
+  /** A request that names no option to set to its default needs no mask. */
+  private static FieldMask mask(Message options, String... toDefault) {
+    FieldMask.Builder mask = FieldMask.newBuilder();
+    if (toDefault.length > 0) {
+      Set<String> names = new TreeSet<>(List.of(toDefault));
+      options.getAllFields().keySet().forEach(field -> names.add(field.getName()));
+      names.forEach(name -> mask.addPaths("options." + name));
+    }
+    return mask.build();
+  }
+
+  private <Q, A> Pages<A> stream(MethodDescriptor<Q, A> method, Q request) {
+    Rpc.await(rpc.connection.await());
+    return new Pages<>(rpc.channel, method, request);
+  }
+
+  /** What a server streams, and its end. */
+  private static final class Pages<A> implements Iterator<A>, AutoCloseable {
+    private final Context.CancellableContext context = Context.current().withCancellation();
+    private final Iterator<A> pages;
+
+    <Q> Pages(Channel channel, MethodDescriptor<Q, A> method, Q request) {
+      Context previous = context.attach();
+      try {
+        pages =
+            ClientCalls.blockingServerStreamingCall(channel, method, CallOptions.DEFAULT, request);
+      } finally {
+        context.detach(previous);
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      try {
+        return pages.hasNext();
+      } catch (RuntimeException e) {
+        throw TimecacheException.of(e).rethrown();
+      }
+    }
+
+    @Override
+    public A next() {
+      return pages.next();
+    }
+
+    @Override
+    public void close() {
+      context.cancel(null);
+    }
+  }
+}

@@ -1,0 +1,233 @@
+package dev.timecached.client;
+
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ChannelCredentials;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.TlsChannelCredentials;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** Makes a {@link TimecacheClient}. */
+public final class TimecacheClientBuilder {
+  private final String address;
+  private String namespace = "default";
+  private Duration timeout = Duration.ofSeconds(5);
+  private RetryPolicy retry = RetryPolicy.DEFAULT;
+  private boolean tls;
+  private Path caFile;
+  private Path certificateFile;
+  private Path keyFile;
+  private String serverName;
+  private Supplier<String> token;
+  private boolean allowPlaintextToken;
+  private Executor executor;
+
+  TimecacheClientBuilder(String address) {
+    this.address = address;
+  }
+
+  /** The namespace of all calls. "default" unless given. */
+  public TimecacheClientBuilder namespace(String namespace) {
+    this.namespace = namespace;
+    return this;
+  }
+
+  /**
+   * Longest duration of one call with all its attempts; past it the call ends with
+   * DEADLINE_EXCEEDED, and whether it had an effect is unknown. 5 s unless given.
+   */
+  public TimecacheClientBuilder timeout(Duration timeout) {
+    this.timeout = timeout;
+    return this;
+  }
+
+  /** Which calls are tried again, and how often. {@link RetryPolicy#DEFAULT} unless given. */
+  public TimecacheClientBuilder retry(RetryPolicy retry) {
+    this.retry = retry;
+    return this;
+  }
+
+  /** TLS, with the system's roots. What follows about certificates asks for TLS, too. */
+  public TimecacheClientBuilder tls() {
+    tls = true;
+    return this;
+  }
+
+  /** PEM file of the roots that the server's certificate must lead to. Read by {@link #build}. */
+  public TimecacheClientBuilder caFile(Path file) {
+    caFile = file;
+    return tls();
+  }
+
+  /**
+   * PEM files of the client's own certificate, with its chain, and its private key (PKCS 8), for
+   * mutual TLS. Read by {@link #build}.
+   */
+  public TimecacheClientBuilder certificate(Path certificateFile, Path keyFile) {
+    this.certificateFile = certificateFile;
+    this.keyFile = keyFile;
+    return tls();
+  }
+
+  /** The name that the server's certificate must have. The address's host unless given. */
+  public TimecacheClientBuilder serverName(String name) {
+    serverName = name;
+    return tls();
+  }
+
+  /** A bearer token, which each call shows to the server. */
+  public TimecacheClientBuilder token(String token) {
+    String checked = checkToken(token, "token");
+    this.token = () -> checked;
+    return this;
+  }
+
+  /** A file that holds such a token. It may be replaced: it is read again every 10 s. */
+  public TimecacheClientBuilder tokenFile(Path file) {
+    token = new TokenFile(file);
+    return this;
+  }
+
+  /** Show the token over plain text also to another machine: for a proxy that encrypts. */
+  public TimecacheClientBuilder allowPlaintextToken() {
+    allowPlaintextToken = true;
+    return this;
+  }
+
+  /** Where futures complete. A pool of daemon threads, shared in the process, unless given. */
+  public TimecacheClientBuilder executor(Executor executor) {
+    this.executor = executor;
+    return this;
+  }
+
+  /**
+   * Makes the client. Does not connect yet: that the server is not there is told by the first call.
+   *
+   * @throws UncheckedIOException for a file that cannot be read
+   * @throws IllegalArgumentException for a file that holds something else; for a token that would
+   *     go over plain text to another machine
+   */
+  public TimecacheClient build() {
+    if (token != null && !tls && !allowPlaintextToken && !isLocal(address)) {
+      throw new IllegalArgumentException(
+          "a token is not sent to " + address + " in plain text: use TLS, or allow it explicitly");
+    }
+    ManagedChannelBuilder<?> builder =
+        Grpc.newChannelBuilder(address, credentials())
+            .maxInboundMessageSize(Rpc.MAX_MESSAGE_BYTES)
+            // A server that is gone without a word is noticed after their sum.
+            .keepAliveTime(30, TimeUnit.SECONDS)
+            .keepAliveTimeout(10, TimeUnit.SECONDS)
+            .userAgent("timecache-java");
+    if (serverName != null) {
+      builder.overrideAuthority(serverName);
+    }
+    if (executor != null) {
+      builder.executor(executor);
+    }
+    if (token != null) {
+      builder.intercept(new TokenSender(token));
+    }
+    ManagedChannel channel = builder.build();
+    return new TimecacheClient(
+        new Rpc(channel, new Connection(channel), timeout, retry, false), namespace, channel);
+  }
+
+  private ChannelCredentials credentials() {
+    if (!tls) {
+      return InsecureChannelCredentials.create();
+    }
+    TlsChannelCredentials.Builder builder = TlsChannelCredentials.newBuilder();
+    try {
+      if (caFile != null) {
+        builder.trustManager(caFile.toFile());
+      }
+      if (certificateFile != null) {
+        builder.keyManager(certificateFile.toFile(), keyFile.toFile());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return builder.build();
+  }
+
+  private static boolean isLocal(String address) {
+    return address.startsWith("unix:")
+        || address.matches("(localhost|127\\.[0-9.]+|\\[::1])(:[0-9]+)?");
+  }
+
+  private static String checkToken(String token, String what) {
+    if (!token.matches("[!-~]{1,4096}")) {
+      throw new IllegalArgumentException(
+          what + ": must hold one token, of 1 to 4096 graphic characters, and nothing else");
+    }
+    return token;
+  }
+
+  /** A token that is read again now and then; one that cannot be read stays as it was. */
+  private static final class TokenFile implements Supplier<String> {
+    private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final Path file;
+    private String token;
+    private long readAt;
+
+    TokenFile(Path file) {
+      this.file = file;
+      try {
+        token = read();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private String read() throws IOException {
+      readAt = System.nanoTime();
+      return checkToken(Files.readString(file).strip(), "token file " + file);
+    }
+
+    @Override
+    public synchronized String get() {
+      if (System.nanoTime() - readAt >= INTERVAL_NANOS) {
+        try {
+          token = read();
+        } catch (IOException | IllegalArgumentException e) {
+          // The server says if the old one is not good any more.
+        }
+      }
+      return token;
+    }
+  }
+
+  private record TokenSender(Supplier<String> token) implements ClientInterceptor {
+    private static final Metadata.Key<String> AUTHORIZATION =
+        Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
+    @Override
+    public <Q, A> ClientCall<Q, A> interceptCall(
+        MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
+      return new SimpleForwardingClientCall<>(next.newCall(method, options)) {
+        @Override
+        public void start(Listener<A> listener, Metadata headers) {
+          headers.put(AUTHORIZATION, "Bearer " + token.get());
+          super.start(listener, headers);
+        }
+      };
+    }
+  }
+}

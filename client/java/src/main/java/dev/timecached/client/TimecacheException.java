@@ -1,0 +1,202 @@
+package dev.timecached.client;
+
+import com.google.protobuf.Any;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.rpc.BadRequest;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.RetryInfo;
+import dev.timecached.v1.ErrorReason;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.protobuf.StatusProto;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Why a call failed.
+ *
+ * <p>An error of the server has a {@linkplain #reason() reason}, which {@link ErrorReason} lists.
+ * One without is gRPC's own: no connection, the deadline passed, the call was cancelled. Then, and
+ * only then, the call may have been done.
+ */
+public final class TimecacheException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+  private static final Metadata.Key<String> REQUEST_ID =
+      Metadata.Key.of("x-request-id", Metadata.ASCII_STRING_MARSHALLER);
+
+  /**
+   * A field that the server refused.
+   *
+   * @param field its path in the request, as {@code operations[3].put.key}
+   * @param description what is wrong with it
+   */
+  public record FieldViolation(String field, String description) implements java.io.Serializable {}
+
+  private final Status.Code code;
+  private final String description;
+  private final String reason;
+  private final Map<String, String> metadata;
+  private final ArrayList<FieldViolation> fieldViolations;
+  private final Duration retryDelay;
+  private final String requestId;
+
+  private TimecacheException(
+      Status.Code code, String description, List<Any> details, String requestId, Throwable cause) {
+    super(message(code, description, details), cause);
+    this.code = code;
+    this.description = description;
+    this.requestId = requestId;
+    ErrorInfo info = find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance());
+    reason = info.getReason().isEmpty() ? null : info.getReason();
+    metadata = Map.copyOf(info.getMetadataMap());
+    fieldViolations = new ArrayList<>();
+    for (BadRequest.FieldViolation violation :
+        find(details, BadRequest.class, BadRequest.getDefaultInstance()).getFieldViolationsList()) {
+      fieldViolations.add(new FieldViolation(violation.getField(), violation.getDescription()));
+    }
+    RetryInfo retry = find(details, RetryInfo.class, null);
+    retryDelay = retry == null ? null : Times.fromProto(retry.getRetryDelay());
+  }
+
+  static TimecacheException of(Status.Code code, String description) {
+    return new TimecacheException(code, description, List.of(), null, null);
+  }
+
+  /** Of a call that ended so; the trailers may be null. */
+  static TimecacheException of(Status status, Metadata trailers) {
+    List<Any> details = List.of();
+    String requestId = null;
+    if (trailers != null) {
+      requestId = trailers.get(REQUEST_ID);
+      com.google.rpc.Status rich = StatusProto.fromStatusAndTrailers(status, trailers);
+      details = rich.getDetailsList();
+    }
+    String description = status.getDescription() == null ? "" : status.getDescription();
+    if (status.getCause() != null) {
+      description += (description.isEmpty() ? "" : ": ") + status.getCause().getMessage();
+    }
+    return new TimecacheException(
+        status.getCode(), description, details, requestId, status.getCause());
+  }
+
+  /** Of one operation or settlement. */
+  static TimecacheException of(com.google.rpc.Status status) {
+    return new TimecacheException(
+        Status.fromCodeValue(status.getCode()).getCode(),
+        status.getMessage(),
+        status.getDetailsList(),
+        null,
+        null);
+  }
+
+  /** What a call that fails throws: {@code error} itself if it is one, else about it. */
+  static TimecacheException of(Throwable error) {
+    if (error instanceof TimecacheException known) {
+      return known;
+    }
+    return of(Status.fromThrowable(error), Status.trailersFromThrowable(error));
+  }
+
+  /** The same error with the stack of the thread that is told, and this one as its cause. */
+  TimecacheException rethrown() {
+    return new TimecacheException(this);
+  }
+
+  private TimecacheException(TimecacheException other) {
+    super(other.getMessage(), other);
+    code = other.code;
+    description = other.description;
+    reason = other.reason;
+    metadata = other.metadata;
+    fieldViolations = other.fieldViolations;
+    retryDelay = other.retryDelay;
+    requestId = other.requestId;
+  }
+
+  private static String message(Status.Code code, String description, List<Any> details) {
+    ErrorInfo info = find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance());
+    return code
+        + (info.getReason().isEmpty() ? "" : " (" + info.getReason() + ")")
+        + (description.isEmpty() ? "" : ": " + description);
+  }
+
+  private static <T extends com.google.protobuf.Message> T find(
+      List<Any> details, Class<T> type, T none) {
+    for (Any detail : details) {
+      if (detail.is(type)) {
+        try {
+          return detail.unpack(type);
+        } catch (InvalidProtocolBufferException e) {
+          return none;
+        }
+      }
+    }
+    return none;
+  }
+
+  /** What kind of error it is. */
+  public Status.Code code() {
+    return code;
+  }
+
+  /** The server's description, or gRPC's, without code and reason. May be empty. */
+  public String description() {
+    return description;
+  }
+
+  /**
+   * Why the server refused: the name of an {@link ErrorReason}, or one that only a later server
+   * has. Empty if the error is not the server's own.
+   */
+  public Optional<String> reason() {
+    return Optional.ofNullable(reason);
+  }
+
+  /** Whether the server refused for this reason. */
+  public boolean is(ErrorReason reason) {
+    return reason.name().equals(this.reason);
+  }
+
+  /** What else the server says about the reason, as which {@code namespace}. */
+  public Map<String, String> metadata() {
+    return metadata;
+  }
+
+  /** The fields that an INVALID_ARGUMENT is about. */
+  public List<FieldViolation> fieldViolations() {
+    return List.copyOf(fieldViolations);
+  }
+
+  /** How long the server says to wait before the call is tried again. */
+  public Optional<Duration> retryDelay() {
+    return Optional.ofNullable(retryDelay);
+  }
+
+  /** The id under which the server's log has the call: the caller's, or one of the server's. */
+  public Optional<String> requestId() {
+    return Optional.ofNullable(requestId);
+  }
+
+  /**
+   * Whether the server is stopping, or there is no connection or it broke: the same again may
+   * succeed.
+   */
+  public boolean isConnectionLost() {
+    return switch (code) {
+      case UNAVAILABLE -> true;
+      case INTERNAL, UNKNOWN, CANCELLED -> reason == null;
+      default -> false;
+    };
+  }
+
+  /**
+   * Whether this client refused a message because it is larger than its channel takes: that of
+   * {@link TimecacheClient#of} with a limit of its own.
+   */
+  boolean isMessageTooLarge() {
+    return code == Status.Code.RESOURCE_EXHAUSTED && reason == null;
+  }
+}
