@@ -38,6 +38,9 @@ import java.util.function.ObjIntConsumer;
 public final class Pipeline implements AutoCloseable {
   private static final int MAX_OPERATION_BYTES = (16 << 20) + (64 << 10) - 128;
 
+  private static final TimecacheException CANCELLED =
+      TimecacheException.of(Status.Code.CANCELLED, "the pipeline was cancelled");
+
   /** One request. */
   private static final class Group {
     final ExecuteRequest.Builder request = ExecuteRequest.newBuilder();
@@ -57,6 +60,7 @@ public final class Pipeline implements AutoCloseable {
   private long bytes;
   private boolean flushing;
   private boolean closing;
+  private boolean cancelled; // The call, which takes no more then.
   private long answers;
   private Status status; // Null while the stream goes on.
   private TimecacheException error; // Why it ended, unless in good order.
@@ -136,12 +140,12 @@ public final class Pipeline implements AutoCloseable {
       if (!closing) {
         closing = true;
         await();
-        if (status == null) {
+        if (status == null && !cancelled) {
           call.halfClose();
         }
       }
       awaitAnswers(() -> false);
-      if (error != null && error.code() != Status.Code.CANCELLED) {
+      if (error != null && error != CANCELLED) {
         throw error.rethrown();
       }
     }
@@ -149,7 +153,15 @@ public final class Pipeline implements AutoCloseable {
 
   /** Ends the stream at once: what is in flight fails with CANCELLED. Does not wait. */
   public void cancel() {
-    call.cancel("the pipeline was cancelled", null);
+    cancel(CANCELLED);
+  }
+
+  private synchronized void cancel(TimecacheException why) {
+    if (error == null && status == null) {
+      error = why;
+      cancelled = true;
+      call.cancel(why.description(), null);
+    }
   }
 
   private boolean isFull(Group group, int more) {
@@ -180,10 +192,8 @@ public final class Pipeline implements AutoCloseable {
       }
       long left = giveUpAt - System.nanoTime();
       if (left <= 0) {
-        TimecacheException why =
-            TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout");
-        error = why;
-        call.cancel(why.description(), null);
+        cancel(
+            TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout"));
         giveUpAt = System.nanoTime() + timeoutNanos;
         continue;
       }
@@ -197,7 +207,10 @@ public final class Pipeline implements AutoCloseable {
 
   /** Sends what may be sent now. */
   private synchronized void send() {
-    while (status == null && !queue.isEmpty() && sent.size() < options.requestsInFlightMax()) {
+    while (status == null
+        && !cancelled
+        && !queue.isEmpty()
+        && sent.size() < options.requestsInFlightMax()) {
       Group head = queue.peekFirst();
       boolean isFull = queue.size() > 1 || head.pending.size() >= options.batchOperationsMax();
       if (!isFull && !flushing && !sent.isEmpty()) {

@@ -511,10 +511,11 @@ public final class TimecacheClient implements AutoCloseable {
         .getNamespace();
   }
 
-  /** Describes all namespaces, ordered by name, without statistics: a round trip for a thousand. */
-  public List<Namespace> listNamespaces() {
+  /** Describes all namespaces, ordered by name: a round trip for each thousand. */
+  public List<Namespace> listNamespaces(boolean includeStatistics) {
     List<Namespace> namespaces = new ArrayList<>();
-    ListNamespacesRequest.Builder request = ListNamespacesRequest.newBuilder();
+    ListNamespacesRequest.Builder request =
+        ListNamespacesRequest.newBuilder().setIncludeStatistics(includeStatistics);
     do {
       ListNamespacesResponse page =
           rpc.call(NamespaceServiceGrpc.getListNamespacesMethod(), request.build(), true);
@@ -586,10 +587,13 @@ public final class TimecacheClient implements AutoCloseable {
         .getGroup();
   }
 
-  /** Describes all groups of the namespace, ordered by name, without statistics. */
-  public List<Group> listGroups() {
+  /** Describes all groups of the namespace, ordered by name. */
+  public List<Group> listGroups(boolean includeStatistics) {
     List<Group> groups = new ArrayList<>();
-    ListGroupsRequest.Builder request = ListGroupsRequest.newBuilder().setNamespace(namespace);
+    ListGroupsRequest.Builder request =
+        ListGroupsRequest.newBuilder()
+            .setNamespace(namespace)
+            .setIncludeStatistics(includeStatistics);
     do {
       ListGroupsResponse page =
           rpc.call(GroupServiceGrpc.getListGroupsMethod(), request.build(), true);

@@ -1,0 +1,375 @@
+package dev.timecached.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.protobuf.ByteString;
+import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.GroupOptions;
+import dev.timecached.v1.NamespaceOptions;
+import io.grpc.Status.Code;
+import java.io.ByteArrayOutputStream;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(30)
+final class ClientTest {
+  private static TestServer server;
+  private static TimecacheClient connection;
+  private TimecacheClient client; // In a namespace of the test's own.
+
+  @BeforeAll
+  static void start() {
+    server = TestServer.onVirtualClock();
+    connection = server.client();
+  }
+
+  @AfterAll
+  static void stop() {
+    connection.close();
+    server.close();
+  }
+
+  @BeforeEach
+  void makeNamespace() {
+    connection.createNamespace(
+        "test",
+        NamespaceOptions.newBuilder()
+            .setTtl(Times.toProto(Duration.ofSeconds(30)))
+            .setMaxValueBytes(16 << 20)
+            .build());
+    client = connection.in("test");
+  }
+
+  @AfterEach
+  void deleteNamespace() {
+    connection.deleteNamespace("test");
+  }
+
+  private static TimecacheException failure(Runnable call) {
+    return assertThrows(TimecacheException.class, call::run);
+  }
+
+  @Test
+  void putsGetsAndRemoves() {
+    long version = client.put("k", "v").version();
+    Entry entry = client.get("k").orElseThrow();
+    assertEquals("k", entry.keyUtf8());
+    assertEquals("v", entry.valueUtf8());
+    assertEquals(version, entry.version());
+    assertEquals(Duration.ofSeconds(30), Duration.between(entry.putTime(), entry.deadline()));
+    assertTrue(client.contains("k"));
+    assertEquals(new SizeResult(1, 2), client.size());
+    RemoveResult removed = client.remove("k", new RemoveOptions().returnPrevious());
+    assertTrue(removed.removed());
+    assertEquals(Optional.of(entry), removed.previous());
+    assertEquals(Optional.empty(), client.get("k"));
+    assertFalse(client.remove("k").removed());
+  }
+
+  @Test
+  void bytesStayBytes() {
+    ByteString key = ByteString.copyFrom(new byte[] {0, (byte) 0xff, 10});
+    ByteString value = ByteString.copyFrom(new byte[] {(byte) 0xc3, 0x28, 0});
+    client.put(key, value);
+    assertEquals(value, client.get(key).orElseThrow().value());
+    client.put("größe", "10 µm");
+    assertEquals("10 µm", client.get("größe").orElseThrow().valueUtf8());
+  }
+
+  @Test
+  void conditions() {
+    PutOptions ifAbsent = new PutOptions().ifAbsent();
+    long version = client.put("k", "1", ifAbsent).version();
+    assertTrue(failure(() -> client.put("k", "2", ifAbsent)).is(ErrorReason.KEY_EXISTS));
+    assertTrue(
+        failure(() -> client.put("other", "2", new PutOptions().ifPresent()))
+            .is(ErrorReason.KEY_NOT_FOUND));
+    PutOptions ifVersion = new PutOptions().ifVersion(version).returnPrevious();
+    assertEquals("1", client.put("k", "2", ifVersion).previous().orElseThrow().valueUtf8());
+    TimecacheException stale = failure(() -> client.put("k", "3", ifVersion));
+    assertEquals(Code.FAILED_PRECONDITION, stale.code());
+    assertTrue(stale.is(ErrorReason.VERSION_MISMATCH));
+    assertTrue(
+        failure(() -> client.remove("k", new RemoveOptions().ifVersion(version)))
+            .is(ErrorReason.VERSION_MISMATCH));
+    assertTrue(
+        failure(() -> client.touch("k", new TouchOptions().ifVersion(version)))
+            .is(ErrorReason.VERSION_MISMATCH));
+  }
+
+  @Test
+  void timesToLive() {
+    VirtualClock clock = connection.virtualClock();
+    client.put("short", "v", new PutOptions().ttl(Duration.ofSeconds(5)));
+    client.put("long", "v");
+    Instant deadline = client.get("short").orElseThrow().deadline();
+    clock.advance(Duration.ofSeconds(4));
+    client.put("short", "w", new PutOptions().keepDeadline());
+    assertEquals(deadline, client.get("short").orElseThrow().deadline());
+    assertTrue(client.touch("long").isPresent());
+    assertTrue(client.touch("absent").isEmpty());
+    clock.advance(Duration.ofSeconds(2));
+    assertFalse(client.contains("short"));
+    Entry before = client.get("long").orElseThrow();
+    Entry after = client.getAndTouch("long").orElseThrow();
+    assertEquals(before.deadline().plusSeconds(2), after.deadline());
+    assertEquals(clock.now(), clock.advanceTo(clock.now()));
+  }
+
+  @Test
+  void changesInPlace() {
+    assertEquals(2, client.append("list", "ab").valueBytes());
+    assertFalse(client.append("list", "c", new AppendOptions().touch()).created());
+    assertEquals("abc", client.get("list").orElseThrow().valueUtf8());
+    assertEquals(12, client.add("n", 2, new CombineOptions().initial(10)).result());
+    assertEquals(13, client.xor("n", 1).result());
+    assertTrue(client.add("n", -13, new CombineOptions().removeIfZero()).removed());
+    assertTrue(failure(() -> client.add("list", 1)).is(ErrorReason.NOT_A_NUMBER));
+    GatherOptions both = GatherOptions.expect("a", "b");
+    assertEquals(1, client.gather("join", "a", "1", both).count());
+    assertTrue(client.gather("join", "a", "1", both).duplicate());
+    assertTrue(failure(() -> client.gather("join", "a", "2", both)).is(ErrorReason.PART_EXISTS));
+    GatheredParts parts = client.gather("join", "b", "2", both).parts().orElseThrow();
+    assertEquals("b", parts.parts().get(1).name().toStringUtf8());
+    assertFalse(client.contains("join"));
+  }
+
+  @Test
+  void errorsSayWhy() {
+    TimecacheException error = failure(() -> client.withRequestId("call-7").in("absent").get("k"));
+    assertEquals(Code.NOT_FOUND, error.code());
+    assertEquals(Optional.of("NAMESPACE_NOT_FOUND"), error.reason());
+    assertEquals(Optional.of("call-7"), error.requestId());
+    error = failure(() -> client.put("k", "v", new PutOptions().ttl(Duration.ofSeconds(-1))));
+    assertEquals(Code.INVALID_ARGUMENT, error.code());
+    assertEquals("ttl", error.fieldViolations().get(0).field());
+    connection.updateNamespace(
+        "test", NamespaceOptions.newBuilder().setMaxOperationsPerSecond(1).build());
+    client.contains("k");
+    error = failure(() -> client.contains("k"));
+    assertTrue(error.is(ErrorReason.MAX_OPERATION_RATE));
+    assertTrue(error.retryDelay().orElseThrow().compareTo(Duration.ofSeconds(1)) <= 0);
+    assertThrows(IllegalArgumentException.class, () -> client.withRequestId("two words"));
+  }
+
+  @Test
+  void futures() throws Exception {
+    AsyncTimecache async = client.async();
+    assertEquals(
+        "1",
+        async.put("k", "1").thenCompose(put -> async.get("k")).get().orElseThrow().valueUtf8());
+    assertEquals(new SizeResult(1, 2), async.size().get());
+    ExecutionException error =
+        assertThrows(
+            ExecutionException.class, () -> async.put("k", "2", new PutOptions().ifAbsent()).get());
+    assertTrue(((TimecacheException) error.getCause()).is(ErrorReason.KEY_EXISTS));
+    List<CompletableFuture<CombineResult>> adds = new ArrayList<>();
+    for (int i = 0; i < 100; ++i) {
+      adds.add(async.add("n", 1));
+    }
+    adds.forEach(CompletableFuture::join);
+    assertEquals("100", client.get("n").orElseThrow().valueUtf8());
+  }
+
+  @Test
+  void batches() {
+    Batch batch = new Batch();
+    CompletableFuture<PutResult> put = batch.add(Operation.put("a", "1"));
+    CompletableFuture<Optional<Entry>> get = batch.add(Operation.get("a"));
+    CompletableFuture<CombineResult> add = batch.add(Operation.add("a", 1));
+    CompletableFuture<PutResult> refused =
+        batch.add(Operation.put("a", "2", new PutOptions().ifAbsent()));
+    client.execute(batch);
+    assertEquals(put.join().version(), get.join().orElseThrow().version());
+    assertEquals("a", get.join().orElseThrow().keyUtf8());
+    assertEquals(2, add.join().result());
+    CompletionException error = assertThrows(CompletionException.class, refused::join);
+    assertTrue(((TimecacheException) error.getCause()).is(ErrorReason.KEY_EXISTS));
+    assertThrows(IllegalStateException.class, () -> client.execute(batch));
+    client.execute(new Batch());
+    Batch lost = new Batch();
+    CompletableFuture<Boolean> contains = lost.add(Operation.contains("a"));
+    assertEquals(Code.NOT_FOUND, failure(() -> client.in("absent").execute(lost)).code());
+    assertTrue(contains.isCompletedExceptionally());
+    Batch later = new Batch();
+    CompletableFuture<Boolean> there = later.add(Operation.contains("a"));
+    client.async().execute(later).join();
+    assertTrue(there.join());
+  }
+
+  @Test
+  void pipelines() {
+    List<CompletableFuture<CombineResult>> results = new ArrayList<>();
+    PipelineOptions narrow = new PipelineOptions(16, 1 << 10, 2, 64, 1 << 12);
+    try (Pipeline pipeline = client.pipeline(narrow)) {
+      for (int i = 0; i < 1000; ++i) {
+        results.add(pipeline.add(Operation.add("n", 1)));
+      }
+      pipeline.await();
+      assertTrue(results.stream().allMatch(CompletableFuture::isDone));
+      // One that is larger than all bounds goes alone.
+      ByteString large = ByteString.copyFrom(new byte[1 << 20]);
+      pipeline.add(Operation.put(ByteString.copyFromUtf8("large"), large)).join();
+      assertEquals(
+          Code.INVALID_ARGUMENT,
+          ((TimecacheException)
+                  assertThrows(
+                          CompletionException.class,
+                          () ->
+                              pipeline
+                                  .add(Operation.put("k", ByteString.copyFrom(new byte[17 << 20])))
+                                  .join())
+                      .getCause())
+              .code());
+    }
+    for (int i = 0; i < 1000; ++i) {
+      assertEquals(i + 1, results.get(i).join().result());
+    }
+    Pipeline lost = client.in("absent").pipeline();
+    CompletableFuture<Boolean> contains = lost.add(Operation.contains("k"));
+    assertThrows(CompletionException.class, contains::join);
+    assertEquals(Code.NOT_FOUND, failure(lost::close).code());
+    Pipeline cancelled = client.pipeline();
+    cancelled.cancel();
+    cancelled.close();
+  }
+
+  @Test
+  void scans() {
+    try (Pipeline pipeline = client.pipeline()) {
+      for (int i = 0; i < 2500; ++i) {
+        pipeline.add(Operation.put("a/" + i, "v"));
+      }
+      pipeline.add(Operation.put("b/1", "v"));
+    }
+    try (Stream<Entry> entries = client.scan()) {
+      assertEquals(2501, entries.map(Entry::keyUtf8).distinct().count());
+    }
+    try (Stream<Entry> entries = client.scan(new ScanOptions().prefix("b/").keysOnly())) {
+      assertEquals(List.of("b/1"), entries.map(Entry::keyUtf8).toList());
+    }
+    try (Stream<Entry> entries = client.scan()) {
+      assertEquals(10, entries.limit(10).count());
+    }
+    try (Stream<Entry> entries = client.in("absent").scan()) {
+      assertEquals(Code.NOT_FOUND, failure(entries::count).code());
+    }
+  }
+
+  @Test
+  void valuesOf16MiB() {
+    byte[] large = new byte[16 << 20];
+    large[large.length - 1] = 1;
+    ByteString value = ByteString.copyFrom(large);
+    try (Watcher watcher = client.watch(new WatchOptions())) {
+      watcher.next();
+      client.put("k", value);
+      assertEquals(value, client.get("k").orElseThrow().value());
+      try (Stream<Entry> entries = client.scan()) {
+        assertEquals(value, entries.findFirst().orElseThrow().value());
+      }
+      connection.virtualClock().advance(Duration.ofSeconds(31));
+      List<ExpiredEvent> events = List.of();
+      while (events.isEmpty()) {
+        events = watcher.next().events();
+      }
+      assertEquals(value, events.get(0).value());
+    }
+  }
+
+  @Test
+  void administration() throws Exception {
+    NamespaceOptions options =
+        NamespaceOptions.newBuilder()
+            .setTtl(Times.toProto(Duration.ofSeconds(10)))
+            .setMaxEntries(5)
+            .build();
+    connection.updateNamespace("test", options);
+    assertEquals(5, connection.getNamespace("test").getOptions().getMaxEntries());
+    connection.updateNamespace("test", NamespaceOptions.getDefaultInstance(), "max_entries");
+    var described = connection.getNamespace("test");
+    assertEquals(0, described.getOptions().getMaxEntries());
+    assertEquals(Duration.ofSeconds(10), Times.fromProto(described.getOptions().getTtl()));
+    assertTrue(described.hasStatistics());
+    assertTrue(
+        connection.listNamespaces(false).stream().anyMatch(one -> one.getName().equals("test")));
+    client.put("k", "v");
+    assertEquals(1, connection.rotateNamespace("test"));
+    client.createGroup("g", GroupOptions.newBuilder().setMaxAttempts(3).build(), true);
+    assertEquals(3, client.getGroup("g").getOptions().getMaxAttempts());
+    client.updateGroup("g", GroupOptions.getDefaultInstance(), "max_attempts");
+    assertEquals(5, client.listGroups(true).get(0).getOptions().getMaxAttempts());
+    client.deleteGroup("g");
+    assertTrue(failure(() -> client.getGroup("g")).is(ErrorReason.GROUP_NOT_FOUND));
+    assertFalse(connection.getServer().getVersion().isEmpty());
+    assertTrue(
+        failure(
+                () -> {
+                  try {
+                    connection.backupJournal(new ByteArrayOutputStream());
+                  } catch (java.io.IOException e) {
+                    throw new AssertionError(e);
+                  }
+                })
+            .is(ErrorReason.NO_JOURNAL));
+  }
+
+  @Test
+  void thereIsNoServer() throws Exception {
+    int port;
+    try (ServerSocket socket = new ServerSocket(0)) {
+      port = socket.getLocalPort();
+    }
+    try (TimecacheClient lost = TimecacheClient.connect("127.0.0.1:" + port)) {
+      long before = System.nanoTime();
+      assertEquals(Code.UNAVAILABLE, failure(() -> lost.get("k")).code());
+      assertEquals(Code.UNAVAILABLE, failure(() -> lost.get("k")).code());
+      assertTrue(failure(() -> lost.get("k")).isConnectionLost());
+      assertTrue(System.nanoTime() - before < 4_000_000_000L);
+      assertThrows(CompletionException.class, () -> lost.async().get("k").join());
+    }
+  }
+
+  @Test
+  void aServerThatDoesNotAnswer() throws Exception {
+    try (ServerSocket silent = new ServerSocket(0);
+        TimecacheClient lost =
+            TimecacheClient.connect("127.0.0.1:" + silent.getLocalPort())
+                .withTimeout(Duration.ofMillis(400))) {
+      assertEquals(Code.DEADLINE_EXCEEDED, failure(() -> lost.get("k")).code());
+      CompletableFuture<?> future = lost.withTimeout(Duration.ofMinutes(1)).async().get("k");
+      assertTrue(future.cancel(true));
+      Thread waiting = Thread.currentThread();
+      Thread interrupter =
+          new Thread(
+              () -> {
+                while (waiting.getState() != Thread.State.TIMED_WAITING
+                    && waiting.getState() != Thread.State.WAITING) {
+                  Thread.onSpinWait();
+                }
+                waiting.interrupt();
+              });
+      interrupter.start();
+      assertEquals(
+          Code.CANCELLED, failure(() -> lost.withTimeout(Duration.ofMinutes(1)).get("k")).code());
+      assertTrue(Thread.interrupted());
+    }
+  }
+}

@@ -1,0 +1,196 @@
+package dev.timecached.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.timecached.v1.Durability;
+import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.GroupStatistics;
+import dev.timecached.v1.NamespaceOptions;
+import io.grpc.Status.Code;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class GroupWorkerTest {
+  private final BlockingQueue<ExpiredEvent> handled = new LinkedBlockingQueue<>();
+  private TestServer server;
+  private TimecacheClient client;
+  private VirtualClock clock;
+
+  @BeforeEach
+  void start() {
+    server = TestServer.onVirtualClock("--journal", "{dir}/journal");
+    try (TimecacheClient admin = server.client()) {
+      admin.createNamespace(
+          "orders",
+          NamespaceOptions.newBuilder()
+              .setTtl(Times.toProto(Duration.ofSeconds(10)))
+              .setDurability(Durability.DURABILITY_SYNC)
+              .build());
+    }
+    client = TimecacheClient.builder(server.address()).namespace("orders").build();
+    clock = client.virtualClock();
+  }
+
+  @AfterEach
+  void stop() {
+    client.close();
+    server.close();
+  }
+
+  private GroupStatistics awaitGroup(Predicate<GroupStatistics> condition) throws Exception {
+    for (; ; ) {
+      try {
+        GroupStatistics statistics = client.getGroup("g").getStatistics();
+        if (condition.test(statistics)) {
+          return statistics;
+        }
+      } catch (TimecacheException e) {
+        assertTrue(e.is(ErrorReason.GROUP_NOT_FOUND) || e.isConnectionLost(), e.getMessage());
+      }
+      Thread.sleep(5);
+    }
+  }
+
+  @Test
+  void settlesAsTheHandlerSays() throws Exception {
+    List<Throwable> errors = new ArrayList<>();
+    EventHandler handler =
+        event -> {
+          handled.add(event);
+          return switch (event.keyUtf8()) {
+            case "nacked" ->
+                event.attempt() == 1 ? Settle.nack(Duration.ofSeconds(5)) : Settle.ack();
+            case "thrown" -> {
+              if (event.attempt() == 1) {
+                throw new IllegalStateException("broken");
+              }
+              yield Settle.ack();
+            }
+            case "back" -> Settle.putBack(Duration.ofHours(1));
+            default -> Settle.ack();
+          };
+        };
+    try (GroupWorker worker =
+        client.worker(new GroupWorkerOptions("g").onError(errors::add), handler)) {
+      awaitGroup(group -> group.getMembers() == 1);
+      for (String key : List.of("acked", "nacked", "thrown", "back")) {
+        client.put(key, "v");
+      }
+      clock.advance(Duration.ofSeconds(11));
+      awaitGroup(
+          group -> group.getAcked() == 1 && group.getNacked() == 2 && group.getPutBack() == 1);
+      assertEquals(4, handled.size());
+      clock.advance(Duration.ofSeconds(1));
+      awaitGroup(group -> group.getAcked() == 2);
+      clock.advance(Duration.ofSeconds(4));
+      awaitGroup(group -> group.getAcked() == 3);
+      assertEquals(6, handled.size());
+      assertTrue(client.contains("back"));
+      assertEquals("broken", errors.get(0).getMessage());
+      worker.close();
+      assertEquals(new GroupWorkerCounters(6, 1, 3, 2, 1, 0, 0, 0), worker.counters());
+    }
+  }
+
+  @Test
+  void stopsGracefully() throws Exception {
+    CountDownLatch begun = new CountDownLatch(2);
+    CountDownLatch release = new CountDownLatch(1);
+    GroupWorker worker =
+        client.worker(
+            new GroupWorkerOptions("g").threads(2),
+            EventHandler.acking(
+                event -> {
+                  begun.countDown();
+                  release.await();
+                }));
+    awaitGroup(group -> group.getMembers() == 1);
+    for (int i = 0; i < 10; ++i) {
+      client.put("k" + i, "v");
+    }
+    clock.advance(Duration.ofSeconds(11));
+    begun.await();
+    worker.requestStop();
+    release.countDown();
+    worker.join();
+    assertEquals(2, worker.counters().acked());
+    awaitGroup(group -> group.getMembers() == 0 && group.getBacklog() == 8);
+    // The others are for whoever comes.
+    GroupWorker next =
+        client.worker(new GroupWorkerOptions("g"), EventHandler.acking(handled::add));
+    awaitGroup(group -> group.getAcked() == 10);
+    next.close();
+    assertEquals(8, handled.size());
+  }
+
+  @Test
+  void endsWithItsGroup() throws Exception {
+    GroupWorker worker = client.worker(new GroupWorkerOptions("g"), event -> Settle.ack());
+    awaitGroup(group -> group.getMembers() == 1);
+    client.deleteGroup("g");
+    assertTrue(
+        assertThrows(TimecacheException.class, worker::join).is(ErrorReason.GROUP_NOT_FOUND));
+    GroupWorker lost =
+        client.in("absent").worker(new GroupWorkerOptions("g"), event -> Settle.ack());
+    assertEquals(Code.NOT_FOUND, assertThrows(TimecacheException.class, lost::join).code());
+  }
+
+  @Test
+  void aKilledServerCostsNoEvent() throws Exception {
+    Set<String> keys = ConcurrentHashMap.newKeySet();
+    Set<String> expected = new HashSet<>();
+    try (GroupWorker unused =
+        client.worker(
+            new GroupWorkerOptions("g").pauses(Duration.ofMillis(10), Duration.ofMillis(100)),
+            EventHandler.acking(event -> keys.add(event.keyUtf8())))) {
+      awaitGroup(group -> group.getMembers() == 1);
+      for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 100; ++i) {
+          client.put("k" + round + "/" + i, "v");
+          expected.add("k" + round + "/" + i);
+        }
+        clock.advance(Duration.ofSeconds(11));
+        server.kill();
+        server.start();
+        TestServer.awaitServer(client);
+      }
+      awaitGroup(group -> group.getMembers() == 1 && group.getBacklog() + group.getInFlight() == 0);
+      assertEquals(expected, keys);
+    }
+  }
+
+  @Test
+  void aMemberThatSettlesByItself() {
+    try (Watcher member = client.watch(new WatchOptions().group("g").maxInFlight(1))) {
+      member.next();
+      client.put("k", "v");
+      clock.advance(Duration.ofSeconds(11));
+      WatchBatch batch = member.next();
+      while (batch.events().isEmpty()) {
+        batch = member.next();
+      }
+      ExpiredEvent event = batch.events().get(0);
+      List<SettleResult> results =
+          client.settle(
+              "g",
+              List.of(Settlement.of(event, Settle.ack()), Settlement.of(event, Settle.nack())));
+      assertTrue(results.get(0).error().isEmpty());
+      assertTrue(results.get(1).error().orElseThrow().is(ErrorReason.EVENT_NOT_UNSETTLED));
+    }
+  }
+}
