@@ -255,9 +255,7 @@ class Runner:
 
     def settlement(self, item: dict[str, Any]) -> Settlement:
         values = {name: self.argument(name, value) for name, value in item.items()}
-        return Settlement(
-            values.pop("event_id"), values.pop("attempt"), self.how(values)
-        )
+        return Settlement(values.pop("event_id"), values.pop("attempt"), self.how(values))
 
     def how(self, action: dict[str, Any]) -> timecache.Settle:
         ((kind, args),) = action.items()
@@ -327,7 +325,11 @@ class Runner:
         worker.worker = client.worker(handler=worker.handler(), **self.arguments(args))
         self.wait(start(worker.worker))
         self.open[step["worker"]] = worker
-        get = {"name": args["group"], "include_statistics": True, "namespace": client.namespace_name}
+        get = {
+            "name": args["group"],
+            "include_statistics": True,
+            "namespace": client.namespace_name,
+        }
         until = time.monotonic() + TIMEOUT
         while True:
             try:

@@ -16,24 +16,26 @@ PROGRAM = os.environ["TIMECACHED"]
 class Server:
     """Runs from its construction until stop(); may be started again at the same address."""
 
-    def __init__(self, *flags: str, virtual_clock: bool = True) -> None:
+    def __init__(
+        self, *flags: str, virtual_clock: bool = True, listens: bool = True, starts: bool = True
+    ) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="timecached-python-")
         self.directory = pathlib.Path(self._directory.name)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{free.getsockname()[1]}"
         clock = ["--virtual-clock"] if virtual_clock else []
-        self._arguments = [PROGRAM, "--listen", self.address, *clock]
+        listen = ["--listen", self.address] if listens else []
+        self._arguments = [PROGRAM, *listen, *clock]
         self._arguments += [flag.replace("DIRECTORY", str(self.directory)) for flag in flags]
         self._process: subprocess.Popen[bytes] | None = None
-        self.start()
+        if starts:
+            self.start()
 
     def start(self) -> None:
         log_path = self.directory / "log"
         with open(log_path, "wb") as log:
-            self._process = subprocess.Popen(
-                self._arguments, stdin=subprocess.DEVNULL, stderr=log
-            )
+            self._process = subprocess.Popen(self._arguments, stdin=subprocess.DEVNULL, stderr=log)
         until = time.monotonic() + 30
         while self._process.poll() is None and time.monotonic() < until:
             if re.search(r"server_started", log_path.read_text()):

@@ -558,9 +558,7 @@ class Client:
             on_loss=on_loss,
         )
 
-    def settle(
-        self, group: str, settlements: Iterable[Settlement]
-    ) -> list[int | TimecacheError]:
+    def settle(self, group: str, settlements: Iterable[Settlement]) -> list[int | TimecacheError]:
         """Settles up to 4,096 events of a group: a result for each, in their order.
 
         Of a PutBack the entry's new version, or 0 if the key was there again; of others 0. A
@@ -635,9 +633,7 @@ class Client:
 
     # --- namespaces and the server ---
 
-    def create_namespace(
-        self, name: str, options: NamespaceOptions | None = None
-    ) -> Namespace:
+    def create_namespace(self, name: str, options: NamespaceOptions | None = None) -> Namespace:
         """Makes a namespace. AlreadyExistsError (NAMESPACE_EXISTS)."""
         request = namespaces_pb2.CreateNamespaceRequest(name=name)
         fill_options(request.options, options or NamespaceOptions())

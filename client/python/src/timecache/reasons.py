@@ -10,7 +10,6 @@ class ErrorReason(str, enum.Enum):
     of them; ``reason`` is then a string that is not here.
     """
 
-
     # --- Any call.
 
     # INVALID_ARGUMENT: a field is malformed or out of its range; a

@@ -1,0 +1,64 @@
+"""Orders that are cancelled if they are not paid within 15 minutes.
+
+usage: orders.py [ADDRESS]
+
+Places an order that nobody pays, and runs a worker until it is interrupted. Any number of workers
+may run: each order is cancelled by one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import timecache
+
+PAYMENT_TIME = timedelta(minutes=15)
+
+
+class Orders:
+    """Orders that wait for their payment: one entry each, which dies if it does not come."""
+
+    def __init__(self, client: timecache.Client, cancel: Callable[[str, Any], None]) -> None:
+        """`cancel` is called by workers, with the order's id and what was placed."""
+        self._pending = client.namespace("pending-orders")
+        self._cancel = cancel
+        try:
+            client.create_namespace(
+                "pending-orders", timecache.NamespaceOptions(ttl=PAYMENT_TIME, num_buckets=901)
+            )
+        except timecache.AlreadyExistsError:
+            pass
+
+    def place(self, order_id: str, order: Any) -> None:
+        """Waits for the payment from now on."""
+        self._pending.put(order_id, timecache.encode_json(order), if_absent=True)
+
+    def pay(self, order_id: str) -> bool:
+        """False: too late, the order is being cancelled."""
+        return bool(self._pending.remove(order_id))
+
+    def worker(self) -> timecache.GroupWorker:
+        """Cancels what was not paid. An exception of `cancel`: again in a second."""
+        return self._pending.worker("cancel", self._handle, from_earliest=True)
+
+    def _handle(self, event: timecache.ExpiredEvent) -> None:
+        self._cancel(event.key_text, event.json())
+
+
+def main() -> None:
+    address = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7171"
+    with timecache.Client(address) as client:
+        orders = Orders(client, lambda order_id, order: print("cancelled:", order_id, order))
+        orders.place("17", {"total": 42})
+        with orders.worker() as worker:
+            try:
+                worker.wait()
+            except KeyboardInterrupt:
+                print("stopping")
+
+
+if __name__ == "__main__":
+    main()

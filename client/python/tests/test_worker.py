@@ -1,0 +1,225 @@
+"""Group workers and pipelines."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import unittest
+from typing import Any
+
+from server import Server
+from test_watch import await_
+
+import timecache
+from timecache import Nack, Operation, testing
+
+
+class Base(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.client = timecache.Client(self.server.address)
+        self.addCleanup(self.client.close)
+        self.clock = testing.VirtualClock(self.client)
+
+    def statistics(self) -> timecache.GroupStatistics:
+        statistics = self.client.get_group("g", include_statistics=True).statistics
+        assert statistics is not None
+        return statistics
+
+    def expire(self, count: int) -> None:
+        self.client.execute([Operation.put(f"k{i}", "v", ttl=1) for i in range(count)])
+        self.clock.advance(2)
+
+
+class WorkerTest(Base):
+    def setUp(self) -> None:
+        super().setUp()
+        self.client.create_group("g")
+
+    def test_no_more_handlers_run_than_may(self) -> None:
+        lock, running, most = threading.Lock(), 0, 0
+        three = threading.Barrier(3)
+
+        def handle(event: timecache.ExpiredEvent) -> None:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            three.wait(20)
+            with lock:
+                running -= 1
+
+        with self.client.worker("g", handle, concurrency=3):
+            self.expire(30)
+            await_(lambda: self.statistics().acked == 30)
+        self.assertEqual(most, 3)
+
+    def test_a_stop_finishes_what_is_begun_and_leaves_the_rest_to_others(self) -> None:
+        begun, go_on = threading.Event(), threading.Event()
+        handled: list[bytes] = []
+
+        def handle(event: timecache.ExpiredEvent) -> None:
+            begun.set()
+            go_on.wait(20)
+            handled.append(event.key)
+
+        worker = self.client.worker("g", handle, concurrency=1).start()
+        self.expire(5)
+        self.assertTrue(begun.wait(20))
+        worker.request_stop()
+        with self.assertRaises(TimeoutError):
+            worker.wait(0.05)
+        go_on.set()
+        worker.wait(20)
+        self.assertEqual((len(handled), worker.counters.acked), (1, 1))
+        self.assertEqual(self.statistics().acked, 1)
+        others: list[bytes] = []
+        with self.client.worker("g", lambda event: others.append(event.key)):
+            await_(lambda: self.statistics().acked == 5)
+        self.assertEqual(sorted(handled + others), [b"k%d" % i for i in range(5)])
+
+    def test_what_a_handler_must_not_return_counts_as_failed(self) -> None:
+        errors: list[Exception] = []
+        wrong: Any = lambda event: "done"  # noqa: E731
+        with self.client.worker("g", wrong, on_error=errors.append, retry_delay=100) as worker:
+            self.expire(1)
+            await_(lambda: self.statistics().nacked == 1)
+        self.assertEqual((worker.counters.raised, type(errors[0])), (1, TypeError))
+
+    def test_a_settlement_that_is_refused_becomes_a_nack(self) -> None:
+        errors: list[Exception] = []
+        with self.client.worker(
+            "g", lambda event: Nack(delay=-1), on_error=errors.append, retry_delay=100
+        ):
+            self.expire(1)
+            await_(lambda: self.statistics().nacked == 1)
+        assert isinstance(errors[0], timecache.InvalidArgumentError)
+        self.assertEqual(errors[0].field, "nack.delay")
+
+    def test_what_ends_a_worker_is_raised(self) -> None:
+        worker = self.client.worker("g", lambda event: None).start()
+        await_(lambda: self.statistics().members == 1)
+        self.client.delete_group("g")
+        with self.assertRaises(timecache.NotFoundError) as caught:
+            worker.wait(20)
+        self.assertEqual(caught.exception.reason, "GROUP_NOT_FOUND")
+
+    def test_workers_of_asyncio(self) -> None:
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address) as client:
+                running = most = 0
+
+                async def handle(event: timecache.ExpiredEvent) -> timecache.Settle | None:
+                    nonlocal running, most
+                    running += 1
+                    most = max(most, running)
+                    await asyncio.sleep(0.001)
+                    running -= 1
+                    if event.attempt == 1 and event.key == b"k1":
+                        raise RuntimeError("broken")
+                    return None
+
+                async with client.worker("g", handle, concurrency=3, retry_delay=0) as worker:
+                    await asyncio.to_thread(self.expire, 30)
+                    while worker.counters.acked < 30:
+                        await asyncio.sleep(0.005)
+                self.assertLessEqual(most, 3)
+                self.assertEqual((worker.counters.raised, worker.counters.nacked), (1, 1))
+
+                stuck = asyncio.Event()
+
+                async def wait(event: timecache.ExpiredEvent) -> None:
+                    stuck.set()
+                    await asyncio.sleep(0.05)
+
+                worker = client.worker("g", wait, concurrency=1).start()
+                await asyncio.to_thread(self.expire, 3)
+                await stuck.wait()
+                await worker.stop()
+                self.assertEqual(worker.counters.acked, 1)
+                worker = client.worker("g", wait).start()
+                while (
+                    await client.get_group("g", include_statistics=True)
+                ).statistics.members != 1:  # type: ignore[union-attr]
+                    await asyncio.sleep(0.005)
+                await client.delete_group("g")
+                with self.assertRaises(timecache.NotFoundError):
+                    await worker.wait()
+
+        asyncio.run(main())
+
+
+class PipelineTest(Base):
+    def test_results_come_in_order_and_futures_have_errors(self) -> None:
+        order: list[int] = []
+        with self.client.pipeline(batch_operations_max=7, requests_in_flight_max=2) as pipeline:
+            futures = []
+            for _ in range(500):
+                future = pipeline.add(Operation.combine("n", add=1))
+                future.add_done_callback(lambda done: order.append(done.result().result))
+                futures.append(future)
+            failed = pipeline.add(Operation.put("n", "1", if_absent=True))
+        self.assertEqual([future.result().result for future in futures], list(range(1, 501)))
+        self.assertEqual(order, list(range(1, 501)))
+        self.assertIsInstance(failed.exception(), timecache.FailedPreconditionError)
+        with self.assertRaises(ValueError):
+            pipeline.add(Operation.get("n"))
+
+    def test_the_end_of_the_stream_is_told_to_all(self) -> None:
+        pipeline = self.client.namespace("absent").pipeline()
+        future = pipeline.add(Operation.get("a"))
+        self.assertIsInstance(future.exception(20), timecache.NotFoundError)
+        with self.assertRaises(timecache.NotFoundError):
+            pipeline.add(Operation.get("a"))
+        with self.assertRaises(timecache.NotFoundError):
+            pipeline.close()
+
+    def test_a_server_that_is_gone_ends_it(self) -> None:
+        pipeline = self.client.pipeline()
+        pipeline.add(Operation.put("a", "1")).result(20)
+        self.server.kill()
+        with self.assertRaises(timecache.TimecacheError):
+            for _ in range(100_000):
+                pipeline.add(Operation.put("a", "1")).result(20)
+        with self.assertRaises(timecache.TimecacheError):
+            pipeline.close()
+
+    def test_cancel_ends_it_at_once(self) -> None:
+        pipeline = self.client.pipeline()
+        pipeline.add(Operation.put("a", "1")).result(20)
+        pipeline.cancel()
+        with self.assertRaises(timecache.CallCancelledError):
+            pipeline.add(Operation.put("a", "1"))
+        pipeline.close()
+
+    def test_pipelines_of_asyncio(self) -> None:
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address) as client:
+                async with client.pipeline(
+                    batch_operations_max=7, requests_in_flight_max=2
+                ) as pipeline:
+                    futures = [
+                        await pipeline.add(Operation.combine("n", add=1)) for _ in range(500)
+                    ]
+                    failed = await pipeline.add(Operation.put("n", "1", if_absent=True))
+                results = [future.result().result for future in futures]
+                self.assertEqual(results, list(range(1, 501)))
+                self.assertIsInstance(failed.exception(), timecache.FailedPreconditionError)
+                absent = client.namespace("absent").pipeline()
+                with self.assertRaises(timecache.NotFoundError):
+                    await (await absent.add(Operation.get("a")))
+                with self.assertRaises(timecache.NotFoundError):
+                    await absent.close()
+                gone = client.pipeline()
+                await (await gone.add(Operation.get("a")))
+                gone.cancel()
+                with self.assertRaises(timecache.CallCancelledError):
+                    await gone.add(Operation.get("a"))
+                await gone.close()
+
+        asyncio.run(main())
+
+
+if __name__ == "__main__":
+    unittest.main()
