@@ -1,0 +1,323 @@
+// Namespaces, groups and the server, as the client describes them.
+
+import {
+  type Group as GroupMessage,
+  type GroupOptions as GroupOptionsMessage,
+  type GroupStatistics as GroupStatisticsMessage,
+} from './gen/timecache/v1/groups.js';
+import {
+  Durability as DurabilityEnum,
+  LimitPolicy as LimitPolicyEnum,
+  RestartPolicy as RestartPolicyEnum,
+  type Namespace as NamespaceMessage,
+  type NamespaceOptions as NamespaceOptionsMessage,
+  type NamespaceStatistics as NamespaceStatisticsMessage,
+} from './gen/timecache/v1/namespaces.js';
+import {
+  CheckpointState as CheckpointStateEnum,
+  type GetServerResponse,
+  type JournalStatus as JournalStatusMessage,
+  type LimitUse as LimitUseMessage,
+  type MemoryShares as MemorySharesMessage,
+} from './gen/timecache/v1/server.js';
+import {
+  type Numbers,
+  type Time,
+  enumName,
+  fromDuration,
+  fromTimestamp,
+  numbers,
+  toDuration,
+  toUint64,
+} from './values.js';
+
+/** What to do with a put that would pass maxEntries or maxBytes: refuse it, or kill the bucket that dies next. */
+export type LimitPolicy = 'REJECT' | 'EVICT_OLDEST';
+/** What a namespace survives: nothing, a crash of the process, a loss of power. All but MEMORY need a journal. */
+export type Durability = 'MEMORY' | 'ASYNC' | 'SYNC';
+/** What a restart means for the entries of a durable namespace: what was due dies at start, or downtime does not count. */
+export type RestartPolicy = 'FIRE' | 'PAUSE';
+
+/**
+ * How a namespace behaves. Unset: the default where one is made, no change where one is updated; in an answer all are
+ * set. namespaces.proto has more about each.
+ */
+export interface NamespaceOptions {
+  /** Time to live of an entry that brings none of its own. 1 ms to 10 years. Default 30,000. */
+  ttlMs?: number | undefined;
+  /** An entry lives at most ttl / (numBuckets - 1) too long. 2 to 100,000. Default 101. */
+  numBuckets?: number | undefined;
+  /** Longest own time to live of an entry. ttl to 10 years. Default 7 days, or ttl if that is longer. */
+  maxTtlMs?: number | undefined;
+  /** Whether get renews the time to live. Default false. */
+  sliding?: boolean | undefined;
+  /** Most live entries. 0: no limit. Default 0. */
+  maxEntries?: number | undefined;
+  /** Most bytes of live keys and values. 0: no limit. Default 0. */
+  maxBytes?: number | undefined;
+  /** What happens at these two. Default REJECT. */
+  limitPolicy?: LimitPolicy | undefined;
+  /** Largest value. 1 B to 16 MiB. Default 1 MiB. */
+  maxValueBytes?: number | undefined;
+  /** How long an event stays readable for watches that start at EARLIEST. 0 to 7 days. Default 5 min. */
+  eventRetentionMs?: number | undefined;
+  /** The memory for such events. 1 MiB to 64 GiB. Default 64 MiB. */
+  eventRetentionBytes?: number | undefined;
+  /** Parts of the map with a lock of their own: a power of two from 1 to 256, fixed at creation. Default 16. */
+  numShards?: number | undefined;
+  /** Where events of groups go that were given out maxAttempts times. Empty: nowhere. Default empty. */
+  deadLetterNamespace?: string | undefined;
+  /** Most operations a second. 0: no limit. Default 0. */
+  maxOperationsPerSecond?: number | undefined;
+  /** Memory for the unsettled events of all groups. 0: maxBytes + eventRetentionBytes, or 256 MiB. Default 0. */
+  maxBacklogBytes?: number | undefined;
+  /** unusedTtlMs of groups that their first member makes. Default 7 days. */
+  unusedGroupTtlMs?: number | undefined;
+  /** What it survives. Whether it is MEMORY is fixed at creation. Default MEMORY. */
+  durability?: Durability | undefined;
+  /** What a restart means for its entries. Default FIRE. */
+  restartPolicy?: RestartPolicy | undefined;
+}
+
+/** What a namespace holds and has done since it was made: as NamespaceStatistics in namespaces.proto. */
+export type NamespaceStatistics = Numbers<
+  Omit<NamespaceStatisticsMessage, 'watermark' | 'latenessP50' | 'latenessP99' | 'latenessMax'>
+> & {
+  /** Everything that died at or before this moment has been published. */
+  watermark: Time;
+  /** How late events were, in ms: at most this for half of them. */
+  latenessP50Ms: number;
+  /** At most this for 99 % of them. */
+  latenessP99Ms: number;
+  /** The latest one. */
+  latenessMaxMs: number;
+};
+
+/** A namespace. */
+export interface Namespace {
+  name: string;
+  options: Required<NamespaceOptions>;
+  /** Where they were asked for. */
+  statistics: NamespaceStatistics | undefined;
+  /** ttl / (numBuckets - 1): the most that an entry may outlive its ttl, in ms. */
+  bucketWidthMs: number;
+}
+
+/** How a group behaves. Unset: as in {@link NamespaceOptions}. */
+export interface GroupOptions {
+  /** How long a member has to settle an event before it is given to another. 10 ms to 7 days. Default 30,000. */
+  ackTimeoutMs?: number | undefined;
+  /** How often an event is given out before it is a dead letter, if there is a place for these. Default 5. */
+  maxAttempts?: number | undefined;
+  /** Memory for unsettled events; beyond it the oldest are lost. 1 MiB to 64 GiB. Default 256 MiB. */
+  maxBacklogBytes?: number | undefined;
+  /** How long the group may be without a member before it is deleted. 0: it stays. Default 0. */
+  unusedTtlMs?: number | undefined;
+}
+
+/** What a group holds and has done since it was made: as GroupStatistics in groups.proto. */
+export type GroupStatistics = Numbers<Omit<GroupStatisticsMessage, 'oldestUnsettled' | 'unusedSince'>> & {
+  /** When the oldest unsettled event died; undefined: all is settled. */
+  oldestUnsettled: Time | undefined;
+  /** Since when the group has no member; undefined: it has one. */
+  unusedSince: Time | undefined;
+};
+
+/** A consumer group. */
+export interface Group {
+  name: string;
+  /** The namespace whose events it shares out. */
+  namespace: string;
+  options: Required<GroupOptions>;
+  /** Where they were asked for. */
+  statistics: GroupStatistics | undefined;
+  /** The principal that made it. */
+  createdBy: string;
+}
+
+/** A limit, and what counts towards it now. `max` 0: no limit. */
+export type LimitUse = Numbers<LimitUseMessage>;
+/** What holds the memory that the server's limit counts. */
+export type MemoryShares = Numbers<MemorySharesMessage>;
+
+/** The journal of a server with durable namespaces: as JournalStatus in server.proto. */
+export type JournalStatus = Numbers<
+  Omit<JournalStatusMessage, 'waitingBytes' | 'commitTime' | 'commitP99' | 'checkpointState'>
+> & {
+  /** Changes that wait for the disk. */
+  waitingBytes: LimitUse | undefined;
+  /** What all commits took together, in ms. */
+  commitTimeMs: number;
+  /** 99 % of commits took no longer; undefined: there was none. */
+  commitP99Ms: number | undefined;
+  /** What the journal does to become smaller. */
+  checkpointState: 'IDLE' | 'WRITING' | 'WAITING' | undefined;
+};
+
+/** The server itself. Limits and journal are undefined for who may not read all namespaces. */
+export interface ServerInfo {
+  /** Such as "0.1.0". */
+  version: string;
+  startTime: Time;
+  /** When it answered. */
+  now: Time;
+  /** It has been told to stop. */
+  draining: boolean;
+  namespaces: LimitUse | undefined;
+  entries: LimitUse | undefined;
+  bytes: LimitUse | undefined;
+  watchers: LimitUse | undefined;
+  memoryBytes: LimitUse | undefined;
+  connections: LimitUse | undefined;
+  memoryShares: MemoryShares | undefined;
+  /** Also undefined if it has none. */
+  journal: JournalStatus | undefined;
+}
+
+export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsMessage {
+  const { limitPolicy = 'UNSPECIFIED', durability = 'UNSPECIFIED', restartPolicy = 'UNSPECIFIED' } = options;
+  return {
+    ttl: toDuration(options.ttlMs, 'ttlMs'),
+    numBuckets: options.numBuckets,
+    maxTtl: toDuration(options.maxTtlMs, 'maxTtlMs'),
+    sliding: options.sliding,
+    maxEntries: toUint64(options.maxEntries, 'maxEntries'),
+    maxBytes: toUint64(options.maxBytes, 'maxBytes'),
+    limitPolicy: LimitPolicyEnum[`LIMIT_POLICY_${limitPolicy}`],
+    maxValueBytes: options.maxValueBytes,
+    eventRetention: toDuration(options.eventRetentionMs, 'eventRetentionMs'),
+    eventRetentionBytes: toUint64(options.eventRetentionBytes, 'eventRetentionBytes'),
+    numShards: options.numShards,
+    deadLetterNamespace: options.deadLetterNamespace,
+    maxOperationsPerSecond: options.maxOperationsPerSecond,
+    maxBacklogBytes: toUint64(options.maxBacklogBytes, 'maxBacklogBytes'),
+    unusedGroupTtl: toDuration(options.unusedGroupTtlMs, 'unusedGroupTtlMs'),
+    durability: DurabilityEnum[`DURABILITY_${durability}`],
+    restartPolicy: RestartPolicyEnum[`RESTART_POLICY_${restartPolicy}`],
+  };
+}
+
+function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Required<NamespaceOptions> {
+  return {
+    ttlMs: fromDuration(options.ttl),
+    numBuckets: options.numBuckets ?? 0,
+    maxTtlMs: fromDuration(options.maxTtl),
+    sliding: options.sliding ?? false,
+    maxEntries: Number(options.maxEntries ?? 0),
+    maxBytes: Number(options.maxBytes ?? 0),
+    limitPolicy: enumName(LimitPolicyEnum, 'LIMIT_POLICY_', options.limitPolicy ?? 0) as LimitPolicy,
+    maxValueBytes: options.maxValueBytes ?? 0,
+    eventRetentionMs: fromDuration(options.eventRetention),
+    eventRetentionBytes: Number(options.eventRetentionBytes ?? 0),
+    numShards: options.numShards ?? 0,
+    deadLetterNamespace: options.deadLetterNamespace ?? '',
+    maxOperationsPerSecond: options.maxOperationsPerSecond ?? 0,
+    maxBacklogBytes: Number(options.maxBacklogBytes ?? 0),
+    unusedGroupTtlMs: fromDuration(options.unusedGroupTtl),
+    durability: enumName(DurabilityEnum, 'DURABILITY_', options.durability ?? 0) as Durability,
+    restartPolicy: enumName(
+      RestartPolicyEnum,
+      'RESTART_POLICY_',
+      options.restartPolicy ?? 0,
+    ) as RestartPolicy,
+  };
+}
+
+export function fromNamespace(namespace: NamespaceMessage | undefined): Namespace {
+  return {
+    name: namespace?.name ?? '',
+    options: fromNamespaceOptions(namespace?.options ?? {}),
+    statistics: namespace?.statistics && fromNamespaceStatistics(namespace.statistics),
+    bucketWidthMs: fromDuration(namespace?.bucketWidth),
+  };
+}
+
+function fromNamespaceStatistics(message: NamespaceStatisticsMessage): NamespaceStatistics {
+  const { watermark, latenessP50, latenessP99, latenessMax, ...counts } = message;
+  return {
+    ...numbers(counts),
+    watermark: fromTimestamp(watermark),
+    latenessP50Ms: fromDuration(latenessP50),
+    latenessP99Ms: fromDuration(latenessP99),
+    latenessMaxMs: fromDuration(latenessMax),
+  };
+}
+
+export function toGroupOptions(options: GroupOptions): GroupOptionsMessage {
+  return {
+    ackTimeout: toDuration(options.ackTimeoutMs, 'ackTimeoutMs'),
+    maxAttempts: options.maxAttempts,
+    maxBacklogBytes: toUint64(options.maxBacklogBytes, 'maxBacklogBytes'),
+    unusedTtl: toDuration(options.unusedTtlMs, 'unusedTtlMs'),
+  };
+}
+
+export function fromGroup(group: GroupMessage | undefined): Group {
+  return {
+    name: group?.name ?? '',
+    namespace: group?.namespace ?? '',
+    options: {
+      ackTimeoutMs: fromDuration(group?.options?.ackTimeout),
+      maxAttempts: group?.options?.maxAttempts ?? 0,
+      maxBacklogBytes: Number(group?.options?.maxBacklogBytes ?? 0),
+      unusedTtlMs: fromDuration(group?.options?.unusedTtl),
+    },
+    statistics: group?.statistics && fromGroupStatistics(group.statistics),
+    createdBy: group?.createdBy ?? '',
+  };
+}
+
+function fromGroupStatistics(message: GroupStatisticsMessage): GroupStatistics {
+  const { oldestUnsettled, unusedSince, ...counts } = message;
+  return {
+    ...numbers(counts),
+    oldestUnsettled: oldestUnsettled && fromTimestamp(oldestUnsettled),
+    unusedSince: unusedSince && fromTimestamp(unusedSince),
+  };
+}
+
+/**
+ * The mask of an update that changes the options that are set and gives those that `toDefault` names their defaults;
+ * undefined where the options that are set say it all.
+ */
+export function updateMask(options: object, toDefault: readonly string[]): string[] | undefined {
+  if (toDefault.length === 0) return undefined;
+  const set = Object.entries(options).filter(([, value]) => value !== undefined);
+  const names = new Set([...set.map(([name]) => name), ...toDefault]);
+  const protoName = (name: string) =>
+    name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return [...names].map((name) => `options.${protoName(name)}`);
+}
+
+export function fromServer(server: GetServerResponse): ServerInfo {
+  const use = (limit: LimitUseMessage | undefined) => limit && numbers(limit);
+  return {
+    version: server.version,
+    startTime: fromTimestamp(server.startTime),
+    now: fromTimestamp(server.now),
+    draining: server.draining,
+    namespaces: use(server.namespaces),
+    entries: use(server.entries),
+    bytes: use(server.bytes),
+    watchers: use(server.watchers),
+    memoryBytes: use(server.memoryBytes),
+    connections: use(server.connections),
+    memoryShares: server.memoryShares && numbers(server.memoryShares),
+    journal: server.journal && fromJournal(server.journal),
+  };
+}
+
+function fromJournal(journal: JournalStatusMessage): JournalStatus {
+  const { waitingBytes, commitTime, commitP99, checkpointState, ...counts } = journal;
+  return {
+    ...numbers(counts),
+    waitingBytes: waitingBytes && numbers(waitingBytes),
+    commitTimeMs: fromDuration(commitTime),
+    commitP99Ms: commitP99 && fromDuration(commitP99),
+    checkpointState: enumName(
+      CheckpointStateEnum,
+      'CHECKPOINT_STATE_',
+      checkpointState,
+    ) as JournalStatus['checkpointState'],
+  };
+}

@@ -1,0 +1,479 @@
+// A client of a timecached server.
+
+import {
+  fromGroup,
+  fromNamespace,
+  fromServer,
+  toGroupOptions,
+  toNamespaceOptions,
+  updateMask,
+  type Group,
+  type GroupOptions,
+  type Namespace,
+  type NamespaceOptions,
+  type ServerInfo,
+} from './admin.js';
+import { Connection, MAX_MESSAGE_BYTES, type CallOptions, type ClientOptions } from './connection.js';
+import { fromStatus } from './errors.js';
+import { HealthCheckResponse_ServingStatus, HealthService } from './gen/grpc/health/v1/health.js';
+import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
+import { GroupServiceService as Groups } from './gen/timecache/v1/groups.js';
+import { NamespaceServiceService as Namespaces } from './gen/timecache/v1/namespaces.js';
+import { ServerServiceService as Server } from './gen/timecache/v1/server.js';
+import * as requests from './operations.js';
+import { mismatch, type Operation } from './operations.js';
+import { Pipeline, type PipelineOptions } from './pipeline.js';
+import { toSettlement, type Settlement } from './settle.js';
+import {
+  fromEntry,
+  type AppendOptions,
+  type AppendResult,
+  type CombineOptions,
+  type CombineResult,
+  type Entry,
+  type GatherOptions,
+  type GatherResult,
+  type GetOptions,
+  type Operand,
+  type PutOptions,
+  type PutResult,
+  type RemoveOptions,
+  type RemoveResult,
+  type ScanOptions,
+  type SizeResult,
+  type TouchOptions,
+} from './types.js';
+import { fromJson, numbers, toBuffer, toJson, type Bytes } from './values.js';
+import {
+  Watcher,
+  expiredSource,
+  expiringSource,
+  groupSource,
+  type ConsumeOptions,
+  type WatchExpiringOptions,
+  type WatchOptions,
+  type WatchStart,
+} from './watcher.js';
+import { GroupWorker, type EventHandler, type WorkerOptions } from './worker.js';
+
+/** How namespaces and groups are described. */
+export interface DescribeOptions extends CallOptions {
+  /** With their statistics. Those of a namespace lock each of its shards for a moment. */
+  includeStatistics?: boolean | undefined;
+}
+
+/** How a namespace or group is changed. */
+export interface UpdateOptions<Options> extends CallOptions {
+  /** Options that take their defaults again. */
+  toDefault?: readonly (keyof Options & string)[] | undefined;
+}
+
+/** A piece of a backup of the server's journal. */
+export interface BackupPiece {
+  /** Of all pieces together. */
+  totalBytes: number;
+  /** At most 1 MiB, never empty. */
+  data: Buffer;
+}
+
+/** What became of each operation of a batch, as Promise.allSettled says it. */
+export type SettledResults<Operations extends readonly Operation<unknown>[]> = {
+  [K in keyof Operations]: Operations[K] extends Operation<infer Result>
+    ? PromiseSettledResult<Result>
+    : never;
+};
+
+/**
+ * A client of one server, and of one of its namespaces at a time. Connects at its first call, and again by itself
+ * whenever the connection breaks; make one for a process and share it. Every call is one round trip, and rejects with a
+ * {@link TimecacheError}: UNAVAILABLE (no server there, or it is stopping), NOT_FOUND with the reason
+ * NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see its `violations`), DEADLINE_EXCEEDED (5 s, unless `timeoutMs` says other),
+ * and what the calls below name. Calls that are safe to repeat are: see {@link RetryOptions}.
+ */
+export class TimecacheClient {
+  readonly #connection: Connection;
+  /** The namespace of calls that name none. */
+  readonly defaultNamespace: string;
+
+  /**
+   * For the server at `address`: `host:port` or `unix:/path`. Does not connect yet: that the server is not there is told
+   * by the first call. TypeError: options that do not go together, or a token that would go over plain text to another
+   * machine.
+   */
+  constructor(address: string, options?: ClientOptions);
+  /** For the client itself: see {@link TimecacheClient.namespace}. */
+  constructor(connection: Connection, options?: Pick<ClientOptions, 'namespace'>);
+  constructor(target: string | Connection, options: ClientOptions = {}) {
+    this.#connection = typeof target === 'string' ? new Connection(target, options) : target;
+    this.defaultNamespace = options.namespace ?? 'default';
+  }
+
+  /** The same client for another namespace, over the same connection. */
+  namespace(name: string): TimecacheClient {
+    return new TimecacheClient(this.#connection, { namespace: name });
+  }
+
+  /** Closes the connection, for all clients that share it. What is under way ends with CANCELLED or UNAVAILABLE. */
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** Where the server is. */
+  get address(): string {
+    return this.#connection.address;
+  }
+
+  /** Longest duration of a call, in ms. */
+  get timeoutMs(): number {
+    return this.#connection.timeoutMs;
+  }
+
+  /** The connection, for the client's own parts. */
+  get connection(): Connection {
+    return this.#connection;
+  }
+
+  /**
+   * Stores a value under a key, with a fresh time to live. A condition that does not hold is FAILED_PRECONDITION
+   * (KEY_EXISTS, KEY_NOT_FOUND, VERSION_MISMATCH); a limit that would be passed is RESOURCE_EXHAUSTED.
+   */
+  async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
+    const request = requests.putRequest(this.defaultNamespace, key, value, options);
+    return requests.fromPut(await this.#connection.unary(Service.put, request, options, false), request.key);
+  }
+
+  /** Stores a value as JSON. */
+  async putJson(key: Bytes, value: unknown, options: PutOptions & CallOptions = {}): Promise<PutResult> {
+    return this.put(key, toJson(value), options);
+  }
+
+  /** Reads an entry; undefined: a miss. */
+  async get(key: Bytes, options: GetOptions & CallOptions = {}): Promise<Entry | undefined> {
+    const request = requests.getRequest(this.defaultNamespace, key, options);
+    return requests.fromGet(await this.#connection.unary(Service.get, request, options, true), request.key);
+  }
+
+  /** Reads a value as UTF-8; undefined: a miss. */
+  async getText(key: Bytes, options: GetOptions & CallOptions = {}): Promise<string | undefined> {
+    return (await this.get(key, options))?.value.toString();
+  }
+
+  /** Reads a value as JSON; undefined: a miss. SyntaxError: it is no JSON. */
+  async getJson<T = unknown>(key: Bytes, options: GetOptions & CallOptions = {}): Promise<T | undefined> {
+    const entry = await this.get(key, options);
+    return entry && fromJson<T>(entry.value);
+  }
+
+  /** Removes an entry, without an expiry event. A miss is `removed: false`, but FAILED_PRECONDITION with ifVersion. */
+  async remove(key: Bytes, options: RemoveOptions & CallOptions = {}): Promise<RemoveResult> {
+    const request = requests.removeRequest(this.defaultNamespace, key, options);
+    return requests.fromRemove(
+      await this.#connection.unary(Service.remove, request, options, false),
+      request.key,
+    );
+  }
+
+  /** Whether an entry is there. Never renews its time to live. */
+  async contains(key: Bytes, options: CallOptions = {}): Promise<boolean> {
+    const request = { namespace: this.defaultNamespace, key: toBuffer(key, 'key') };
+    return (await this.#connection.unary(Service.contains, request, options, true)).contains;
+  }
+
+  /** Live entries and bytes of the namespace, exact. */
+  async size(options: CallOptions = {}): Promise<SizeResult> {
+    const request = { namespace: this.defaultNamespace };
+    return numbers(await this.#connection.unary(Service.size, request, options, true));
+  }
+
+  /**
+   * Gives an entry a fresh time to live. Its version, which stays as it is; undefined: a miss, but FAILED_PRECONDITION
+   * with ifVersion.
+   */
+  async touch(key: Bytes, options: TouchOptions & CallOptions = {}): Promise<number | undefined> {
+    const request = requests.touchRequest(this.defaultNamespace, key, options);
+    return requests.fromTouch(await this.#connection.unary(Service.touch, request, options, true));
+  }
+
+  /**
+   * Appends to a value, or creates an entry with these bytes. An entry that is there keeps its deadline, unless `touch`
+   * is set. FAILED_PRECONDITION: a condition that does not hold, a value that would be too large (VALUE_TOO_LARGE), a
+   * key that collects parts (VALUE_KIND_MISMATCH). This call and the next two are never tried again unasked.
+   */
+  async append(key: Bytes, value: Bytes, options: AppendOptions & CallOptions = {}): Promise<AppendResult> {
+    const request = requests.appendRequest(this.defaultNamespace, key, value, options);
+    return requests.fromAppend(await this.#connection.unary(Service.append, request, options, false));
+  }
+
+  /**
+   * Adds a number to a value, or xors it with one. The value is a decimal number of 64 bits, as `put(key, '10')` stores
+   * it. An entry that is there keeps its deadline. FAILED_PRECONDITION: a value that is no number (NOT_A_NUMBER), a sum
+   * that has no room (NUMBER_OVERFLOW), ifVersion that does not hold, a key that collects parts.
+   */
+  async combine(
+    key: Bytes,
+    operand: Operand,
+    options: CombineOptions & CallOptions = {},
+  ): Promise<CombineResult> {
+    const request = requests.combineRequest(this.defaultNamespace, key, operand, options);
+    return requests.fromCombine(await this.#connection.unary(Service.combine, request, options, false));
+  }
+
+  /**
+   * Brings one part of what is collected under a key. Whoever brings the last one gets all, and the key is gone: exactly
+   * one caller does. What does not become complete expires with the parts that came. An entry that is there keeps its
+   * deadline. The same part again is a `duplicate`; ALREADY_EXISTS (PART_EXISTS): with another value.
+   * FAILED_PRECONDITION: something else is expected (GATHER_MISMATCH), the key has a value, the parts would be too large.
+   */
+  async gather(
+    key: Bytes,
+    part: Bytes,
+    value: Bytes,
+    options: GatherOptions & CallOptions,
+  ): Promise<GatherResult> {
+    const request = requests.gatherRequest(this.defaultNamespace, key, part, value, options);
+    return requests.fromGather(await this.#connection.unary(Service.gather, request, options, false));
+  }
+
+  /**
+   * Does many operations in one round trip, each made by {@link op}: a result for each, in their order, as
+   * Promise.allSettled gives it. Not a transaction: each succeeds or fails by itself; those of one key apply in order.
+   * Rejects where none could be tried, or nobody knows. 1 to 4,096 operations, 16 MiB in all.
+   *
+   *     const [a, b] = await client.execute([op.put('a', '1'), op.get('b')]);
+   */
+  async execute<const Operations extends readonly Operation<unknown>[]>(
+    operations: Operations,
+    options: CallOptions = {},
+  ): Promise<SettledResults<Operations>> {
+    const request = {
+      namespace: this.defaultNamespace,
+      operations: operations.map(({ message }) => message),
+    };
+    const { results } = await this.#connection.unary(Service.execute, request, options, false);
+    if (results.length !== operations.length) throw mismatch();
+    return operations.map((operation, i): PromiseSettledResult<unknown> => {
+      try {
+        return { status: 'fulfilled', value: operation.read(results[i]!) };
+      } catch (reason) {
+        return { status: 'rejected', reason };
+      }
+    }) as SettledResults<Operations>;
+  }
+
+  /** Opens a stream of operations on the namespace. */
+  pipeline(options: PipelineOptions = {}): Pipeline {
+    return new Pipeline(this.#connection, this.defaultNamespace, options);
+  }
+
+  /**
+   * Gives each live entry, in no particular order, as an async iterator. An entry that lives through the whole scan comes
+   * exactly once, another at most once. Reads pages of 1,000 entries, about 1 MiB; leaving the loop ends the scan. Has no
+   * timeout unless one is given; the server ends scans of more than a minute (DEADLINE_EXCEEDED, MAX_CALL_DURATION).
+   */
+  async *scan(options: ScanOptions & CallOptions = {}): AsyncGenerator<Entry, void, undefined> {
+    const request = {
+      namespace: this.defaultNamespace,
+      keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
+      keysOnly: options.keysOnly ?? false,
+      maxMessageBytes: options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
+    };
+    const stream = await this.#connection.serverStream(Service.scan, request, options);
+    try {
+      for (let page = await stream.next(); page; page = await stream.next()) {
+        for (const entry of page.entries) yield fromEntry(entry);
+      }
+    } finally {
+      stream.cancel();
+    }
+  }
+
+  /** Watches what dies: each death exactly once, in order of death, over breaks, too. */
+  watch(options: WatchOptions = {}): Watcher {
+    const checked = { ...options, namespaces: options.namespaces ?? [this.defaultNamespace] };
+    return new Watcher(this.#connection, expiredSource(checked), checked);
+  }
+
+  /** Watches what is going to die within a lead time, in time to touch it. */
+  watchExpiring(options: WatchExpiringOptions): Watcher {
+    const checked = { ...options, namespaces: options.namespaces ?? [this.defaultNamespace] };
+    return new Watcher(this.#connection, expiringSource(checked), checked);
+  }
+
+  /**
+   * Becomes a member of a consumer group: every event must be settled within the group's ackTimeoutMs, by
+   * {@link TimecacheClient.settle}. {@link TimecacheClient.worker} does all that by itself.
+   */
+  consume(options: ConsumeOptions): Watcher {
+    const checked = { ...options, namespaces: options.namespaces ?? [this.defaultNamespace] };
+    return new Watcher(this.#connection, groupSource(checked), checked);
+  }
+
+  /** Begins to handle the events of a consumer group of the namespace; made if it is not there. */
+  worker(options: WorkerOptions, handler: EventHandler): GroupWorker {
+    return new GroupWorker(this, options, handler);
+  }
+
+  /**
+   * Settles events of a consumer group of the namespace: a result for each, in their order, as Promise.allSettled gives
+   * it. Its value is the new version of what was put back, else 0. Its reason is NOT_FOUND (EVENT_NOT_UNSETTLED: settled
+   * already, a dead letter, or lost), FAILED_PRECONDITION (STALE_ATTEMPT: a nack or putBack too late), INVALID_ARGUMENT,
+   * or what put may fail with. Rejects where none was settled (NOT_FOUND, GROUP_NOT_FOUND), or nobody knows: then again.
+   */
+  async settle(
+    group: string,
+    settlements: readonly Settlement[],
+    options: CallOptions = {},
+  ): Promise<PromiseSettledResult<number>[]> {
+    const request = { namespace: this.defaultNamespace, group, settlements: settlements.map(toSettlement) };
+    const { results } = await this.#connection.unary(Service.settleExpired, request, options, false);
+    if (results.length !== settlements.length) throw mismatch();
+    return results.map(({ error, version }) =>
+      error?.code
+        ? { status: 'rejected', reason: fromStatus(error) }
+        : { status: 'fulfilled', value: Number(version) },
+    );
+  }
+
+  /** Makes a consumer group of the namespace. ALREADY_EXISTS (GROUP_EXISTS). */
+  async createGroup(
+    name: string,
+    options: GroupOptions = {},
+    call: CallOptions & { start?: WatchStart } = {},
+  ): Promise<Group> {
+    const request = {
+      namespace: this.defaultNamespace,
+      name,
+      options: toGroupOptions(options),
+      fromEarliest: call.start === 'EARLIEST',
+    };
+    return fromGroup((await this.#connection.unary(Groups.createGroup, request, call, false)).group);
+  }
+
+  /** Describes a group of the namespace. NOT_FOUND (GROUP_NOT_FOUND). */
+  async getGroup(name: string, options: DescribeOptions = {}): Promise<Group> {
+    const { includeStatistics = false } = options;
+    const request = { namespace: this.defaultNamespace, name, includeStatistics };
+    return fromGroup((await this.#connection.unary(Groups.getGroup, request, options, true)).group);
+  }
+
+  /** Describes all groups of the namespace, ordered by name. */
+  async listGroups(options: DescribeOptions = {}): Promise<Group[]> {
+    const { includeStatistics = false } = options;
+    const groups: Group[] = [];
+    let pageToken = '';
+    do {
+      const request = { namespace: this.defaultNamespace, pageSize: 0, pageToken, includeStatistics };
+      const page = await this.#connection.unary(Groups.listGroups, request, options, true);
+      groups.push(...page.groups.map(fromGroup));
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+    return groups;
+  }
+
+  /** Changes the options of a group that are set; the others stay. */
+  async updateGroup(
+    name: string,
+    options: GroupOptions,
+    call: UpdateOptions<GroupOptions> = {},
+  ): Promise<Group> {
+    const request = {
+      group: { name, namespace: this.defaultNamespace, options: toGroupOptions(options), createdBy: '' },
+      updateMask: updateMask(options, call.toDefault ?? []),
+    };
+    return fromGroup((await this.#connection.unary(Groups.updateGroup, request, call, false)).group);
+  }
+
+  /** Deletes a group with all that it has not settled. */
+  async deleteGroup(name: string, options: CallOptions = {}): Promise<void> {
+    const request = { namespace: this.defaultNamespace, name };
+    await this.#connection.unary(Groups.deleteGroup, request, options, false);
+  }
+
+  /** Makes a namespace. ALREADY_EXISTS (NAMESPACE_EXISTS). */
+  async createNamespace(
+    name: string,
+    options: NamespaceOptions = {},
+    call: CallOptions = {},
+  ): Promise<Namespace> {
+    const request = { name, options: toNamespaceOptions(options) };
+    return fromNamespace(
+      (await this.#connection.unary(Namespaces.createNamespace, request, call, false)).namespace,
+    );
+  }
+
+  /** Describes a namespace. */
+  async getNamespace(name: string, options: DescribeOptions = {}): Promise<Namespace> {
+    const request = { name, includeStatistics: options.includeStatistics ?? false };
+    return fromNamespace(
+      (await this.#connection.unary(Namespaces.getNamespace, request, options, true)).namespace,
+    );
+  }
+
+  /** Describes all namespaces, ordered by name: a round trip for each thousand. */
+  async listNamespaces(options: DescribeOptions = {}): Promise<Namespace[]> {
+    const { includeStatistics = false } = options;
+    const namespaces: Namespace[] = [];
+    let pageToken = '';
+    do {
+      const request = { pageSize: 0, pageToken, includeStatistics };
+      const page = await this.#connection.unary(Namespaces.listNamespaces, request, options, true);
+      namespaces.push(...page.namespaces.map(fromNamespace));
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+    return namespaces;
+  }
+
+  /** Changes the options of a namespace that are set, while it is in use; the others stay. */
+  async updateNamespace(
+    name: string,
+    options: NamespaceOptions,
+    call: UpdateOptions<NamespaceOptions> = {},
+  ): Promise<Namespace> {
+    const request = {
+      namespace: { name, options: toNamespaceOptions(options) },
+      updateMask: updateMask(options, call.toDefault ?? []),
+    };
+    return fromNamespace(
+      (await this.#connection.unary(Namespaces.updateNamespace, request, call, false)).namespace,
+    );
+  }
+
+  /** Deletes a namespace with everything in it; its entries make no events. */
+  async deleteNamespace(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#connection.unary(Namespaces.deleteNamespace, { name }, options, false);
+  }
+
+  /** Kills the oldest bucket of a namespace now, and returns how many entries died with it. */
+  async rotateNamespace(name: string, options: CallOptions = {}): Promise<number> {
+    return Number(
+      (await this.#connection.unary(Namespaces.rotateNamespace, { name }, options, false)).entries,
+    );
+  }
+
+  /** The server itself: version, age, limits and how far they are used. */
+  async getServer(options: CallOptions = {}): Promise<ServerInfo> {
+    return fromServer(await this.#connection.unary(Server.getServer, {}, options, true));
+  }
+
+  /**
+   * Reads a backup of the server's journal, a tar archive, piece by piece. Only an iterator that ends without throwing
+   * has given all of it. The server waits for who reads slowly, but not longer than 30 s for a piece.
+   * FAILED_PRECONDITION (NO_JOURNAL); RESOURCE_EXHAUSTED (MAX_BACKUPS).
+   */
+  async *backupJournal(options: CallOptions = {}): AsyncGenerator<BackupPiece, void, undefined> {
+    const stream = await this.#connection.serverStream(Server.backupJournal, {}, options);
+    try {
+      for (let piece = await stream.next(); piece; piece = await stream.next()) {
+        yield { totalBytes: Number(piece.totalBytes), data: piece.data };
+      }
+    } finally {
+      stream.cancel();
+    }
+  }
+
+  /** Whether the server serves, which needs no right. */
+  async isServing(options: CallOptions = {}): Promise<boolean> {
+    const { status } = await this.#connection.unary(HealthService.check, { service: '' }, options, true);
+    return status === HealthCheckResponse_ServingStatus.SERVING;
+  }
+}

@@ -1,0 +1,135 @@
+// What calls fail with.
+
+import { Metadata, status as grpcCodes, type ServiceError } from '@grpc/grpc-js';
+import { BadRequest, ErrorInfo, RetryInfo } from './gen/google/rpc/error_details.js';
+import { Status } from './gen/google/rpc/status.js';
+import type { ErrorReason as Reasons } from './gen/timecache/v1/errors.js';
+import { fromDuration } from './values.js';
+
+/** The name of a gRPC status code, such as `NOT_FOUND`. */
+export type ErrorCode = Exclude<keyof typeof grpcCodes, 'OK'>;
+
+/**
+ * Why the server refused: the names of ErrorReason in errors.proto, which says the code and the metadata of each.
+ * A later server may have more of them.
+ */
+export type ErrorReason =
+  Exclude<keyof typeof Reasons, 'ERROR_REASON_UNSPECIFIED' | 'UNRECOGNIZED'> | (string & {});
+
+/** A field of a request that the server refused. */
+export interface FieldViolation {
+  /** Its path in the request's message, such as `operations[3].put.key`. */
+  field: string;
+  /** What is wrong with it. */
+  description: string;
+}
+
+/**
+ * What a call failed with. A call that its AbortSignal ended is rejected with the signal's reason instead, and an
+ * argument that cannot be sent at all (a key that is a number) with a TypeError.
+ *
+ * Without a `reason` the error is not the server's own: with UNAVAILABLE, DEADLINE_EXCEEDED, INTERNAL, UNKNOWN or
+ * CANCELLED then, the call may or may not have been done.
+ */
+export class TimecacheError extends Error {
+  override readonly name = 'TimecacheError';
+  /** The gRPC code. */
+  readonly code: ErrorCode;
+  /** Why the server refused, for programs. */
+  readonly reason: ErrorReason | undefined;
+  /** What the server says beside the reason, such as which `namespace`. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The fields that an INVALID_ARGUMENT is about. */
+  readonly violations: readonly FieldViolation[];
+  /** How long the server says to wait before the call is tried again, in ms. */
+  readonly retryDelayMs: number | undefined;
+  /** The id under which the server's log has the call: the caller's, or one that the server made. */
+  readonly requestId: string | undefined;
+
+  /** For tests and mocks; else the client makes them. */
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: Partial<
+      Pick<TimecacheError, 'reason' | 'metadata' | 'violations' | 'retryDelayMs' | 'requestId' | 'cause'>
+    > = {},
+  ) {
+    super(`${code}: ${message}`, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.reason = details.reason;
+    this.metadata = details.metadata ?? {};
+    this.violations = details.violations ?? [];
+    this.retryDelayMs = details.retryDelayMs;
+    this.requestId = details.requestId;
+  }
+
+  /** The path of the first field that the error is about. */
+  get field(): string | undefined {
+    return this.violations[0]?.field;
+  }
+}
+
+const TOO_LARGE = 'Received message larger than max';
+
+/** Whether gRPC refused an answer because it is larger than the client's `grpc.max_receive_message_length`. */
+export function isMessageTooLarge(error: unknown): boolean {
+  return (
+    error instanceof TimecacheError &&
+    error.code === 'RESOURCE_EXHAUSTED' &&
+    error.reason === undefined &&
+    error.message.includes(TOO_LARGE)
+  );
+}
+
+/** Whether the server is stopping, or the connection broke: gRPC reports that by one of several codes. */
+export function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof TimecacheError)) return false;
+  if (error.code === 'UNAVAILABLE') return true;
+  return ['INTERNAL', 'UNKNOWN', 'CANCELLED'].includes(error.code) && error.reason === undefined;
+}
+
+/** From what gRPC says of a call. */
+export function fromServiceError(error: ServiceError): TimecacheError {
+  const metadata = error.metadata ?? new Metadata();
+  const [bytes] = metadata.get('grpc-status-details-bin');
+  const details = Buffer.isBuffer(bytes) ? readDetails(Status.decode(bytes)) : {};
+  const [requestId] = metadata.get('x-request-id');
+  const code = (grpcCodes[error.code] ?? 'UNKNOWN') as ErrorCode;
+  return new TimecacheError(code, error.details || error.message, {
+    ...details,
+    requestId: requestId?.toString(),
+  });
+}
+
+/** From what the answer to a batch says of one operation. */
+export function fromStatus(status: Status): TimecacheError {
+  return new TimecacheError(
+    (grpcCodes[status.code] ?? 'UNKNOWN') as ErrorCode,
+    status.message,
+    readDetails(status),
+  );
+}
+
+function readDetails(status: Status): Partial<TimecacheError> {
+  const found: { -readonly [K in keyof TimecacheError]?: TimecacheError[K] } = {};
+  for (const { typeUrl, value } of status.details) {
+    switch (typeUrl.slice(typeUrl.lastIndexOf('/') + 1)) {
+      case 'google.rpc.ErrorInfo': {
+        const { reason, metadata } = ErrorInfo.decode(value);
+        found.reason = reason;
+        found.metadata = metadata;
+        break;
+      }
+      case 'google.rpc.BadRequest':
+        found.violations = BadRequest.decode(value).fieldViolations.map(({ field, description }) => ({
+          field,
+          description,
+        }));
+        break;
+      case 'google.rpc.RetryInfo':
+        found.retryDelayMs = fromDuration(RetryInfo.decode(value).retryDelay);
+        break;
+    }
+  }
+  return found;
+}

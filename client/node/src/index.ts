@@ -1,0 +1,54 @@
+/**
+ * The client of timecached: a key-value server whose entries expire on schedule and are streamed to subscribers.
+ *
+ * @packageDocumentation
+ */
+
+export type {
+  Durability,
+  Group,
+  GroupOptions,
+  GroupStatistics,
+  JournalStatus,
+  LimitPolicy,
+  LimitUse,
+  MemoryShares,
+  Namespace,
+  NamespaceOptions,
+  NamespaceStatistics,
+  RestartPolicy,
+  ServerInfo,
+} from './admin.js';
+export {
+  TimecacheClient,
+  type BackupPiece,
+  type DescribeOptions,
+  type SettledResults,
+  type UpdateOptions,
+} from './client.js';
+export type { CallOptions, ClientOptions, RetryOptions, TlsOptions } from './connection.js';
+export {
+  TimecacheError,
+  isMessageTooLarge,
+  type ErrorCode,
+  type ErrorReason,
+  type FieldViolation,
+} from './errors.js';
+export { op, type Operation } from './operations.js';
+export { Pipeline, type PipelineOptions } from './pipeline.js';
+export { ack, nack, putBack, type Settle, type Settlement } from './settle.js';
+export type * from './types.js';
+export { fromJson, toJson, type Bytes, type Time } from './values.js';
+export { VirtualClock } from './virtual_clock.js';
+export {
+  Watcher,
+  type CommonWatchOptions,
+  type ConsumeOptions,
+  type ExpiredEvent,
+  type ExpiryCause,
+  type WatchBatch,
+  type WatchExpiringOptions,
+  type WatchOptions,
+  type WatchStart,
+} from './watcher.js';
+export { GroupWorker, type EventHandler, type WorkerCounters, type WorkerOptions } from './worker.js';

@@ -1,0 +1,394 @@
+// Being told what expired, and what is going to.
+
+import {
+  GRPC_MAX_MESSAGE_BYTES,
+  MAX_MESSAGE_BYTES,
+  Backoff,
+  pause,
+  type Connection,
+  type MessageStream,
+} from './connection.js';
+import { TimecacheError, isConnectionLost, isMessageTooLarge } from './errors.js';
+import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
+import {
+  ExpiryCause as ExpiryCauseEnum,
+  WatchStart as WatchStartEnum,
+  type ExpiredEvent as ExpiredEventMessage,
+  type WatchExpiredResponse,
+} from './gen/timecache/v1/watch.js';
+import type { GatheredParts } from './types.js';
+import { type Bytes, type Time, enumName, fromTimestamp, toBuffer, toDuration } from './values.js';
+
+/**
+ * Why an entry died: its time was up; the namespace was full; its bucket was killed by hand. EXPIRING: it is not dead,
+ * its time will be up at `deathTime`. UNKNOWN: a cause that this client is too old to know.
+ */
+export type ExpiryCause = 'EXPIRED' | 'EVICTED' | 'ROTATED' | 'EXPIRING' | 'UNKNOWN';
+
+/** An entry that died. */
+export interface ExpiredEvent {
+  /** The namespace it lived in. */
+  namespace: string;
+  key: Buffer;
+  /** Empty with `keysOnly`, and where `parts` or `omittedValueBytes` say so. */
+  value: Buffer;
+  /** Tells a later put of the same key from the value that died. */
+  version: number;
+  /** When its time to live last began. */
+  putTime: Time;
+  /** putTime + ttl. Before it nothing dies but by EVICTED and ROTATED. */
+  deadline: Time;
+  /** From here on no reader saw it. */
+  deathTime: Time;
+  /** When the server published it. */
+  deliveredAt: Time;
+  cause: ExpiryCause;
+  /** In a consumer group only, else 0: what names the event in a settlement. */
+  eventId: number;
+  /** In a consumer group only, else 0: how often it has been given out, this time included. */
+  attempt: number;
+  /** The size of a value that was left out as it does not fit into `maxMessageBytes`. Otherwise 0. */
+  omittedValueBytes: number;
+  /** In place of a value: the parts that came of a gather that was never completed. */
+  parts: GatheredParts | undefined;
+}
+
+/** With what dies from then on, or with the oldest event that is still retained. */
+export type WatchStart = 'NOW' | 'EARLIEST';
+
+/** What every kind of watch can be told. */
+export interface CommonWatchOptions {
+  /** 1 to 64 of them. Default: the client's. */
+  namespaces?: readonly string[] | undefined;
+  /** Leave the values out. */
+  keysOnly?: boolean | undefined;
+  /** Longest time between two batches of one namespace, in ms on the server's clock: 10 to 3,600,000. Default 1,000. */
+  heartbeatIntervalMs?: number | undefined;
+  /**
+   * Largest message that the client's channel takes; larger values are left out. Default: 64 MiB, into which all
+   * fit. A watch whose channel turns out to take less goes on with 4 MiB.
+   */
+  maxMessageBytes?: number | undefined;
+  /** Ends the watch: the iterator throws the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Keep trying when the first attempt finds no server, too. */
+  waitForServer?: boolean | undefined;
+  /** The first pause between attempts to reconnect, in ms; doubled, and shortened at random by up to half. Default 100. */
+  minPauseMs?: number | undefined;
+  /** The longest such pause. Default 1,000. */
+  maxPauseMs?: number | undefined;
+  /**
+   * A stream that brings nothing for so long, in ms on this machine's clock, is taken for broken. Several heartbeats
+   * are a good value. Default: never; a connection that is dead is noticed within 40 s anyhow.
+   */
+  silenceMaxMs?: number | undefined;
+  /** Told of every break, and of every attempt that fails, before the pause. May close the watch. */
+  onBreak?: ((error: TimecacheError) => void) | undefined;
+}
+
+/** What to watch, and from where on. */
+export interface WatchOptions extends CommonWatchOptions {
+  /** Where it starts in namespaces without a resume token. Default NOW. */
+  start?: WatchStart | undefined;
+  /** By namespace, where an earlier watch has stopped: `resumeToken` of the last batch that it has handled. */
+  resumeTokens?: Readonly<Record<string, Uint8Array>> | undefined;
+  /**
+   * End where events are lost: with OUT_OF_RANGE (RESUME_POINT_TRIMMED) in place of a batch with `lost`, with
+   * FAILED_PRECONDITION (LOG_CHANGED) or OUT_OF_RANGE (RESUME_POINT_AHEAD) in place of one with `logChanged`.
+   */
+  failOnLoss?: boolean | undefined;
+  /** At most 4 KiB. Default: all keys. */
+  keyPrefix?: Bytes | undefined;
+}
+
+/** What to watch, and how long before its death it is told. */
+export interface WatchExpiringOptions extends CommonWatchOptions {
+  /** In ms: 1 to 10 years; less than the ttl by a bucket width or more. */
+  leadTimeMs: number;
+  /** At most 4 KiB. Default: all keys. */
+  keyPrefix?: Bytes | undefined;
+}
+
+/** Which group to be a member of. */
+export interface ConsumeOptions extends CommonWatchOptions {
+  /** Made with default options if it is not there. */
+  group: string;
+  /** Where a group starts that is made by this. Default NOW. */
+  start?: WatchStart | undefined;
+  /** Most events of each namespace that this member holds unsettled: 1 to 65,536. Default 1,000. */
+  maxInFlight?: number | undefined;
+}
+
+/** What died in one namespace, in order of death. */
+export interface WatchBatch {
+  namespace: string;
+  /** May be empty: a heartbeat. */
+  events: ExpiredEvent[];
+  /**
+   * Everything of this namespace that died at or before this moment, and passes the filter, has come, or is counted in
+   * `lost`. Never goes back, not over a break either, but with `logChanged`. In a group: all of that has been settled,
+   * too. Of watchExpiring: all that was in the map then, and going to die within the lead time, has been told.
+   */
+  watermark: Time;
+  /** Events that this watch missed since the namespace's last batch, or its resume token, before any filter: exact. */
+  lost: number;
+  /** How many of the events come without a value that did not fit. */
+  omittedValues: number;
+  /** For `resumeTokens`: brings a later watch behind this batch. Store it when the batch has been handled. */
+  resumeToken: Buffer;
+  /** Whether this is the namespace's first batch after a break. Nothing is missing, unless `lost` says so. */
+  reconnected: boolean;
+  /**
+   * Whether this is the first batch from another log: the server was restarted with a namespace that is not durable,
+   * or the namespace was made again. The watch goes on with the oldest event of that log; what the old one still had to
+   * tell, about deaths after `missedAfter`, is lost, in number unknown.
+   */
+  logChanged: boolean;
+  /** With `logChanged`: the last watermark of the old log, if this watch had one. */
+  missedAfter: Time | undefined;
+}
+
+/** What the three calls differ in: the method with its request. Internal. */
+export interface WatchSource {
+  open(connection: Connection, state: WatchState): Promise<MessageStream<WatchMessage>>;
+}
+
+type WatchMessage = Pick<WatchExpiredResponse, 'namespace' | 'events' | 'watermark'> &
+  Partial<Pick<WatchExpiredResponse, 'lost' | 'resumeToken'>>;
+
+/** What the next request depends on. Internal. */
+export interface WatchState {
+  readonly maxMessageBytes: number;
+  readonly established: boolean;
+  readonly positions: ReadonlyMap<string, Position>;
+}
+
+/** Where a watch is in a namespace. Internal. */
+export interface Position {
+  watermark: Time | undefined;
+  resumeToken: Buffer;
+  broken: boolean;
+  logChanged: boolean;
+}
+
+/**
+ * A watch on the deaths in one or more namespaces: an async iterator of {@link WatchBatch}. Reconnects by itself, and
+ * goes on behind the last batch that it gave: every event comes exactly once, or is counted in `lost`. Only where there
+ * is nothing to go on with, as a namespace that is not durable was lost with its server, does it begin anew, with the
+ * oldest event that is retained; it then says `logChanged`.
+ *
+ * A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence, or, once, a message larger than the
+ * channel takes. Anything else that the server says ends the watch, which throws it: NOT_FOUND (no such namespace or
+ * group), INVALID_ARGUMENT, PERMISSION_DENIED, MAX_WATCHERS at the first attempt, and with `failOnLoss` a loss.
+ *
+ * In a group, and of watchExpiring, there is no place to go on from: what was given and not settled is given out again,
+ * what is going to die is told again.
+ *
+ * Begins at the first call of next. The first batch of each namespace comes at once: from then on every later death
+ * there will be seen. Reads up to 16 messages (of about 1 MiB) ahead; who reads slowly is held up by flow control, and
+ * finally told by `lost`.
+ */
+export class Watcher implements AsyncIterableIterator<WatchBatch> {
+  readonly #iterator: AsyncGenerator<WatchBatch, undefined>;
+  readonly #closed = new AbortController();
+
+  /** Made by the client's watch, watchExpiring and consume. */
+  constructor(connection: Connection, source: WatchSource, options: CommonWatchOptions & WatchOptions) {
+    this.#iterator = this.#run(connection, source, options);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** The next batch. One call at a time. */
+  next(): Promise<IteratorResult<WatchBatch, undefined>> {
+    return this.#iterator.next();
+  }
+
+  /** Ends the watch, as leaving a `for await` loop does. */
+  return(): Promise<IteratorResult<WatchBatch, undefined>> {
+    this.close();
+    return this.#iterator.return(undefined);
+  }
+
+  /** Ends the watch: a next that waits, and every later one, says that it is done. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async *#run(
+    connection: Connection,
+    source: WatchSource,
+    options: CommonWatchOptions & WatchOptions,
+  ): AsyncGenerator<WatchBatch, undefined> {
+    const state = {
+      maxMessageBytes: options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
+      established: false,
+      positions: new Map<string, Position>(),
+    };
+    for (const namespace of options.namespaces ?? []) state.positions.set(namespace, newPosition());
+    for (const [namespace, token] of Object.entries(options.resumeTokens ?? {})) {
+      state.positions.set(namespace, { ...newPosition(), resumeToken: toBuffer(token, 'resumeTokens') });
+    }
+    const closed = this.#closed.signal;
+    const signal = options.signal ? AbortSignal.any([options.signal, closed]) : closed;
+    const backoff = new Backoff(options.minPauseMs ?? 100, options.maxPauseMs ?? 1_000);
+
+    for (;;) {
+      let stream: MessageStream<WatchMessage> | undefined;
+      try {
+        signal.throwIfAborted();
+        stream = await source.open(connection, state);
+        const cancel = () => stream?.cancel();
+        if (signal.aborted) cancel();
+        signal.addEventListener('abort', cancel, { once: true });
+        try {
+          for (;;) {
+            const message = await stream.next(options.silenceMaxMs);
+            signal.throwIfAborted();
+            if (message === undefined) throw new TimecacheError('UNAVAILABLE', 'the server is stopping');
+            state.established = true;
+            backoff.reset();
+            yield accept(message, state.positions);
+          }
+        } finally {
+          signal.removeEventListener('abort', cancel);
+        }
+      } catch (error) {
+        if (closed.aborted) return undefined;
+        options.signal?.throwIfAborted();
+        if (!options.failOnLoss && beginAnew(error, state.positions)) continue;
+        if (isMessageTooLarge(error) && state.maxMessageBytes > GRPC_MAX_MESSAGE_BYTES) {
+          state.maxMessageBytes = GRPC_MAX_MESSAGE_BYTES;
+        } else if (!(isBreak(error) && (state.established || options.waitForServer))) {
+          throw error;
+        }
+        for (const position of state.positions.values()) position.broken = state.established;
+        options.onBreak?.(error as TimecacheError);
+      } finally {
+        stream?.cancel();
+      }
+      await pause(backoff.next(), signal).catch(() => {}); // The loop looks at the signal.
+    }
+  }
+}
+
+function newPosition(): Position {
+  return { watermark: undefined, resumeToken: Buffer.alloc(0), broken: false, logChanged: false };
+}
+
+/** A server that ends the stream with a reason of its own means it, but where that passes. */
+function isBreak(error: unknown): boolean {
+  if (!(error instanceof TimecacheError)) return false;
+  return (
+    isConnectionLost(error) || error.reason === 'MAX_WATCHERS' || error.reason === 'MAX_EXPIRING_WATCHERS'
+  );
+}
+
+/**
+ * Whether the server has refused the token of a namespace, which has another log now, and the watch may begin that one
+ * anew. Each time a token goes, so that this comes to an end.
+ */
+function beginAnew(error: unknown, positions: Map<string, Position>): boolean {
+  if (!(error instanceof TimecacheError)) return false;
+  if (error.reason !== 'LOG_CHANGED' && error.reason !== 'RESUME_POINT_AHEAD') return false;
+  const position = positions.get(error.metadata['namespace'] ?? '');
+  if (!position?.resumeToken.length) return false;
+  position.resumeToken = Buffer.alloc(0);
+  position.logChanged = true;
+  return true;
+}
+
+function accept(message: WatchMessage, positions: Map<string, Position>): WatchBatch {
+  const { namespace } = message;
+  const position = positions.get(namespace) ?? newPosition();
+  const { broken, logChanged, watermark: missedAfter } = position;
+  const watermark = fromTimestamp(message.watermark);
+  const resumeToken = message.resumeToken ?? Buffer.alloc(0);
+  positions.set(namespace, { watermark, resumeToken, broken: false, logChanged: false });
+  const events = message.events.map(fromEvent);
+  return {
+    namespace,
+    events,
+    watermark,
+    lost: Number(message.lost ?? 0n),
+    omittedValues: events.reduce((sum, event) => sum + (event.omittedValueBytes > 0 ? 1 : 0), 0),
+    resumeToken,
+    reconnected: broken,
+    logChanged,
+    missedAfter: logChanged ? missedAfter : undefined,
+  };
+}
+
+function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
+  return {
+    namespace: event.namespace,
+    key: event.key,
+    value: event.value,
+    version: Number(event.version),
+    putTime: fromTimestamp(event.putTime),
+    deadline: fromTimestamp(event.deadline),
+    deathTime: fromTimestamp(event.deathTime),
+    deliveredAt: fromTimestamp(event.deliveredAt),
+    cause: (enumName(ExpiryCauseEnum, 'EXPIRY_CAUSE_', event.cause) ?? 'UNKNOWN') as ExpiryCause,
+    eventId: Number(event.eventId),
+    attempt: event.attempt,
+    omittedValueBytes: Number(event.omittedValueBytes),
+    parts: event.parts,
+  };
+}
+
+function common(options: CommonWatchOptions, maxMessageBytes: number) {
+  return {
+    namespaces: [...(options.namespaces ?? [])],
+    keysOnly: options.keysOnly ?? false,
+    heartbeatInterval: toDuration(options.heartbeatIntervalMs, 'heartbeatIntervalMs'),
+    maxMessageBytes,
+  };
+}
+
+function startOf(fromEarliest: boolean): WatchStartEnum {
+  return fromEarliest ? WatchStartEnum.WATCH_START_EARLIEST : WatchStartEnum.WATCH_START_NOW;
+}
+
+export function expiredSource(options: WatchOptions): WatchSource {
+  return {
+    open(connection, { positions, maxMessageBytes }) {
+      const all = [...positions.values()];
+      return connection.serverStream(Service.watchExpired, {
+        ...common(options, maxMessageBytes),
+        // Namespaces without a token all begin alike: where one needs all of its log, another that has not begun gets
+        // more than was asked, never less.
+        start: startOf(options.start === 'EARLIEST' || all.some(({ logChanged }) => logChanged)),
+        resumeTokens: all.map(({ resumeToken }) => resumeToken).filter((token) => token.length > 0),
+        failOnLoss: options.failOnLoss ?? false,
+        keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
+      });
+    },
+  };
+}
+
+export function expiringSource(options: WatchExpiringOptions): WatchSource {
+  return {
+    open: (connection, { maxMessageBytes }) =>
+      connection.serverStream(Service.watchExpiring, {
+        ...common(options, maxMessageBytes),
+        leadTime: toDuration(options.leadTimeMs, 'leadTimeMs'),
+        keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
+      }),
+  };
+}
+
+export function groupSource(options: ConsumeOptions): WatchSource {
+  return {
+    open: (connection, { established, maxMessageBytes }) =>
+      connection.serverStream(Service.consumeExpired, {
+        ...common(options, maxMessageBytes),
+        group: options.group,
+        // A group that has to be made again leaves nothing out.
+        start: startOf(established || options.start === 'EARLIEST'),
+        maxInFlight: options.maxInFlight,
+      }),
+  };
+}

@@ -1,0 +1,325 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  TimecacheClient,
+  TimecacheError,
+  VirtualClock,
+  fromJson,
+  isMessageTooLarge,
+  op,
+  toJson,
+} from 'timecache';
+import { freshNamespace, startFixture, TestServer, type Fixture } from './support.js';
+
+let fixture: Fixture;
+before(async () => {
+  fixture = await startFixture();
+});
+after(() => fixture.stop());
+
+function refused(code: string, reason?: string) {
+  return (error: unknown) => {
+    assert.ok(error instanceof TimecacheError, String(error));
+    assert.deepEqual([error.code, error.reason], [code, reason]);
+    return true;
+  };
+}
+
+test('put stores and get reads, with times and version', async () => {
+  const client = await freshNamespace(fixture.client);
+  const now = await fixture.clock.now();
+  const { version, previous } = await client.put('a', 'one');
+  assert.equal(previous, undefined);
+  const entry = await client.get('a');
+  assert.deepEqual(entry, {
+    key: Buffer.from('a'),
+    value: Buffer.from('one'),
+    version,
+    putTime: now,
+    deadline: now + 10_000,
+    parts: undefined,
+    omittedValueBytes: 0,
+  });
+  assert.equal(await client.get('b'), undefined);
+});
+
+test('keys and values are bytes, and strings are UTF-8', async () => {
+  const client = await freshNamespace(fixture.client);
+  await client.put('schlüssel', 'wert');
+  assert.equal((await client.get(Buffer.from('schlüssel')))?.value.toString(), 'wert');
+  const bytes = Uint8Array.of(9, 0, 255, 128, 9);
+  const view = Uint8Array.of(7, 0, 255, 128, 7).subarray(1, 4);
+  await client.put(view, bytes);
+  assert.deepEqual((await client.get(Uint8Array.of(0, 255, 128)))?.value, Buffer.from(bytes));
+  assert.equal(await client.get('AP+A'), undefined, 'strings are not base64');
+});
+
+test('text and JSON', async () => {
+  const client = await freshNamespace(fixture.client);
+  await client.putJson('a', { total: 42 });
+  assert.deepEqual(await client.getJson<{ total: number }>('a'), { total: 42 });
+  assert.equal(await client.getText('a'), '{"total":42}');
+  assert.equal(await client.getJson('b'), undefined);
+  assert.equal(await client.getText('b'), undefined);
+  assert.deepEqual(fromJson(toJson(['ä', null])), ['ä', null]);
+  assert.throws(() => toJson(undefined), TypeError);
+});
+
+test('conditions', async () => {
+  const client = await freshNamespace(fixture.client);
+  await assert.rejects(
+    client.put('a', '1', { ifPresent: true }),
+    refused('FAILED_PRECONDITION', 'KEY_NOT_FOUND'),
+  );
+  const { version } = await client.put('a', '1', { ifAbsent: true });
+  await assert.rejects(
+    client.put('a', '2', { ifAbsent: true }),
+    refused('FAILED_PRECONDITION', 'KEY_EXISTS'),
+  );
+  await assert.rejects(
+    client.put('a', '2', { ifVersion: version - 1 }),
+    refused('FAILED_PRECONDITION', 'VERSION_MISMATCH'),
+  );
+  const second = await client.put('a', '2', { ifVersion: version, returnPrevious: true });
+  assert.equal(second.previous?.value.toString(), '1');
+  assert.equal(second.previous?.key.toString(), 'a');
+  await assert.rejects(client.put('a', '3', { ifAbsent: true, ifVersion: 1 }), TypeError);
+  await assert.rejects(
+    client.remove('a', { ifVersion: version }),
+    refused('FAILED_PRECONDITION', 'VERSION_MISMATCH'),
+  );
+  const removed = await client.remove('a', { ifVersion: second.version, returnPrevious: true });
+  assert.equal(removed.previous?.value.toString(), '2');
+  assert.deepEqual(await client.remove('a'), { removed: false, previous: undefined });
+});
+
+test('ttl, keepDeadline and touch', async () => {
+  const client = await freshNamespace(fixture.client);
+  const start = await fixture.clock.now();
+  const { version } = await client.put('a', '1', { ttlMs: 1_500.5 });
+  assert.equal((await client.get('a'))?.deadline, start + 1_500.5);
+  await client.put('a', '2', { keepDeadline: true });
+  assert.equal((await client.get('a'))?.deadline, start + 1_500.5);
+  assert.ok((await client.touch('a', { ttlMs: 5_000 }))! > version);
+  assert.equal((await client.get('a'))?.deadline, start + 5_000);
+  assert.equal(await client.touch('b'), undefined);
+  await assert.rejects(client.put('a', '1', { ttlMs: 0 }), (error: unknown) => {
+    refused('INVALID_ARGUMENT', 'INVALID_FIELD')(error);
+    assert.equal((error as TimecacheError).field, 'ttl');
+    return true;
+  });
+  await assert.rejects(client.put('a', '1', { ttlMs: -0.001 }), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
+  await assert.rejects(client.put('a', '1', { ttlMs: NaN }), TypeError);
+  await fixture.clock.advance(6_000);
+  assert.equal(await client.contains('a'), false);
+});
+
+test('append, combine and gather', async () => {
+  const client = await freshNamespace(fixture.client);
+  assert.equal((await client.append('log', 'a')).created, true);
+  assert.equal((await client.append('log', 'bc')).valueBytes, 3);
+  assert.equal((await client.combine('n', { add: 5 }, { initial: 10 })).result, 15n);
+  const most = 2n ** 63n - 1n;
+  assert.equal((await client.combine('m', { add: most })).result, most);
+  await assert.rejects(client.combine('m', { add: 1 }), refused('FAILED_PRECONDITION', 'NUMBER_OVERFLOW'));
+  await assert.rejects(client.combine('log', { add: 1 }), refused('FAILED_PRECONDITION', 'NOT_A_NUMBER'));
+  await assert.rejects(client.combine('n', { add: 2 ** 53 }), TypeError);
+  assert.equal((await client.combine('n', { xor: 15n }, { removeIfZero: true })).removed, true);
+
+  const expectedNames = ['left', 'right'];
+  assert.equal((await client.gather('j', 'left', 'L', { expectedNames })).count, 1);
+  assert.equal((await client.gather('j', 'left', 'L', { expectedNames })).duplicate, true);
+  assert.equal((await client.get('j'))?.parts?.parts[0]?.value.toString(), 'L');
+  await assert.rejects(
+    client.gather('j', 'left', 'other', { expectedNames }),
+    refused('ALREADY_EXISTS', 'PART_EXISTS'),
+  );
+  const { parts } = await client.gather('j', 'right', 'R', { expectedNames });
+  assert.deepEqual(
+    parts?.parts.map(({ name, value }) => `${name}=${value}`),
+    ['left=L', 'right=R'],
+  );
+});
+
+test('execute gives each operation its own result, with its type', async () => {
+  const client = await freshNamespace(fixture.client);
+  const [put, get, missing, exists, number] = await client.execute([
+    op.put('a', '1'),
+    op.get('a'),
+    op.touch('b'),
+    op.put('a', '2', { ifAbsent: true }),
+    op.combine('n', { add: 7 }),
+  ]);
+  assert.ok(put.status === 'fulfilled' && put.value.version > 0);
+  assert.ok(get.status === 'fulfilled');
+  assert.equal(`${get.value?.key} ${get.value?.value}`, 'a 1');
+  assert.deepEqual(missing, { status: 'fulfilled', value: undefined });
+  assert.ok(exists.status === 'rejected');
+  assert.equal((exists.reason as TimecacheError).reason, 'KEY_EXISTS');
+  assert.ok(number.status === 'fulfilled' && number.value.result === 7n);
+  await assert.rejects(client.execute([]), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
+});
+
+test('scan gives each entry, by prefix; leaving the loop ends it', async () => {
+  const client = await freshNamespace(fixture.client);
+  const keys = Array.from({ length: 2_500 }, (_, i) => `k${i}`);
+  await client.execute(keys.map((key) => op.put(key, `value of ${key}`)));
+  const seen = new Set<string>();
+  for await (const { key, value } of client.scan()) {
+    assert.equal(value.toString(), `value of ${key}`);
+    seen.add(key.toString());
+  }
+  assert.deepEqual(seen, new Set(keys));
+  let count = 0;
+  for await (const { key, value } of client.scan({ keyPrefix: 'k24', keysOnly: true })) {
+    assert.ok(key.toString().startsWith('k24'));
+    assert.equal(value.length, 0);
+    ++count;
+  }
+  assert.equal(count, 111);
+  for await (const entry of client.scan()) {
+    assert.ok(entry);
+    break;
+  }
+  assert.deepEqual(await client.size(), {
+    entries: 2_500,
+    bytes: 2 * (10 * 2 + 90 * 3 + 900 * 4 + 1500 * 5) + 2_500 * 9,
+  });
+});
+
+test('namespaces: create, describe, update, rotate, delete', async () => {
+  const { client } = fixture;
+  const made = await client.createNamespace('admin', {
+    ttlMs: 500,
+    numBuckets: 6,
+    limitPolicy: 'EVICT_OLDEST',
+  });
+  assert.equal(made.bucketWidthMs, 100);
+  assert.deepEqual([made.options.limitPolicy, made.options.durability], ['EVICT_OLDEST', 'MEMORY']);
+  await assert.rejects(client.createNamespace('admin'), refused('ALREADY_EXISTS', 'NAMESPACE_EXISTS'));
+  const updated = await client.updateNamespace(
+    'admin',
+    { maxEntries: 7 },
+    { toDefault: ['ttlMs', 'limitPolicy'] },
+  );
+  assert.deepEqual(
+    [
+      updated.options.ttlMs,
+      updated.options.maxEntries,
+      updated.options.limitPolicy,
+      updated.options.numBuckets,
+    ],
+    [30_000, 7, 'REJECT', 6],
+  );
+  await client.namespace('admin').put('a', '1');
+  assert.equal(await client.rotateNamespace('admin'), 1);
+  const { statistics } = await client.getNamespace('admin', { includeStatistics: true });
+  assert.deepEqual([statistics?.rotated, statistics?.puts, statistics?.entries], [1, 1, 0]);
+  assert.equal(statistics?.watermark, await fixture.clock.now());
+  assert.ok((await client.listNamespaces()).some(({ name }) => name === 'admin'));
+  await client.deleteNamespace('admin');
+  await assert.rejects(client.getNamespace('admin'), refused('NOT_FOUND', 'NAMESPACE_NOT_FOUND'));
+});
+
+test('groups: create, describe, update, delete', async () => {
+  const client = await freshNamespace(fixture.client);
+  const made = await client.createGroup('g', { ackTimeoutMs: 1_000 }, { start: 'EARLIEST' });
+  assert.deepEqual([made.options.ackTimeoutMs, made.options.maxAttempts], [1_000, 5]);
+  const updated = await client.updateGroup('g', { maxAttempts: 9 }, { toDefault: ['ackTimeoutMs'] });
+  assert.deepEqual([updated.options.ackTimeoutMs, updated.options.maxAttempts], [30_000, 9]);
+  const { statistics } = await client.getGroup('g', { includeStatistics: true });
+  assert.deepEqual([statistics?.members, statistics?.oldestUnsettled], [0, undefined]);
+  assert.equal(statistics?.unusedSince, await fixture.clock.now());
+  assert.deepEqual(
+    (await client.listGroups()).map(({ name }) => name),
+    ['g'],
+  );
+  await client.deleteGroup('g');
+  await assert.rejects(client.getGroup('g'), refused('NOT_FOUND', 'GROUP_NOT_FOUND'));
+});
+
+test('the server describes itself', async () => {
+  const info = await fixture.client.getServer();
+  assert.match(info.version, /^\d+\.\d+\.\d+$/);
+  assert.equal(info.draining, false);
+  assert.equal(info.journal, undefined);
+  assert.ok(info.namespaces!.used >= 1);
+  assert.equal(await fixture.client.isServing(), true);
+});
+
+test('errors say code, reason, field, metadata, delay and request id', async () => {
+  const { client } = fixture;
+  await assert.rejects(client.namespace('absent').get('a', { requestId: 'id-17' }), (error: unknown) => {
+    refused('NOT_FOUND', 'NAMESPACE_NOT_FOUND')(error);
+    assert.equal((error as TimecacheError).requestId, 'id-17');
+    assert.match((error as TimecacheError).message, /^NOT_FOUND: .*absent/);
+    return true;
+  });
+  const limited = await freshNamespace(client, { maxOperationsPerSecond: 1 });
+  await limited.put('a', '1');
+  await assert.rejects(limited.put('a', '2'), (error: unknown) => {
+    refused('RESOURCE_EXHAUSTED', 'MAX_OPERATION_RATE')(error);
+    assert.ok((error as TimecacheError).retryDelayMs! > 0);
+    return true;
+  });
+  await assert.rejects(client.put('', '1'), (error: unknown) => {
+    assert.equal((error as TimecacheError).field, 'key');
+    return true;
+  });
+  await assert.rejects(client.put(7 as unknown as string, '1'), TypeError);
+});
+
+test('values of 16 MiB pass, and what a smaller channel does not take is told', async () => {
+  const client = await freshNamespace(fixture.client, { maxValueBytes: 16 << 20 });
+  const value = Buffer.alloc(16 << 20, 'x');
+  await client.put('a', value);
+  assert.ok((await client.get('a'))?.value.equals(value));
+  const small = fixture.server.client({
+    namespace: client.defaultNamespace,
+    channelOptions: { 'grpc.max_receive_message_length': 4 << 20 },
+  });
+  await assert.rejects(small.get('a'), (error: unknown) => isMessageTooLarge(error));
+  for await (const { omittedValueBytes } of small.scan({ maxMessageBytes: 4 << 20 })) {
+    assert.equal(omittedValueBytes, 16 << 20);
+  }
+  small.close();
+});
+
+test('an aborted call is rejected with the reason of its signal', async () => {
+  const { client } = fixture;
+  await assert.rejects(client.get('a', { signal: AbortSignal.abort() }), { name: 'AbortError' });
+  const controller = new AbortController();
+  const calls = Promise.allSettled([client.put('a', '1', { signal: controller.signal })]);
+  controller.abort(new Error('enough'));
+  const [result] = await calls;
+  assert.ok(result?.status === 'rejected' && (result.reason as Error).message === 'enough');
+});
+
+test('a call without a server fails soon, with UNAVAILABLE', async () => {
+  const client = new TimecacheClient('127.0.0.1:1');
+  await assert.rejects(client.put('a', '1'), refused('UNAVAILABLE', undefined));
+  await assert.rejects(client.get('a', { timeoutMs: 1_000 }), refused('UNAVAILABLE', undefined));
+  client.close();
+});
+
+test('safe calls survive a restart of the server; clients come back by themselves', async () => {
+  const server = await TestServer.start();
+  const client = server.client();
+  const clock = new VirtualClock(client);
+  assert.equal(await clock.advance(5), 5);
+  assert.equal(await clock.advanceTo(7.25), 7.25);
+  await server.stop('SIGKILL');
+  await assert.rejects(client.put('a', '1'), refused('UNAVAILABLE', undefined));
+  const again = await TestServer.start([], server.address);
+  for (;;) {
+    try {
+      await client.put('a', '1', { timeoutMs: 1_000 });
+      break;
+    } catch (error) {
+      refused('UNAVAILABLE', undefined)(error);
+    }
+  }
+  assert.equal(await client.getText('a'), '1');
+  client.close();
+  await again.stop();
+});

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { Orders } from '../examples/orders.js';
+import { SessionStore } from '../examples/session_store.js';
+import { eventually, freshNamespace, startFixture, type Fixture } from './support.js';
+
+let fixture: Fixture;
+before(async () => {
+  fixture = await startFixture();
+});
+after(() => fixture.stop());
+
+test('orders that are not paid within 15 minutes are cancelled, once', async () => {
+  const { client, clock } = fixture;
+  const orders = await Orders.open(client);
+  await Orders.open(client); // It is there.
+  const cancelled: string[] = [];
+  let failures = 0;
+  const cancel = async (id: string, { customer, total }: { customer: string; total: number }) => {
+    if (id === 'o2' && failures++ === 0) throw new Error('the shop does not answer');
+    cancelled.push(`${id} ${customer} ${total}`);
+  };
+  const workers = [orders.work(cancel), orders.work(cancel)];
+  for (let i = 1; i <= 4; ++i) await orders.place(`o${i}`, { customer: `c${i}`, total: i * 10 });
+  await clock.advance(14 * 60_000);
+  assert.equal(await orders.pay('o1'), true);
+  assert.equal(await orders.pay('o3'), true);
+  await clock.advance(2 * 60_000);
+  assert.equal(await orders.pay('o4'), false);
+  await eventually(() => failures === 1 && cancelled.length === 1);
+  await eventually(async () => {
+    await clock.advance(1_000);
+    return cancelled.length === 2;
+  });
+  await Promise.all(workers.map((worker) => worker.stop()));
+  assert.deepEqual(cancelled.sort(), ['o2 c2 20', 'o4 c4 40']);
+});
+
+test('a session lives for half an hour after its last use, and its end says what it held', async () => {
+  const { client, clock } = fixture;
+  const store = await SessionStore.open(client);
+  const ended = store.ended();
+  const first = ended.next();
+  await eventually(async () => {
+    const { statistics } = await client.getNamespace('sessions', { includeStatistics: true });
+    return statistics?.watchers === 1;
+  });
+  assert.equal(await store.begin('s1', { user: 'ann', basket: [] }), true);
+  assert.equal(await store.begin('s1', { user: 'bob', basket: [] }), false);
+  await clock.advance(20 * 60_000);
+  const add = (item: string) =>
+    store.update('s1', ({ user, basket }) => ({ user, basket: [...basket, item] }));
+  await Promise.all([add('tea'), add('cup')]);
+  await clock.advance(20 * 60_000);
+  assert.equal((await store.read('s1'))?.basket.length, 2);
+  await clock.advance(20 * 60_000);
+  assert.equal((await store.read('s1'))?.user, 'ann');
+  await clock.advance(31 * 60_000);
+  assert.equal(await store.read('s1'), undefined);
+  assert.equal(await add('milk'), undefined);
+  const { value } = await first;
+  assert.deepEqual(
+    [value?.id, value?.session.user, value?.session.basket.sort()],
+    ['s1', 'ann', ['cup', 'tea']],
+  );
+  await ended.return(undefined);
+});
+
+test('the member prints what it acknowledges, and ends after its count or on SIGTERM', async () => {
+  const client = await freshNamespace(fixture.client);
+  await client.createGroup('g');
+  const start = (count: number) => {
+    const program = join(__dirname, '../examples/member.js');
+    const args = [program, client.address, client.defaultNamespace, 'g', `${count}`];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const lines: string[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+    return { child, lines, exit: once(child, 'close') };
+  };
+  for (const key of ['a', 'b', 'c']) await client.put(key, Buffer.from([0, 255]));
+  await fixture.clock.advance(11_000);
+  const first = start(2);
+  assert.equal((await first.exit)[0], 0);
+  const second = start(5);
+  await eventually(() => second.lines.length === 1);
+  second.child.kill('SIGTERM');
+  assert.equal((await second.exit)[0], 0);
+  // The attempt of what the first one was given beyond its count, and has not begun, counts.
+  const lines = [...first.lines, ...second.lines].map((line) => line.replace(/\t[12]$/, ''));
+  assert.deepEqual(lines.sort(), ['a\t00ff', 'b\t00ff', 'c\t00ff']);
+  const { statistics } = await client.getGroup('g', { includeStatistics: true });
+  assert.deepEqual([statistics?.acked, statistics?.backlog], [3, 0]);
+});

@@ -1,0 +1,118 @@
+// TLS, certificates and tokens.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { TimecacheClient } from 'timecache';
+import { makeTemporaryDirectory, TestServer } from './support.js';
+
+const TOKEN = 'a-token-of-the-tests-0123456789abcdef';
+
+let directory: ReturnType<typeof makeTemporaryDirectory>;
+let server: TestServer;
+const pem = (name: string) => readFileSync(join(directory.path, name));
+
+/** Makes a key and a certificate; without `ca`, one that signs itself. */
+function makeCertificate(name: string, subject: string, ca?: string): void {
+  const options = { cwd: directory.path, stdio: 'ignore' } as const;
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`];
+  const from = ca ? ['-CA', `${ca}.crt`, '-CAkey', `${ca}.key`, '-addext', 'basicConstraints=CA:FALSE'] : [];
+  const names = ca ? ['-addext', `subjectAltName=${subject}`] : [];
+  const out = ['-subj', `/CN=${name}`, '-days', '2', '-out', `${name}.crt`];
+  execFileSync('openssl', ['req', '-x509', ...key, ...from, ...names, ...out], options);
+}
+
+before(async () => {
+  directory = makeTemporaryDirectory();
+  makeCertificate('ca', '');
+  makeCertificate('server', 'DNS:cache.example', 'ca');
+  makeCertificate('client', 'URI:spiffe://test/billing', 'ca');
+  writeFileSync(
+    join(directory.path, 'access.yaml'),
+    `principals:
+  - name: billing
+    certificate_sans: ["spiffe://test/billing"]
+  - name: reader
+    token_sha256: ["${createHash('sha256').update(TOKEN).digest('hex')}"]
+rules:
+  - principals: [billing]
+    namespaces: ["*"]
+    verbs: [read, write]
+  - principals: [reader]
+    namespaces: ["*"]
+    verbs: [read]
+`,
+  );
+  const config = join(directory.path, 'timecached.yaml');
+  writeFileSync(
+    config,
+    `listeners:
+  - address: 127.0.0.1:0
+    tls:
+      certificate_file: ${directory.path}/server.crt
+      key_file: ${directory.path}/server.key
+      client_ca_file: ${directory.path}/ca.crt
+      client_certificate: optional
+access:
+  file: ${directory.path}/access.yaml
+`,
+  );
+  server = await TestServer.start(['--config', config]);
+});
+after(async () => {
+  await server.stop();
+  directory.remove();
+});
+
+test('a certificate says who calls', async () => {
+  const tls = { ca: pem('ca.crt'), cert: pem('client.crt'), key: pem('client.key'), serverName: 'cache.example' };
+  const client = new TimecacheClient(server.address, { tls });
+  await client.put('a', '1');
+  assert.equal(await client.getText('a'), '1');
+  client.close();
+});
+
+test('a token says who calls, also one that changes', async () => {
+  const tls = { ca: pem('ca.crt'), serverName: 'cache.example' };
+  const client = new TimecacheClient(server.address, { tls, token: TOKEN });
+  await client.get('a');
+  await assert.rejects(client.put('a', '2'), {
+    code: 'PERMISSION_DENIED',
+    reason: 'ACCESS_DENIED',
+    metadata: { principal: 'reader', namespace: 'default', verb: 'write' },
+  });
+  client.close();
+  let token = 'unknown';
+  const changing = new TimecacheClient(server.address, { tls, token: () => Promise.resolve(token) });
+  await assert.rejects(changing.get('a'), { code: 'UNAUTHENTICATED', reason: 'UNKNOWN_TOKEN' });
+  token = TOKEN;
+  await changing.get('a');
+  for await (const entry of changing.scan()) assert.ok(entry);
+  changing.close();
+});
+
+test('without credentials, or to a server that is not trusted, there is no access', async () => {
+  const tls = { ca: pem('ca.crt'), serverName: 'cache.example' };
+  const nobody = new TimecacheClient(server.address, { tls });
+  await assert.rejects(nobody.get('a'), { code: 'UNAUTHENTICATED', reason: 'NO_CREDENTIALS' });
+  nobody.close();
+  for (const options of [{ tls: true }, { tls: { ...tls, serverName: 'other.example' } }, {}]) {
+    const client = new TimecacheClient(server.address, options);
+    await assert.rejects(client.get('a'), { code: 'UNAVAILABLE', reason: undefined });
+    client.close();
+  }
+});
+
+test('a token does not go to another machine in plain text', () => {
+  const token = TOKEN;
+  assert.throws(() => new TimecacheClient('cache.example:7171', { token }), TypeError);
+  assert.throws(() => new TimecacheClient('127.0.0.1.example:7171', { token }), TypeError);
+  new TimecacheClient('cache.example:7171', { token, allowPlaintextToken: true }).close();
+  for (const address of ['localhost:1', '127.0.0.1:1', '[::1]:1', 'unix:/run/timecached.sock']) {
+    new TimecacheClient(address, { token }).close();
+  }
+  assert.throws(() => new TimecacheClient('cache.example:7171', { tls: { cert: 'x' } }), TypeError);
+});

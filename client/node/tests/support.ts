@@ -1,0 +1,105 @@
+// Servers for tests: each on a free port and on its virtual clock.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { TimecacheClient, VirtualClock, type ClientOptions, type WatchBatch, type Watcher } from 'timecache';
+
+export class TestServer {
+  readonly address: string;
+  readonly #process: ChildProcess;
+
+  private constructor(process: ChildProcess, address: string) {
+    this.#process = process;
+    this.address = address;
+  }
+
+  /** Started with --virtual-clock, unless there is a --config. */
+  static async start(flags: readonly string[] = [], listen?: string): Promise<TestServer> {
+    const program = process.env['TIMECACHED'];
+    if (!program) throw new Error('TIMECACHED must name the server program');
+    const own = flags.includes('--config') ? [] : ['--listen', listen ?? '127.0.0.1:0', '--virtual-clock'];
+    const child = spawn(program, [...own, '--log-format', 'json', ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const log: string[] = [];
+    for await (const line of createInterface({ input: child.stderr })) {
+      log.push(line);
+      const { event, address } = JSON.parse(line) as { event: string; address: string };
+      if (event !== 'server_started') continue;
+      child.stderr.resume();
+      return new TestServer(child, address);
+    }
+    throw new Error(`the server did not start:\n${log.join('\n')}`);
+  }
+
+  client(options: ClientOptions = {}): TimecacheClient {
+    return new TimecacheClient(this.address, options);
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const exit = once(this.#process, 'exit');
+    this.#process.kill(signal);
+    await exit;
+  }
+}
+
+/** A server with a client and its clock, for all tests of a file; ended by `stop`. */
+export interface Fixture {
+  server: TestServer;
+  client: TimecacheClient;
+  clock: VirtualClock;
+  stop(): Promise<void>;
+}
+
+export async function startFixture(flags: readonly string[] = []): Promise<Fixture> {
+  const server = await TestServer.start(flags);
+  const client = server.client();
+  const stop = async () => {
+    client.close();
+    await server.stop();
+  };
+  return { server, client, clock: new VirtualClock(client), stop };
+}
+
+let namespaces = 0;
+
+/** A namespace of its own for one test: entries live 10 s, in buckets of 1 s, unless `options` say otherwise. */
+export async function freshNamespace(
+  client: TimecacheClient,
+  options: Parameters<TimecacheClient['createNamespace']>[1] = {},
+): Promise<TimecacheClient> {
+  const name = `test-${++namespaces}`;
+  await client.createNamespace(name, { ttlMs: 10_000, numBuckets: 11, ...options });
+  return client.namespace(name);
+}
+
+/** Reads a watch until its watermark is at `time` or beyond it. */
+export async function readUntil(watcher: Watcher, time: number): Promise<WatchBatch[]> {
+  const batches: WatchBatch[] = [];
+  for (;;) {
+    const { value } = await watcher.next();
+    if (!value) throw new Error('the watch has ended');
+    batches.push(value);
+    if (value.watermark >= time) return batches;
+  }
+}
+
+export function keysOf(batches: readonly WatchBatch[]): string[] {
+  return batches.flatMap(({ events }) => events.map(({ key }) => key.toString()));
+}
+
+/** Waits, for at most 10 s, until what happens in the background has. */
+export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 10_000; !(await condition());) {
+    if (Date.now() > end) throw new Error('it has not happened within 10 s');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+export function makeTemporaryDirectory(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'timecache-test-'));
+  return { path, remove: () => rmSync(path, { recursive: true }) };
+}

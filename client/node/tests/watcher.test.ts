@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { TimecacheError, VirtualClock, type WatchBatch } from 'timecache';
+import {
+  freshNamespace,
+  keysOf,
+  makeTemporaryDirectory,
+  readUntil,
+  startFixture,
+  TestServer,
+  type Fixture,
+} from './support.js';
+
+let fixture: Fixture;
+before(async () => {
+  fixture = await startFixture();
+});
+after(() => fixture.stop());
+
+test('what dies is told with value, version, times and cause', async () => {
+  const client = await freshNamespace(fixture.client);
+  const watcher = client.watch();
+  const first = await watcher.next();
+  assert.deepEqual(first.value?.events, []);
+  const putTime = await fixture.clock.now();
+  const { version } = await client.put('a', 'one', { ttlMs: 2_000 });
+  const now = await fixture.clock.advance(3_000);
+  const batches = await readUntil(watcher, now);
+  const [event] = batches.flatMap(({ events }) => events);
+  assert.deepEqual(event, {
+    namespace: client.defaultNamespace,
+    key: Buffer.from('a'),
+    value: Buffer.from('one'),
+    version,
+    putTime,
+    deadline: putTime + 2_000,
+    deathTime: event!.deathTime,
+    deliveredAt: now,
+    cause: 'EXPIRED',
+    eventId: 0,
+    attempt: 0,
+    omittedValueBytes: 0,
+    parts: undefined,
+  });
+  assert.ok(event!.deathTime >= putTime + 2_000 && event!.deathTime < putTime + 3_000);
+  watcher.close();
+  assert.deepEqual(await watcher.next(), { done: true, value: undefined });
+});
+
+test('filters, keys only, several namespaces, parts, and leaving the loop', async () => {
+  const left = await freshNamespace(fixture.client);
+  const right = await freshNamespace(fixture.client);
+  const namespaces = [left.defaultNamespace, right.defaultNamespace];
+  const watcher = fixture.client.watch({ namespaces, keyPrefix: 'x', keysOnly: true });
+  await watcher.next();
+  await watcher.next();
+  await left.put('x1', '1');
+  await left.put('y1', '1');
+  await right.gather('x2', 'p', 'v', { expectedParts: 2 });
+  const now = await fixture.clock.advance(11_000);
+  const seen: string[] = [];
+  const watermarks = new Map<string, number>();
+  for await (const { namespace, events, watermark } of watcher) {
+    for (const { key, value } of events) seen.push(`${namespaces.indexOf(namespace)} ${key} ${value.length}`);
+    watermarks.set(namespace, watermark);
+    if (namespaces.every((name) => watermarks.get(name)! >= now)) break;
+  }
+  assert.deepEqual(seen.sort(), ['0 x1 0', '1 x2 0']);
+  assert.equal((await watcher.next()).done, true);
+
+  const retained = right.watch({ start: 'EARLIEST' });
+  const events = (await readUntil(retained, now)).flatMap((batch) => batch.events);
+  assert.equal(events[0]?.parts?.parts[0]?.value.toString(), 'v');
+  await retained.return();
+});
+
+test('a token resumes behind its batch', async () => {
+  const client = await freshNamespace(fixture.client);
+  const watcher = client.watch();
+  await watcher.next();
+  await client.put('a', '1');
+  const batches = await readUntil(watcher, await fixture.clock.advance(11_000));
+  assert.deepEqual(keysOf(batches), ['a']);
+  watcher.close();
+  await client.put('b', '1');
+  const now = await fixture.clock.advance(11_000);
+  const resumeTokens = { [client.defaultNamespace]: batches.at(-1)!.resumeToken };
+  const resumed = client.watch({ resumeTokens });
+  assert.deepEqual(keysOf(await readUntil(resumed, now)), ['b']);
+  resumed.close();
+});
+
+test('loss is counted, or ends the watch', async () => {
+  const client = await freshNamespace(fixture.client, { eventRetentionMs: 1_000 });
+  const watcher = client.watch();
+  const { resumeToken } = (await watcher.next()).value!;
+  watcher.close();
+  await client.put('a', '1');
+  await fixture.clock.advance(11_000);
+  await fixture.clock.advance(60_000);
+  const resumeTokens = { [client.defaultNamespace]: resumeToken };
+  const resumed = client.watch({ resumeTokens });
+  assert.equal((await resumed.next()).value?.lost, 1);
+  resumed.close();
+  await assert.rejects(client.watch({ resumeTokens, failOnLoss: true }).next(), (error: unknown) => {
+    assert.ok(error instanceof TimecacheError);
+    assert.deepEqual(
+      [error.code, error.reason, error.metadata['lost']],
+      ['OUT_OF_RANGE', 'RESUME_POINT_TRIMMED', '1'],
+    );
+    return true;
+  });
+});
+
+test('what is going to die is told in time to be touched', async () => {
+  const client = await freshNamespace(fixture.client);
+  const watcher = client.watchExpiring({ leadTimeMs: 5_000 });
+  await watcher.next();
+  await client.put('a', '1');
+  const batches = await readUntil(watcher, await fixture.clock.advance(6_000));
+  const [event] = batches.flatMap(({ events }) => events);
+  assert.deepEqual([event?.key.toString(), event?.cause], ['a', 'EXPIRING']);
+  assert.equal(await client.touch('a'), event?.version);
+  await fixture.clock.advance(6_000);
+  assert.equal(await client.contains('a'), true);
+  watcher.close();
+});
+
+test('a watch that cannot be ends with the reason; a signal ends one that waits', async () => {
+  await assert.rejects(fixture.client.watch({ namespaces: ['absent'] }).next(), {
+    reason: 'NAMESPACE_NOT_FOUND',
+  });
+  await assert.rejects(fixture.client.watch({ heartbeatIntervalMs: 1 }).next(), { code: 'INVALID_ARGUMENT' });
+  const client = await freshNamespace(fixture.client);
+  const controller = new AbortController();
+  const watcher = client.watch({ signal: controller.signal });
+  await watcher.next();
+  const next = watcher.next();
+  controller.abort(new Error('enough'));
+  await assert.rejects(next, { message: 'enough' });
+  const closed = client.watch();
+  await closed.next();
+  const waiting = closed.next();
+  closed.close();
+  assert.equal((await waiting).done, true);
+});
+
+test('a namespace that is deleted ends its watch', async () => {
+  const client = await freshNamespace(fixture.client);
+  const watcher = client.watch();
+  await watcher.next();
+  await client.deleteNamespace(client.defaultNamespace);
+  await assert.rejects(
+    async () => {
+      for (;;) await watcher.next();
+    },
+    { reason: 'NAMESPACE_NOT_FOUND' },
+  );
+});
+
+test('a value that does not fit into the channel is left out, and the watch goes on', async () => {
+  const client = await freshNamespace(fixture.client, { maxValueBytes: 16 << 20 });
+  const small = fixture.server.client({
+    namespace: client.defaultNamespace,
+    channelOptions: { 'grpc.max_receive_message_length': 4 << 20 },
+  });
+  const watcher = small.watch();
+  await watcher.next();
+  await client.put('a', Buffer.alloc(8 << 20));
+  const batches = await readUntil(watcher, await fixture.clock.advance(11_000));
+  assert.deepEqual(keysOf(batches), ['a']);
+  assert.equal(
+    batches.reduce((sum, batch) => sum + batch.omittedValues, 0),
+    1,
+  );
+  assert.equal(batches.flatMap(({ events }) => events)[0]?.omittedValueBytes, 8 << 20);
+  watcher.close();
+  small.close();
+});
+
+test('a watch over kills of the server misses nothing in a durable namespace, and tells nothing twice', async () => {
+  const journal = makeTemporaryDirectory();
+  let server = await TestServer.start(['--journal', journal.path]);
+  const { address } = server;
+  const client = server.client();
+  const clock = new VirtualClock(client);
+  await client.createNamespace('durable', { ttlMs: 1_000, numBuckets: 11, durability: 'SYNC' });
+  const durable = client.namespace('durable');
+  const breaks: TimecacheError[] = [];
+  const watcher = durable.watch({ onBreak: (error) => breaks.push(error) });
+  await watcher.next();
+  const seen: string[] = [];
+  let last: WatchBatch | undefined;
+  const read = async (until: number) => {
+    const batches = await readUntil(watcher, until);
+    seen.push(...keysOf(batches));
+    last = batches.at(-1)!;
+    return batches;
+  };
+  const rounds = 4;
+  for (let round = 0; round < rounds; ++round) {
+    for (let i = 0; i < 50; ++i)
+      await durable.put(`${round}-${i}`, 'v', { ttlMs: 500 + i * 10, timeoutMs: 20_000 });
+    const middle = await clock.advance(700);
+    await read(middle);
+    await server.stop('SIGKILL');
+    server = await TestServer.start(['--journal', journal.path], address);
+    await client.getServer({ timeoutMs: 20_000 }).catch(() => {});
+    let now = 0;
+    while (now === 0) now = await clock.advance(1_000).catch(() => 0);
+    const batches = await read(now);
+    assert.ok(batches.some(({ reconnected }) => reconnected));
+    assert.ok(batches.every(({ lost, logChanged }) => lost === 0 && !logChanged));
+  }
+  const expected = Array.from({ length: rounds * 50 }, (_, i) => `${Math.floor(i / 50)}-${i % 50}`);
+  assert.deepEqual([...seen].sort(), expected.sort());
+  assert.ok(breaks.length >= rounds);
+  watcher.close();
+
+  const resumed = durable.watch({ resumeTokens: { durable: last!.resumeToken } });
+  await durable.put('after', 'v');
+  assert.deepEqual(keysOf(await readUntil(resumed, await clock.advance(2_000))), ['after']);
+  resumed.close();
+  client.close();
+  await server.stop();
+  journal.remove();
+});
+
+test('a restart that forgets the log is told as logChanged', async () => {
+  let server = await TestServer.start();
+  const client = server.client();
+  const watcher = client.watch({ heartbeatIntervalMs: 10 });
+  const { watermark } = (await watcher.next()).value!;
+  await server.stop('SIGKILL');
+  server = await TestServer.start([], server.address);
+  const { value } = await watcher.next();
+  assert.deepEqual([value?.reconnected, value?.logChanged, value?.missedAfter], [true, true, watermark]);
+  watcher.close();
+  client.close();
+  await server.stop();
+});

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  TimecacheError,
+  VirtualClock,
+  ack,
+  nack,
+  putBack,
+  type ExpiredEvent,
+  type GroupWorker,
+  type TimecacheClient,
+} from 'timecache';
+import {
+  eventually,
+  freshNamespace,
+  makeTemporaryDirectory,
+  startFixture,
+  TestServer,
+  type Fixture,
+} from './support.js';
+
+let fixture: Fixture;
+before(async () => {
+  fixture = await startFixture();
+});
+after(() => fixture.stop());
+
+/** Once the worker is a member, what dies is told to its group. */
+async function isMember(client: TimecacheClient, group = 'g', members = 1): Promise<void> {
+  await eventually(async () => {
+    const found = await client.getGroup(group, { includeStatistics: true }).catch(() => undefined);
+    return found?.statistics?.members === members;
+  });
+}
+
+test('a handler that returns acknowledges, and nack, putBack and errors give events back', async () => {
+  const client = await freshNamespace(fixture.client);
+  const errors: unknown[] = [];
+  const handled: string[] = [];
+  const worker = client.worker(
+    { group: 'g', retryDelayMs: 3_000, onError: (error) => errors.push(error) },
+    async (event) => {
+      await Promise.resolve();
+      const key = event.key.toString();
+      handled.push(`${key} ${event.attempt}`);
+      if (event.attempt > 1) return;
+      if (key === 'nack') return nack(2_000);
+      if (key === 'back') return putBack(1_000);
+      if (key === 'throw') throw new Error('broken');
+      if (key === 'wrong') return 'ack' as never;
+      return key === 'ack' ? ack() : undefined;
+    },
+  );
+  await isMember(client);
+  for (const key of ['ack', 'done', 'nack', 'back', 'throw', 'wrong']) await client.put(key, 'v');
+  await fixture.clock.advance(11_000);
+  await eventually(() => worker.counters.acked + worker.counters.nacked + worker.counters.putBack === 6);
+  assert.equal(await client.getText('back'), 'v');
+  await fixture.clock.advance(4_000);
+  await eventually(() => worker.counters.acked + worker.counters.putBack === 7);
+  assert.deepEqual(handled.sort(), [
+    'ack 1',
+    'back 1',
+    'back 1',
+    'done 1',
+    'nack 1',
+    'nack 2',
+    'throw 1',
+    'throw 2',
+    'wrong 1',
+    'wrong 2',
+  ]);
+  assert.deepEqual(errors.map((error) => (error as Error).message).sort(), [
+    'broken',
+    'settle with ack(), nack() or putBack()',
+  ]);
+  await worker.stop();
+  await worker.finished;
+  const { statistics } = await client.getGroup('g', { includeStatistics: true });
+  assert.deepEqual(
+    [statistics?.acked, statistics?.nacked, statistics?.putBack, statistics?.inFlight],
+    [5, 3, 2, 0],
+  );
+  assert.deepEqual(worker.counters.handled, 10);
+});
+
+test('as many handlers run at a time as were asked for, and a stop finishes what runs', async () => {
+  const client = await freshNamespace(fixture.client);
+  let running = 0;
+  let most = 0;
+  const releases: (() => void)[] = [];
+  const worker = client.worker({ group: 'g', concurrency: 3 }, async () => {
+    most = Math.max(most, ++running);
+    await new Promise<void>((resolve) => releases.push(resolve));
+    --running;
+  });
+  await isMember(client);
+  for (let i = 0; i < 10; ++i) await client.put(`k${i}`, 'v');
+  await fixture.clock.advance(11_000);
+  await eventually(() => running === 3);
+  const stopped = worker.stop();
+  assert.equal(releases.length, 3);
+  for (const release of releases) release();
+  await stopped;
+  assert.equal(most, 3);
+  assert.deepEqual([worker.counters.handled, worker.counters.acked], [3, 3]);
+  // The server learns of the stream's end a moment later.
+  await eventually(async () => {
+    const { statistics } = await client.getGroup('g', { includeStatistics: true });
+    return statistics?.acked === 3 && statistics.backlog === 7 && statistics.inFlight === 0;
+  });
+
+  const rest = new Set<string>();
+  const controller = new AbortController();
+  const second = client.worker(
+    { group: 'g', signal: controller.signal },
+    ({ key }) => void rest.add(key.toString()),
+  );
+  await eventually(() => rest.size === 7);
+  controller.abort();
+  await second.finished;
+  assert.equal(second.counters.acked, 7);
+});
+
+test('what ends a worker rejects its promise', async () => {
+  await assert.rejects(fixture.client.namespace('absent').worker({ group: 'g' }, () => {}).finished, {
+    reason: 'NAMESPACE_NOT_FOUND',
+  });
+  const client = await freshNamespace(fixture.client);
+  const worker = client.worker({ group: 'g' }, () => {});
+  await isMember(client);
+  await client.deleteGroup('g');
+  await assert.rejects(worker.finished, { reason: 'GROUP_NOT_FOUND' });
+  assert.throws(() => client.worker({ group: '' }, () => {}), TypeError);
+});
+
+test('a member settles by itself; a late settlement is told so', async () => {
+  const client = await freshNamespace(fixture.client);
+  await client.createGroup('g', { ackTimeoutMs: 1_000 });
+  const member = client.consume({ group: 'g' });
+  await member.next();
+  await client.put('a', '1');
+  await fixture.clock.advance(11_000);
+  const events: ExpiredEvent[] = [];
+  const read = async () => {
+    while (events.length === 0) events.push(...(await member.next()).value!.events);
+    return events.pop()!;
+  };
+  const { eventId, attempt } = await read();
+  assert.equal(attempt, 1);
+  await fixture.clock.advance(2_000);
+  const again = await read();
+  assert.deepEqual([again.eventId, again.attempt], [eventId, 2]);
+  const [stale, back, unknown] = await client.settle('g', [
+    { eventId, attempt: 1, how: nack() },
+    { eventId, attempt: 2, how: putBack() },
+    { eventId: 12345, attempt: 1, how: ack() },
+  ]);
+  assert.ok(stale?.status === 'rejected' && (stale.reason as TimecacheError).reason === 'STALE_ATTEMPT');
+  assert.ok(back?.status === 'fulfilled' && back.value > 0);
+  assert.ok(
+    unknown?.status === 'rejected' && (unknown.reason as TimecacheError).reason === 'EVENT_NOT_UNSETTLED',
+  );
+  member.close();
+});
+
+test('a worker over kills of the server handles every event of a durable namespace', async () => {
+  const journal = makeTemporaryDirectory();
+  const flags = ['--journal', journal.path];
+  let server = await TestServer.start(flags);
+  const client = server.client();
+  const clock = new VirtualClock(client);
+  await client.createNamespace('durable', { ttlMs: 1_000, numBuckets: 11, durability: 'SYNC' });
+  const durable = client.namespace('durable');
+  const handled = new Map<string, number>();
+  let errors = 0;
+  const worker: GroupWorker = durable.worker({ group: 'g', onError: () => ++errors }, async ({ key }) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    handled.set(key.toString(), (handled.get(key.toString()) ?? 0) + 1);
+  });
+  await isMember(durable);
+  for (let round = 0; round < 3; ++round) {
+    for (let i = 0; i < 50; ++i) await durable.put(`${round}-${i}`, 'v', { timeoutMs: 20_000 });
+    await clock.advance(500);
+    const advanced = clock.advance(600).catch(() => 0);
+    await eventually(() => handled.size > round * 50);
+    await server.stop('SIGKILL');
+    await advanced;
+    server = await TestServer.start(flags, server.address);
+    while ((await clock.advance(1_000).catch(() => 0)) === 0);
+    await eventually(() => handled.size === (round + 1) * 50);
+  }
+  await eventually(async () => {
+    const { statistics } = await durable.getGroup('g', { includeStatistics: true });
+    return statistics?.backlog === 0 && statistics.inFlight === 0;
+  });
+  await worker.stop();
+  assert.ok(errors >= 3);
+  client.close();
+  await server.stop();
+  journal.remove();
+});
