@@ -18,7 +18,15 @@ const pem = (name: string) => readFileSync(join(directory.path, name));
 /** Makes a key and a certificate; without `ca`, one that signs itself. */
 function makeCertificate(name: string, subject: string, ca?: string): void {
   const options = { cwd: directory.path, stdio: 'ignore' } as const;
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`];
+  const key = [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-keyout',
+    `${name}.key`,
+  ];
   const from = ca ? ['-CA', `${ca}.crt`, '-CAkey', `${ca}.key`, '-addext', 'basicConstraints=CA:FALSE'] : [];
   const names = ca ? ['-addext', `subjectAltName=${subject}`] : [];
   const out = ['-subj', `/CN=${name}`, '-days', '2', '-out', `${name}.crt`];
@@ -68,7 +76,12 @@ after(async () => {
 });
 
 test('a certificate says who calls', async () => {
-  const tls = { ca: pem('ca.crt'), cert: pem('client.crt'), key: pem('client.key'), serverName: 'cache.example' };
+  const tls = {
+    ca: pem('ca.crt'),
+    cert: pem('client.crt'),
+    key: pem('client.key'),
+    serverName: 'cache.example',
+  };
   const client = new TimecacheClient(server.address, { tls });
   await client.put('a', '1');
   assert.equal(await client.getText('a'), '1');

@@ -22,7 +22,9 @@ export class TestServer {
     const program = process.env['TIMECACHED'];
     if (!program) throw new Error('TIMECACHED must name the server program');
     const own = flags.includes('--config') ? [] : ['--listen', listen ?? '127.0.0.1:0', '--virtual-clock'];
-    const child = spawn(program, [...own, '--log-format', 'json', ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(program, [...own, '--log-format', 'json', ...flags], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     const log: string[] = [];
     for await (const line of createInterface({ input: child.stderr })) {
       log.push(line);
