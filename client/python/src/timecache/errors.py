@@ -38,7 +38,7 @@ class FieldViolation:
     """A field of a request that the server refused, and what is wrong with it."""
 
     field: str
-    """Its path in the message: ``operations[3].put.key``."""
+    """Its path in the request: ``options.ttl``."""
     description: str
 
 

@@ -1,0 +1,157 @@
+"""Runs the tests of one of the clients in other languages, client/LANGUAGE/test, or, as
+"together", of all of them on one server.
+
+usage: run.py LANGUAGE --server PROGRAM --build DIRECTORY
+
+What the scripts fetch and build stays in DIRECTORY. Exit code 77, for ctest: skipped, as
+what it needs is not here; the last line says what."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SKIPPED = 77
+
+# What has to be installed for each, and the oldest version that will do.
+TOOLS = {
+    "python": {"python3": (3, 10)},
+    "go": {"go": (1, 26), "protoc": (3, 21)},
+    "java": {"javac": (17,), "mvn": (3,)},
+    "node": {"node": (20,), "npm": (9,)},
+}
+
+
+def version_of(tool, environment):
+    """Of a program, as numbers; empty if it is not there or does not say."""
+    if shutil.which(tool, path=environment["PATH"]) is None:
+        return ()
+    arguments = ["env", "GOVERSION"] if tool == "go" else ["--version"]
+    said = subprocess.run([tool, *arguments], env=environment, check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+    found = re.search(r"(\d+(?:\.\d+)*)", said)
+    return tuple(map(int, found[1].split("."))) if found else ()
+
+
+def lacking(language, environment):
+    """Why the tests cannot run here; empty if they can."""
+    reasons = []
+    for tool, least in TOOLS[language].items():
+        version = version_of(tool, environment)
+        if not version:
+            reasons.append(f"{tool} is not installed")
+        elif version < least:
+            reasons.append(f"{tool} is {dotted(version)}, and {dotted(least)} is the least")
+    if language == "python" and subprocess.run(
+            [environment["PYTHON"], "-c", "import ensurepip, venv"], check=False,
+            stderr=subprocess.DEVNULL).returncode != 0:
+        reasons.append("python3 has no venv")
+    return ", ".join(reasons)
+
+
+def dotted(version):
+    return ".".join(map(str, version))
+
+
+def newer_go(directory, environment):
+    """The PATH with a Go that is new enough for client/go, which an older one fetches as a
+    module: Debian's is older. From 1.21 on Go would do so by itself, before that not."""
+    wanted = re.search(r"^go (\S+)$", (ROOT / "client/go/go.mod").read_text(), re.M)[1]
+    if wanted.count(".") == 1:
+        wanted += ".0"
+    installed = version_of("go", environment)
+    if not installed or installed >= tuple(map(int, wanted.split("."))):
+        return environment["PATH"]
+    root = directory / f"go-{wanted}"
+    if not (root / "bin/go").exists():
+        print(f"fetching Go {wanted}", flush=True)
+        architecture = subprocess.run(["go", "env", "GOARCH"], check=True, text=True,
+                                      stdout=subprocess.PIPE).stdout.strip()
+        with tempfile.TemporaryDirectory() as module:
+            pathlib.Path(module, "go.mod").write_text("module tools\n")
+            fetched = subprocess.run(
+                ["go", "mod", "download", "-json",
+                 f"golang.org/toolchain@v0.0.1-go{wanted}.linux-{architecture}"],
+                cwd=module, check=True, stdout=subprocess.PIPE,
+                env={**environment, "GO111MODULE": "on", "GOFLAGS": "-mod=mod",
+                     "GOTOOLCHAIN": "local"})
+        part = root.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        # A module's files may neither be written nor run.
+        shutil.copytree(json.loads(fetched.stdout)["Dir"], part, copy_function=shutil.copyfile)
+        for path in [*part.glob("bin/*"), *part.glob("pkg/tool/*/*")]:
+            path.chmod(0o755)
+        part.rename(root)
+    return f"{root / 'bin'}:{environment['PATH']}"
+
+
+def environment_of(language, arguments):
+    """What the language's script is run in."""
+    directory = pathlib.Path(arguments.build).resolve() / language
+    directory.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ, "TIMECACHED": os.path.abspath(arguments.server),
+        "BUILD": str(directory), "CONFORMANCE": str(ROOT / "tests/conformance"),
+        "PYTHON": sys.executable}
+    if language == "go" and shutil.which("go"):
+        environment.pop("GOROOT", None)
+        environment["PATH"] = newer_go(directory, environment)
+    return environment
+
+
+def skip(name, reason):
+    print(f"clients: {name}: SKIPPED, {reason}")
+    return SKIPPED
+
+
+def run_language(language, arguments):
+    script = ROOT / "client" / language / "test"
+    if not script.exists():
+        return skip(language, "there is no such client")
+    environment = environment_of(language, arguments)
+    reason = lacking(language, environment)
+    if reason:
+        return skip(language, reason)
+    return subprocess.run([script], env=environment, check=False).returncode
+
+
+def run_together(arguments):
+    members = {}
+    for language in TOOLS:
+        script = ROOT / "client" / language / "test"
+        if not script.exists():
+            continue
+        environment = environment_of(language, arguments)
+        reason = lacking(language, environment)
+        if reason:
+            print(f"clients: {language} does not take part: {reason}", flush=True)
+            continue
+        said = subprocess.run([script, "--member-command"], env=environment, check=True,
+                              text=True, stdout=subprocess.PIPE).stdout
+        members[language] = said.strip().splitlines()[-1]
+    if len(members) < 2 or "python" not in members:
+        return skip("together", "needs Python and another language")
+    return subprocess.run([sys.executable, "-B", HERE / "cross_test.py", json.dumps(members)],
+                          env=environment_of("python", arguments), check=False).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("language", choices=[*TOOLS, "together"])
+    parser.add_argument("--server", required=True, help="the server program")
+    parser.add_argument("--build", required=True, help="where to work; kept, as a cache")
+    arguments = parser.parse_args()
+    if arguments.language == "together":
+        return run_together(arguments)
+    return run_language(arguments.language, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
