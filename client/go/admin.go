@@ -62,16 +62,18 @@ const (
 	Pause = RestartPolicy(pb.RestartPolicy_RESTART_POLICY_PAUSE)
 )
 
-// NamespaceOptions say how a namespace behaves. What is zero or nil is unset: the default
-// where a namespace is made, no change where it is updated; in an answer all are set.
+// NamespaceOptions say how a namespace behaves. What is nil, or an enum's zero, is unset: the
+// default where a namespace is made, no change where it is updated; in an answer all are set.
+//
+//	timecache.NamespaceOptions{TTL: new(15 * time.Minute), Durability: timecache.Sync}
 type NamespaceOptions struct {
 	// TTL of an entry that brings none of its own: 1 ms to 10 years. Default 30 s.
-	TTL time.Duration
+	TTL *time.Duration
 	// NumBuckets is how many time buckets TTL is divided into, plus one: an entry lives
 	// at most TTL / (NumBuckets - 1) too long. 2 to 100,000. Default 101.
-	NumBuckets uint32
+	NumBuckets *uint32
 	// MaxTTL is the longest own time to live. Default 7 days, or TTL if that is longer.
-	MaxTTL time.Duration
+	MaxTTL *time.Duration
 	// Sliding: Get renews the time to live. Default false.
 	Sliding *bool
 	// MaxEntries and MaxBytes limit what lives. 0: no limit. Default 0.
@@ -79,15 +81,15 @@ type NamespaceOptions struct {
 	// LimitPolicy is what happens at these limits. Default Reject.
 	LimitPolicy LimitPolicy
 	// MaxValueBytes is the largest value: 1 B to 16 MiB. Default 1 MiB.
-	MaxValueBytes uint32
+	MaxValueBytes *uint32
 	// EventRetention is how long an event stays readable for watchers that start at
 	// FromEarliest: 0 to 7 days. Default 5 min.
 	EventRetention *time.Duration
 	// EventRetentionBytes is the memory for them: 1 MiB to 64 GiB. Default 64 MiB.
-	EventRetentionBytes uint64
+	EventRetentionBytes *uint64
 	// NumShards are the parts of the map with a lock of their own: a power of two from 1
 	// to 256, fixed at creation. Default 16.
-	NumShards uint32
+	NumShards *uint32
 	// DeadLetterNamespace is where the events of consumer groups go that were given out
 	// in vain. Empty: none. Default empty.
 	DeadLetterNamespace *string
@@ -116,18 +118,18 @@ type Namespace struct {
 	Statistics *NamespaceStatistics
 }
 
-// GroupOptions say how a consumer group behaves. What is zero or nil is unset: as in
+// GroupOptions say how a consumer group behaves. What is nil is unset: as in
 // [NamespaceOptions].
 type GroupOptions struct {
 	// AckTimeout is how long a member has to settle an event before it is given to
 	// another: 10 ms to 7 days. Default 30 s.
-	AckTimeout time.Duration
+	AckTimeout *time.Duration
 	// MaxAttempts is how often an event is given out before it goes to the namespace's
 	// DeadLetterNamespace, if there is one: 1 to 1,000,000. Default 5.
-	MaxAttempts uint32
+	MaxAttempts *uint32
 	// MaxBacklogBytes is the memory for unsettled events; beyond it the oldest that no
 	// member holds are lost. 1 MiB to 64 GiB. Default 256 MiB.
-	MaxBacklogBytes uint64
+	MaxBacklogBytes *uint64
 	// UnusedTTL is how long the group may be without a member before it is deleted. 0: it
 	// stays. 0, or 1 s to 10 years. Default 0; of a group that is made by use, the
 	// namespace's UnusedGroupTTL.
@@ -322,47 +324,50 @@ func (c *Client) groups() pb.GroupServiceClient         { return pb.NewGroupServ
 
 func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
 	return &pb.NamespaceOptions{
-		Ttl: optional(o.TTL), NumBuckets: nonZero(o.NumBuckets), MaxTtl: optional(o.MaxTTL),
-		Sliding: o.Sliding, MaxEntries: o.MaxEntries, MaxBytes: o.MaxBytes,
-		LimitPolicy: pb.LimitPolicy(o.LimitPolicy), MaxValueBytes: nonZero(o.MaxValueBytes),
-		EventRetention: toDuration(o.EventRetention), EventRetentionBytes: nonZero(o.EventRetentionBytes),
-		NumShards: nonZero(o.NumShards), DeadLetterNamespace: o.DeadLetterNamespace,
-		MaxOperationsPerSecond: o.MaxOperationsPerSecond, MaxBacklogBytes: o.MaxBacklogBytes,
-		UnusedGroupTtl: toDuration(o.UnusedGroupTTL), Durability: pb.Durability(o.Durability),
-		RestartPolicy: pb.RestartPolicy(o.RestartPolicy)}
+		Ttl: toDuration(o.TTL), NumBuckets: o.NumBuckets, MaxTtl: toDuration(o.MaxTTL), Sliding: o.Sliding,
+		MaxEntries: o.MaxEntries, MaxBytes: o.MaxBytes, LimitPolicy: pb.LimitPolicy(o.LimitPolicy),
+		MaxValueBytes: o.MaxValueBytes, EventRetention: toDuration(o.EventRetention),
+		EventRetentionBytes: o.EventRetentionBytes, NumShards: o.NumShards,
+		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
+		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTtl: toDuration(o.UnusedGroupTTL),
+		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy)}
+}
+
+func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
+	if o == nil {
+		return NamespaceOptions{}
+	}
+	return NamespaceOptions{
+		TTL: fromDuration(o.Ttl), NumBuckets: o.NumBuckets, MaxTTL: fromDuration(o.MaxTtl), Sliding: o.Sliding,
+		MaxEntries: o.MaxEntries, MaxBytes: o.MaxBytes, LimitPolicy: LimitPolicy(o.LimitPolicy),
+		MaxValueBytes: o.MaxValueBytes, EventRetention: fromDuration(o.EventRetention),
+		EventRetentionBytes: o.EventRetentionBytes, NumShards: o.NumShards,
+		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
+		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTTL: fromDuration(o.UnusedGroupTtl),
+		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy)}
 }
 
 func toNamespace(namespace *pb.Namespace) Namespace {
-	o := namespace.GetOptions()
-	if o == nil {
-		return Namespace{}
-	}
-	return Namespace{Name: namespace.Name, BucketWidth: namespace.BucketWidth.AsDuration(),
-		Statistics: namespace.Statistics, Options: NamespaceOptions{
-			TTL: o.Ttl.AsDuration(), NumBuckets: o.GetNumBuckets(), MaxTTL: o.MaxTtl.AsDuration(),
-			Sliding: o.Sliding, MaxEntries: o.MaxEntries, MaxBytes: o.MaxBytes,
-			LimitPolicy: LimitPolicy(o.LimitPolicy), MaxValueBytes: o.GetMaxValueBytes(),
-			EventRetention: fromDuration(o.EventRetention), EventRetentionBytes: o.GetEventRetentionBytes(),
-			NumShards: o.GetNumShards(), DeadLetterNamespace: o.DeadLetterNamespace,
-			MaxOperationsPerSecond: o.MaxOperationsPerSecond, MaxBacklogBytes: o.MaxBacklogBytes,
-			UnusedGroupTTL: fromDuration(o.UnusedGroupTtl), Durability: Durability(o.Durability),
-			RestartPolicy: RestartPolicy(o.RestartPolicy)}}
+	return Namespace{Name: namespace.GetName(), Options: toNamespaceOptions(namespace.GetOptions()),
+		BucketWidth: namespace.GetBucketWidth().AsDuration(), Statistics: namespace.GetStatistics()}
 }
 
 func (o *GroupOptions) proto() *pb.GroupOptions {
-	return &pb.GroupOptions{AckTimeout: optional(o.AckTimeout), MaxAttempts: nonZero(o.MaxAttempts),
-		MaxBacklogBytes: nonZero(o.MaxBacklogBytes), UnusedTtl: toDuration(o.UnusedTTL)}
+	return &pb.GroupOptions{AckTimeout: toDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
+		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTtl: toDuration(o.UnusedTTL)}
+}
+
+func toGroupOptions(o *pb.GroupOptions) GroupOptions {
+	if o == nil {
+		return GroupOptions{}
+	}
+	return GroupOptions{AckTimeout: fromDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
+		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTTL: fromDuration(o.UnusedTtl)}
 }
 
 func toGroup(group *pb.Group) Group {
-	o := group.GetOptions()
-	if o == nil {
-		return Group{}
-	}
-	return Group{Name: group.Name, Namespace: group.Namespace, Statistics: group.Statistics,
-		CreatedBy: group.CreatedBy, Options: GroupOptions{AckTimeout: o.AckTimeout.AsDuration(),
-			MaxAttempts: o.GetMaxAttempts(), MaxBacklogBytes: o.GetMaxBacklogBytes(),
-			UnusedTTL: fromDuration(o.UnusedTtl)}}
+	return Group{Name: group.GetName(), Namespace: group.GetNamespace(), Options: toGroupOptions(group.GetOptions()),
+		Statistics: group.GetStatistics(), CreatedBy: group.GetCreatedBy()}
 }
 
 // updateMask names the options that are set, and those that take their defaults. Without the
@@ -380,14 +385,6 @@ func updateMask(options proto.Message, toDefault []string) *fieldmaskpb.FieldMas
 		return true
 	})
 	return &fieldmaskpb.FieldMask{Paths: slices.Sorted(maps.Keys(names))}
-}
-
-// nonZero is a number where 0 stands for unset.
-func nonZero[Number uint32 | uint64](n Number) *Number {
-	if n == 0 {
-		return nil
-	}
-	return &n
 }
 
 func toDuration(d *time.Duration) *durationpb.Duration {

@@ -69,7 +69,7 @@ func refused(t *testing.T, err error, code codes.Code, reason timecache.Reason) 
 }
 
 func TestPutGetRemove(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
 	key := "\x00\xff key"
 	put := must(client.Put(ctx, key, []byte("\xfe\x00"), timecache.TTL(5*time.Second), timecache.ReturnPrevious))(t)
@@ -176,8 +176,8 @@ func TestJSON(t *testing.T) {
 }
 
 func TestLargeValues(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{MaxValueBytes: 16 << 20, TTL: time.Second,
-		EventRetentionBytes: 256 << 20})
+	client, clock := virtual(t, timecache.NamespaceOptions{MaxValueBytes: new(uint32(16 << 20)), TTL: new(time.Second),
+		EventRetentionBytes: new(uint64(256 << 20))})
 	ctx := t.Context()
 	value := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	must(client.Put(ctx, "large", value))(t)
@@ -505,13 +505,13 @@ func TestReasons(t *testing.T) {
 }
 
 func TestAdministration(t *testing.T) {
-	client, _ := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11,
+	client, _ := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11)),
 		MaxEntries: new(uint64(7)), Sliding: new(true)})
 	ctx := t.Context()
 	namespace := must(client.UpdateNamespace(ctx, "main", timecache.NamespaceOptions{MaxBytes: new(uint64(1 << 20)),
 		LimitPolicy: timecache.EvictOldest}, timecache.ToDefault("sliding")))(t)
 	o := namespace.Options
-	if o.TTL != 10*time.Second || *o.MaxEntries != 7 || *o.MaxBytes != 1<<20 || *o.Sliding ||
+	if *o.TTL != 10*time.Second || *o.MaxEntries != 7 || *o.MaxBytes != 1<<20 || *o.Sliding ||
 		o.LimitPolicy != timecache.EvictOldest || o.Durability != timecache.Memory || *o.EventRetention != 5*time.Minute ||
 		namespace.BucketWidth != time.Second || namespace.Statistics != nil {
 		t.Errorf("%+v", namespace)
@@ -525,12 +525,12 @@ func TestAdministration(t *testing.T) {
 	all := must(client.ListNamespaces(ctx))(t)
 	equal(t, "namespaces", []string{all[0].Name, all[1].Name}, []string{"default", "main"})
 
-	group := must(client.CreateGroup(ctx, "g", timecache.GroupOptions{AckTimeout: time.Minute}, timecache.FromEarliest))(t)
-	if group.Options.AckTimeout != time.Minute || group.Options.MaxAttempts != 5 || *group.Options.UnusedTTL != 0 {
+	group := must(client.CreateGroup(ctx, "g", timecache.GroupOptions{AckTimeout: new(time.Minute)}, timecache.FromEarliest))(t)
+	if *group.Options.AckTimeout != time.Minute || *group.Options.MaxAttempts != 5 || *group.Options.UnusedTTL != 0 {
 		t.Errorf("%+v", group)
 	}
-	group = must(client.UpdateGroup(ctx, "g", timecache.GroupOptions{MaxAttempts: 2}, timecache.ToDefault("ack_timeout")))(t)
-	if group.Options.AckTimeout != 30*time.Second || group.Options.MaxAttempts != 2 {
+	group = must(client.UpdateGroup(ctx, "g", timecache.GroupOptions{MaxAttempts: new(uint32(2))}, timecache.ToDefault("ack_timeout")))(t)
+	if *group.Options.AckTimeout != 30*time.Second || *group.Options.MaxAttempts != 2 {
 		t.Errorf("%+v", group)
 	}
 	group = must(client.GetGroup(ctx, "g", timecache.IncludeStatistics))(t)

@@ -54,7 +54,7 @@ func (r *reader) until(watermark time.Time) (keys []string, batches []*timecache
 }
 
 func TestWatch(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
 	watch := read(t, client.Watch(ctx, timecache.WatchOptions{KeyPrefix: "k", Heartbeat: time.Hour}))
 	watch.batch()
@@ -84,7 +84,7 @@ func TestWatch(t *testing.T) {
 
 // A loop that was left goes on where it was.
 func TestWatchAgain(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx, cancel := context.WithCancel(t.Context())
 	watch := client.Watch(ctx, timecache.WatchOptions{})
 	var keys []string
@@ -113,7 +113,7 @@ func TestWatchAgain(t *testing.T) {
 }
 
 func TestWatchLoss(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: time.Second, NumBuckets: 11,
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(time.Second), NumBuckets: new(uint32(11)),
 		EventRetention: new(time.Second)})
 	ctx := t.Context()
 	token := read(t, client.Watch(ctx, timecache.WatchOptions{})).batch().ResumeToken
@@ -183,7 +183,7 @@ func TestRestart(t *testing.T) {
 	server := timecachetest.Start(t, "--virtual-clock", "--journal", t.TempDir())
 	client := server.Client(timecache.Options{Namespace: "main"})
 	ctx := t.Context()
-	must(client.CreateNamespace(ctx, "main", timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11,
+	must(client.CreateNamespace(ctx, "main", timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11)),
 		Durability: timecache.Sync}))(t)
 	clock := timecachetest.NewClock(client)
 	reconnect := timecache.Reconnect{MinPause: 10 * time.Millisecond, MaxPause: 50 * time.Millisecond}
@@ -283,7 +283,7 @@ func eventually(t *testing.T, holds func() bool) {
 }
 
 func TestWatchExpiring(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
 	watch := read(t, client.WatchExpiring(ctx, 3*time.Second, timecache.ExpiringOptions{KeysOnly: true}))
 	watch.batch()
@@ -302,7 +302,7 @@ func TestWatchExpiring(t *testing.T) {
 }
 
 func TestConsumeAndSettle(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
 	member := read(t, client.Consume(ctx, "g", timecache.ConsumeOptions{MaxInFlight: 10}))
 	member.batch()
@@ -333,7 +333,7 @@ func TestConsumeAndSettle(t *testing.T) {
 }
 
 func TestWorker(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
 	type call struct {
 		key     string
@@ -409,7 +409,7 @@ func TestWorker(t *testing.T) {
 
 // A stop waits for the handlers that run, settles them, and gives the rest back.
 func TestWorkerStops(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: 10 * time.Second, NumBuckets: 11})
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
 	begun, goOn := make(chan bool, 10), make(chan bool)
 	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {

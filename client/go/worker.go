@@ -101,6 +101,7 @@ type Worker struct {
 	group   string
 	handler Handler
 	options WorkerOptions
+	outer   context.Context    // Run's.
 	cancel  context.CancelFunc // Ends the stream.
 
 	tell sync.Mutex // One callback at a time. Before mu.
@@ -148,6 +149,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return &Error{Code: codes.FailedPrecondition, Message: "the worker has run already"}
 	}
 	w.started = true
+	w.outer = ctx
 	w.mu.Unlock()
 
 	// The stream stays open until the last handler is settled: with its end the server
@@ -253,7 +255,7 @@ func (w *Worker) handle(ctx context.Context) {
 		for !w.stopping && len(w.queue) == 0 {
 			w.changed.Wait()
 		}
-		if w.stopping {
+		if w.stopping || w.outer.Err() != nil {
 			w.handlers--
 			w.giveUp = time.Now().Add(w.options.StopTimeout)
 			w.changed.Broadcast()
