@@ -13,7 +13,7 @@ import {
   type NamespaceOptions,
   type ServerInfo,
 } from './admin.js';
-import { Connection, MAX_MESSAGE_BYTES, type CallOptions, type ClientOptions } from './connection.js';
+import { Connection, type CallOptions, type ClientOptions } from './connection.js';
 import { fromStatus } from './errors.js';
 import { HealthCheckResponse_ServingStatus, HealthService } from './gen/grpc/health/v1/health.js';
 import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
@@ -101,7 +101,7 @@ export class TimecacheClient {
    * machine.
    */
   constructor(address: string, options?: ClientOptions);
-  /** For the client itself: see {@link TimecacheClient.namespace}. */
+  /** @internal */
   constructor(connection: Connection, options?: Pick<ClientOptions, 'namespace'>);
   constructor(target: string | Connection, options: ClientOptions = {}) {
     this.#connection = typeof target === 'string' ? new Connection(target, options) : target;
@@ -128,7 +128,7 @@ export class TimecacheClient {
     return this.#connection.timeoutMs;
   }
 
-  /** The connection, for the client's own parts. */
+  /** @internal */
   get connection(): Connection {
     return this.#connection;
   }
@@ -275,7 +275,7 @@ export class TimecacheClient {
       namespace: this.defaultNamespace,
       keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
       keysOnly: options.keysOnly ?? false,
-      maxMessageBytes: options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
+      maxMessageBytes: options.maxMessageBytes ?? this.#connection.maxMessageBytes,
     };
     const stream = await this.#connection.serverStream(Service.scan, request, options);
     try {

@@ -68,8 +68,8 @@ export interface ClientOptions {
 }
 
 /** Largest message taken: a value of 16 MiB with its key, or a list of the server's most namespaces. */
-export const MAX_MESSAGE_BYTES = 64 << 20;
-/** What gRPC takes unless it is set otherwise. */
+const MAX_MESSAGE_BYTES = 64 << 20;
+/** What gRPC takes unless it is set otherwise: the least that a request may ask for. */
 export const GRPC_MAX_MESSAGE_BYTES = 4 << 20;
 
 /** How long a call waits for a connection. */
@@ -147,6 +147,8 @@ type DuplexMethod<Request, Response> = grpc.MethodDefinition<Request, Response> 
 export class Connection {
   readonly address: string;
   readonly timeoutMs: number;
+  /** Largest message that the channel takes, as requests can say it. */
+  readonly maxMessageBytes: number;
   readonly #client: grpc.Client;
   readonly #retry: Required<RetryOptions>;
   readonly #token: ClientOptions['token'];
@@ -163,6 +165,8 @@ export class Connection {
     if (options.token !== undefined && !options.tls && !options.allowPlaintextToken && !isLocal(address)) {
       throw new TypeError(`a token is not sent to ${address} in plain text: use tls, or allowPlaintextToken`);
     }
+    const receiveMax = options.channelOptions?.['grpc.max_receive_message_length'] ?? MAX_MESSAGE_BYTES;
+    this.maxMessageBytes = receiveMax < 0 ? MAX_MESSAGE_BYTES : Math.max(receiveMax, GRPC_MAX_MESSAGE_BYTES);
     const serverName = typeof options.tls === 'object' ? options.tls.serverName : undefined;
     this.#client = new grpc.Client(address, makeCredentials(options.tls), {
       ...CHANNEL_OPTIONS,
@@ -176,10 +180,10 @@ export class Connection {
   }
 
   /**
-   * To be called before each call: connects if there is no connection, and waits for it for at most 250 ms. Returns
-   * whether there is one; without, the call itself says why.
+   * To be called before each call: connects if there is no connection, and waits for it for at most 250 ms, and not
+   * beyond the deadline. Returns whether there is one; without, the call itself says why.
    */
-  async connect(): Promise<boolean> {
+  async connect(deadline = Infinity): Promise<boolean> {
     const channel = this.#client.getChannel();
     if (channel.getConnectivityState(true) === grpc.connectivityState.READY) return true;
     if (!this.#connecting) {
@@ -193,7 +197,7 @@ export class Connection {
         });
       });
     }
-    return this.#connecting;
+    return (await withLimit(this.#connecting, deadline - Date.now())) === true;
   }
 
   /** Does the attempts of a call. */
@@ -209,7 +213,7 @@ export class Connection {
     const attempts = isSafe || call.repeatable ? this.#retry.maxAttempts : 1;
     const backoff = new Backoff(this.#retry.minPauseMs, this.#retry.maxPauseMs);
     for (let attempt = 1; ; ++attempt) {
-      const connected = await this.connect();
+      const connected = await this.connect(deadline);
       try {
         return await this.#attempt(method, request, await this.#metadata(call), deadline, signal);
       } catch (error) {
@@ -258,7 +262,7 @@ export class Connection {
     const deadline = Date.now() + (call.timeoutMs ?? Infinity);
     const { signal } = call;
     signal?.throwIfAborted();
-    await this.connect();
+    await this.connect(deadline);
     const metadata = await this.#metadata(call);
     signal?.throwIfAborted();
     const stream = this.#client.makeServerStreamRequest(

@@ -35,20 +35,20 @@ export {
   type FieldViolation,
 } from './errors.js';
 export { op, type Operation } from './operations.js';
-export { Pipeline, type PipelineOptions } from './pipeline.js';
+export type { Pipeline, PipelineOptions } from './pipeline.js';
 export { ack, nack, putBack, type Settle, type Settlement } from './settle.js';
 export type * from './types.js';
 export { fromJson, toJson, type Bytes, type Time } from './values.js';
 export { VirtualClock } from './virtual_clock.js';
-export {
+export type {
   Watcher,
-  type CommonWatchOptions,
-  type ConsumeOptions,
-  type ExpiredEvent,
-  type ExpiryCause,
-  type WatchBatch,
-  type WatchExpiringOptions,
-  type WatchOptions,
-  type WatchStart,
+  CommonWatchOptions,
+  ConsumeOptions,
+  ExpiredEvent,
+  ExpiryCause,
+  WatchBatch,
+  WatchExpiringOptions,
+  WatchOptions,
+  WatchStart,
 } from './watcher.js';
-export { GroupWorker, type EventHandler, type WorkerCounters, type WorkerOptions } from './worker.js';
+export type { GroupWorker, EventHandler, WorkerCounters, WorkerOptions } from './worker.js';

@@ -181,7 +181,7 @@ export interface ScanOptions {
   keyPrefix?: Bytes | undefined;
   /** Leave the values out. */
   keysOnly?: boolean | undefined;
-  /** Largest message that the client's channel takes; larger values are left out. Default 64 MiB, which all fit in. */
+  /** Largest message taken; larger values are left out. Default: what the client's channel takes, as of a watch. */
   maxMessageBytes?: number | undefined;
 }
 

@@ -1,13 +1,6 @@
 // Being told what expired, and what is going to.
 
-import {
-  GRPC_MAX_MESSAGE_BYTES,
-  MAX_MESSAGE_BYTES,
-  Backoff,
-  pause,
-  type Connection,
-  type MessageStream,
-} from './connection.js';
+import { GRPC_MAX_MESSAGE_BYTES, Backoff, pause, type Connection, type MessageStream } from './connection.js';
 import { TimecacheError, isConnectionLost, isMessageTooLarge } from './errors.js';
 import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
 import {
@@ -65,8 +58,8 @@ export interface CommonWatchOptions {
   /** Longest time between two batches of one namespace, in ms on the server's clock: 10 to 3,600,000. Default 1,000. */
   heartbeatIntervalMs?: number | undefined;
   /**
-   * Largest message that the client's channel takes; larger values are left out. Default: 64 MiB, into which all
-   * fit. A watch whose channel turns out to take less goes on with 4 MiB.
+   * Largest message taken; larger values are left out. Default: what the client's channel takes, 64 MiB unless it is set
+   * otherwise, into which all fit. A watch whose channel turns out to take less goes on with 4 MiB.
    */
   maxMessageBytes?: number | undefined;
   /** Ends the watch: the iterator throws the signal's reason. */
@@ -223,7 +216,7 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
     options: CommonWatchOptions & WatchOptions,
   ): AsyncGenerator<WatchBatch, undefined> {
     const state = {
-      maxMessageBytes: options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
+      maxMessageBytes: options.maxMessageBytes ?? connection.maxMessageBytes,
       established: false,
       positions: new Map<string, Position>(),
     };

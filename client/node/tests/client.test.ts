@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import {
   TimecacheClient,
@@ -279,7 +281,7 @@ test('values of 16 MiB pass, and what a smaller channel does not take is told', 
     channelOptions: { 'grpc.max_receive_message_length': 4 << 20 },
   });
   await assert.rejects(small.get('a'), (error: unknown) => isMessageTooLarge(error));
-  for await (const { omittedValueBytes } of small.scan({ maxMessageBytes: 4 << 20 })) {
+  for await (const { omittedValueBytes } of small.scan()) {
     assert.equal(omittedValueBytes, 16 << 20);
   }
   small.close();
@@ -300,6 +302,22 @@ test('a call without a server fails soon, with UNAVAILABLE', async () => {
   await assert.rejects(client.put('a', '1'), refused('UNAVAILABLE', undefined));
   await assert.rejects(client.get('a', { timeoutMs: 1_000 }), refused('UNAVAILABLE', undefined));
   client.close();
+  // One that takes the connection and says nothing.
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  let fastest = Infinity; // A busy machine may be late.
+  for (let i = 0; i < 3; ++i) {
+    const waiting = new TimecacheClient(`127.0.0.1:${port}`);
+    const begin = performance.now();
+    await assert.rejects(waiting.get('a', { timeoutMs: 50 }), refused('DEADLINE_EXCEEDED', undefined));
+    fastest = Math.min(fastest, performance.now() - begin);
+    waiting.close();
+  }
+  assert.ok(fastest < 240);
+  for (const socket of sockets) socket.destroy();
+  silent.close();
 });
 
 test('safe calls survive a restart of the server; clients come back by themselves', async () => {

@@ -164,11 +164,17 @@ test('a value that does not fit into the channel is left out, and the watch goes
     namespace: client.defaultNamespace,
     channelOptions: { 'grpc.max_receive_message_length': 4 << 20 },
   });
+  const unaware = small.watch({ maxMessageBytes: 64 << 20 });
+  await unaware.next();
   const watcher = small.watch();
   await watcher.next();
   await client.put('a', Buffer.alloc(8 << 20));
-  const batches = await readUntil(watcher, await fixture.clock.advance(11_000));
+  const now = await fixture.clock.advance(11_000);
+  assert.deepEqual(keysOf(await readUntil(unaware, now)), ['a']);
+  unaware.close();
+  const batches = await readUntil(watcher, now);
   assert.deepEqual(keysOf(batches), ['a']);
+  assert.ok(!batches.some(({ reconnected }) => reconnected));
   assert.equal(
     batches.reduce((sum, batch) => sum + batch.omittedValues, 0),
     1,
@@ -178,7 +184,7 @@ test('a value that does not fit into the channel is left out, and the watch goes
   small.close();
 });
 
-test('a watch over kills of the server misses nothing in a durable namespace, and tells nothing twice', async () => {
+test('a watch over kills and restarts of the server misses nothing in a durable namespace, and tells nothing twice', async () => {
   const journal = makeTemporaryDirectory();
   let server = await TestServer.start(['--journal', journal.path]);
   const { address } = server;
@@ -203,7 +209,7 @@ test('a watch over kills of the server misses nothing in a durable namespace, an
       await durable.put(`${round}-${i}`, 'v', { ttlMs: 500 + i * 10, timeoutMs: 20_000 });
     const middle = await clock.advance(700);
     await read(middle);
-    await server.stop('SIGKILL');
+    await server.stop(round % 2 ? 'SIGTERM' : 'SIGKILL');
     server = await TestServer.start(['--journal', journal.path], address);
     await client.getServer({ timeoutMs: 20_000 }).catch(() => {});
     let now = 0;
