@@ -529,7 +529,8 @@ func TestAdministration(t *testing.T) {
 	if *group.Options.AckTimeout != time.Minute || *group.Options.MaxAttempts != 5 || *group.Options.UnusedTTL != 0 {
 		t.Errorf("%+v", group)
 	}
-	group = must(client.UpdateGroup(ctx, "g", timecache.GroupOptions{MaxAttempts: new(uint32(2))}, timecache.ToDefault("ack_timeout")))(t)
+	group = must(client.UpdateGroup(ctx, "g", timecache.GroupOptions{MaxAttempts: new(uint32(2))}, timecache.ToDefault("ack_timeout"),
+		timecache.RequestID("update")))(t)
 	if *group.Options.AckTimeout != 30*time.Second || *group.Options.MaxAttempts != 2 {
 		t.Errorf("%+v", group)
 	}

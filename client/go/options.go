@@ -73,6 +73,7 @@ type (
 		GatherOption
 		ScanOption
 		DescribeOption
+		UpdateOption
 		forCall()
 	}
 
