@@ -87,6 +87,25 @@ class WorkerTest(Base):
             await_(lambda: self.statistics().nacked == 1)
         self.assertEqual((worker.counters.raised, type(errors[0])), (1, TypeError))
 
+    def test_a_worker_survives_its_handler_and_who_is_told(self) -> None:
+        def handle(event: timecache.ExpiredEvent) -> None:
+            if event.attempt == 1:
+                raise SystemExit(3)
+
+        def told(error: Exception) -> None:
+            raise RuntimeError("broken, too")
+
+        with self.assertLogs("timecache") as logged:
+            with self.client.worker("g", handle, on_error=told, concurrency=1, retry_delay=0):
+                self.expire(2)
+                await_(lambda: self.statistics().acked == 2)
+        self.assertEqual(len(logged.records), 2)
+        with self.assertLogs("timecache") as logged:
+            with self.client.worker("g", handle, concurrency=1, retry_delay=0):
+                self.expire(1)
+                await_(lambda: self.statistics().acked == 3)
+        self.assertIn("SystemExit(3)", logged.output[0])
+
     def test_a_settlement_that_is_refused_becomes_a_nack(self) -> None:
         errors: list[Exception] = []
         with self.client.worker(

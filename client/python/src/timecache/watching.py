@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,8 @@ from .types import (
     to_duration,
 )
 from .v1 import watch_pb2
+
+_LOG = logging.getLogger("timecache")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -333,6 +336,17 @@ class WorkerState:
     def _forget(self, settlement: Settlement) -> None:
         if not isinstance(settlement.how, Nack):
             self._attempts.pop(settlement.event_id, None)
+
+
+def tell(on_error: Callable[[Exception], object] | None, error: Exception) -> None:
+    """Hands an error that a worker survives to its owner, or to the log."""
+    if on_error is None:
+        _LOG.warning("a worker goes on after an error", exc_info=error)
+        return
+    try:
+        on_error(error)
+    except Exception:
+        _LOG.exception("on_error has failed")
 
 
 def may_pass(error: TimecacheError) -> bool:

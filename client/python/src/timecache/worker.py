@@ -19,6 +19,7 @@ from .watching import (
     WorkerCounters,
     WorkerState,
     may_pass,
+    tell,
     to_settlement,
 )
 
@@ -232,8 +233,9 @@ class GroupWorker:
             how = self._handler(event)
             # What the server would not understand is the handler's error, too.
             to_settlement(Settlement(0, 0) if how is None else Settlement(0, 0, how))
-        except Exception as error:
-            self._tell(error)
+        except BaseException as error:
+            # Also of one that would end its thread, as sys.exit does.
+            self._tell(error if isinstance(error, Exception) else RuntimeError(repr(error)))
             with self._changed:
                 return self._state.end(event, None, raised=True)
         with self._changed:
@@ -290,5 +292,4 @@ class GroupWorker:
             return not self._giving_up
 
     def _tell(self, error: Exception) -> None:
-        if self._on_error is not None:
-            self._on_error(error)
+        tell(self._on_error, error)

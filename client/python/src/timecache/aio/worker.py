@@ -17,6 +17,7 @@ from ..watching import (
     WorkerCounters,
     WorkerState,
     may_pass,
+    tell,
     to_settlement,
 )
 from .watcher import Watcher
@@ -279,5 +280,4 @@ class GroupWorker:
             await asyncio.sleep(min(0.05, until - loop.time()))
 
     def _tell(self, error: Exception) -> None:
-        if self._on_error is not None:
-            self._on_error(error)
+        tell(self._on_error, error)
