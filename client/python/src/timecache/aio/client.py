@@ -539,7 +539,7 @@ class Client:
           the group's ack_timeout.
         - `from_earliest`: where a group begins that is made by this.
         - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
-        - `on_error`: told of what went wrong and was survived; None: it goes to the log, "timecache".
+        - `on_error`: told of what went wrong and was survived. None: it is logged by "timecache".
           `on_loss`: told how many events the group has lost.
         """
         return GroupWorker(
