@@ -237,7 +237,7 @@ export class TimecacheClient {
   /**
    * Does many operations in one round trip, each made by {@link op}: a result for each, in their order, as
    * Promise.allSettled gives it. Not a transaction: each succeeds or fails by itself; those of one key apply in order.
-   * Rejects where none could be tried, or nobody knows. 1 to 4,096 operations, 16 MiB in all.
+   * Rejects where none could be tried, or nobody knows. At most 4,096 operations, 16 MiB in all.
    *
    *     const [a, b] = await client.execute([op.put('a', '1'), op.get('b')]);
    */
@@ -245,6 +245,7 @@ export class TimecacheClient {
     operations: Operations,
     options: CallOptions = {},
   ): Promise<SettledResults<Operations>> {
+    if (operations.length === 0) return [] as unknown as SettledResults<Operations>;
     const request = {
       namespace: this.defaultNamespace,
       operations: operations.map(({ message }) => message),
@@ -324,6 +325,7 @@ export class TimecacheClient {
     settlements: readonly Settlement[],
     options: CallOptions = {},
   ): Promise<PromiseSettledResult<number>[]> {
+    if (settlements.length === 0) return [];
     const request = { namespace: this.defaultNamespace, group, settlements: settlements.map(toSettlement) };
     const { results } = await this.#connection.unary(Service.settleExpired, request, options, false);
     if (results.length !== settlements.length) throw mismatch();

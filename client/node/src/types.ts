@@ -185,10 +185,10 @@ export interface ScanOptions {
   maxMessageBytes?: number | undefined;
 }
 
-/** `key`: of an entry whose operation says it. */
+/** `key`: of an entry in a batch, whose operation says it. */
 export function fromEntry(message: EntryMessage, key = message.key): Entry {
   return {
-    key,
+    key: message.key.length > 0 ? message.key : key,
     value: message.value,
     version: Number(message.version),
     putTime: fromTimestamp(message.putTime),

@@ -3,7 +3,10 @@
 import type { Duration } from './gen/google/protobuf/duration.js';
 import type { Timestamp } from './gen/google/protobuf/timestamp.js';
 
-/** A key or a value: a string stands for its UTF-8. What comes back from the server is a Buffer. */
+/**
+ * A key or a value: a string stands for its UTF-8. Bytes are not copied: leave them as they are until the call is
+ * answered. What comes back from the server is a Buffer.
+ */
 export type Bytes = string | Uint8Array;
 
 /**

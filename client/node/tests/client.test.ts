@@ -159,7 +159,9 @@ test('execute gives each operation its own result, with its type', async () => {
   assert.ok(exists.status === 'rejected');
   assert.equal((exists.reason as TimecacheError).reason, 'KEY_EXISTS');
   assert.ok(number.status === 'fulfilled' && number.value.result === 7n);
-  await assert.rejects(client.execute([]), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
+  assert.deepEqual(await client.execute([]), []);
+  const many = Array.from({ length: 4_097 }, () => op.get('a'));
+  await assert.rejects(client.execute(many), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
 });
 
 test('scan gives each entry, by prefix; leaving the loop ends it', async () => {

@@ -93,10 +93,13 @@ export function keysOf(batches: readonly WatchBatch[]): string[] {
   return batches.flatMap(({ events }) => events.map(({ key }) => key.toString()));
 }
 
-/** Waits, for at most 10 s, until what happens in the background has. */
-export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; !(await condition());) {
-    if (Date.now() > end) throw new Error('it has not happened within 10 s');
+/** Waits, for at most so long, until what happens in the background has. */
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  limitMs = 10_000,
+): Promise<void> {
+  for (const end = Date.now() + limitMs; !(await condition());) {
+    if (Date.now() > end) throw new Error('it has not happened in time');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
