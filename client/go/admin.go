@@ -110,7 +110,9 @@ type NamespaceOptions struct {
 
 // Namespace describes one.
 type Namespace struct {
-	Name    string
+	// Name has 1 to 63 characters, [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
+	Name string
+	// Options are those in force.
 	Options NamespaceOptions
 	// BucketWidth is the most that an entry may outlive its time to live.
 	BucketWidth time.Duration
@@ -138,10 +140,12 @@ type GroupOptions struct {
 
 // Group describes a consumer group.
 type Group struct {
+	// Name has the form of a namespace's.
 	Name string
 	// Namespace is the one whose events it shares out.
 	Namespace string
-	Options   GroupOptions
+	// Options are those in force.
+	Options GroupOptions
 	// Statistics are there where they were asked for.
 	Statistics *GroupStatistics
 	// CreatedBy is the principal that made it.

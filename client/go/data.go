@@ -46,7 +46,9 @@ type GatheredParts struct {
 
 // Part is one part of what Gather has collected.
 type Part struct {
-	Name  string
+	// Name has 1 to 256 B.
+	Name string
+	// Value has 0 B to what the namespace's max_value_bytes leaves for it.
 	Value []byte
 }
 

@@ -42,7 +42,8 @@ func (c Cause) String() string {
 type ExpiredEvent struct {
 	// Namespace is where it lived.
 	Namespace string
-	Key       string
+	// Key has 1 B to 4 KiB.
+	Key string
 	// Value is empty with KeysOnly.
 	Value []byte
 	// OmittedValueBytes is the size of a value that was left out because the event does
@@ -56,7 +57,8 @@ type ExpiredEvent struct {
 	DeathTime time.Time
 	// DeliveredAt is when the server published it.
 	DeliveredAt time.Time
-	Cause       Cause
+	// Cause is why it died.
+	Cause Cause
 	// EventID names the event in a Settlement; Attempt is how often it has been given
 	// out, this time included. In a consumer group only; otherwise 0.
 	EventID uint64
@@ -71,6 +73,7 @@ func (e *ExpiredEvent) JSON(v any) error { return json.Unmarshal(e.Value, v) }
 
 // WatchBatch is what died in one namespace, in order of death.
 type WatchBatch struct {
+	// Namespace is the one that this batch is about.
 	Namespace string
 	// Events may be empty: a heartbeat.
 	Events []ExpiredEvent
@@ -148,10 +151,11 @@ type WatchOptions struct {
 	// place of a batch with Lost, with FailedPrecondition (LogChanged) or OutOfRange
 	// (ResumePointAhead) in place of one with LogChanged.
 	FailOnLoss bool
+	// Reconnect says how the watch comes back after a break.
 	Reconnect
 }
 
-// ExpiringOptions of [Client.WatchExpiring]; see [WatchOptions].
+// ExpiringOptions of [Client.WatchExpiring]. The fields are as in [WatchOptions].
 type ExpiringOptions struct {
 	Namespaces []string
 	KeyPrefix  string
@@ -160,8 +164,9 @@ type ExpiringOptions struct {
 	Reconnect
 }
 
-// ConsumeOptions of [Client.Consume]; see [WatchOptions].
+// ConsumeOptions of [Client.Consume].
 type ConsumeOptions struct {
+	// Namespaces, KeysOnly, Heartbeat and Reconnect are as in [WatchOptions].
 	Namespaces []string
 	// Start is where a group starts that is made by this.
 	Start Start
