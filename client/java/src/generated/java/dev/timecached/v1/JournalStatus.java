@@ -187,7 +187,6 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Appends that were in them: appends / commits is the mean group.
-   * As told there.
    * </pre>
    *
    * <code>uint64 appends = 6;</code>
@@ -1349,7 +1348,6 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Appends that were in them: appends / commits is the mean group.
-     * As told there.
      * </pre>
      *
      * <code>uint64 appends = 6;</code>
@@ -1362,7 +1360,6 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Appends that were in them: appends / commits is the mean group.
-     * As told there.
      * </pre>
      *
      * <code>uint64 appends = 6;</code>
@@ -1379,7 +1376,6 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Appends that were in them: appends / commits is the mean group.
-     * As told there.
      * </pre>
      *
      * <code>uint64 appends = 6;</code>

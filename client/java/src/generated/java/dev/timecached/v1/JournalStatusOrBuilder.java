@@ -92,7 +92,6 @@ public interface JournalStatusOrBuilder extends
   /**
    * <pre>
    * Appends that were in them: appends / commits is the mean group.
-   * As told there.
    * </pre>
    *
    * <code>uint64 appends = 6;</code>

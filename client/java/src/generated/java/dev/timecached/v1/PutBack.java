@@ -6,8 +6,8 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * Put it back into the namespace, with its value or its parts and a fresh time to live, unless the
- * key is there again; then done.
+ * Put it back into the namespace, with its value or its parts and a fresh time to live,
+ * unless the key is there again; then done.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.PutBack}
@@ -247,8 +247,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Put it back into the namespace, with its value or its parts and a fresh time to live, unless the
-   * key is there again; then done.
+   * Put it back into the namespace, with its value or its parts and a fresh time to live,
+   * unless the key is there again; then done.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.PutBack}
