@@ -5,8 +5,10 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -44,6 +46,8 @@ public final class GroupWorker implements AutoCloseable {
   // does not know yet; and its newest attempt. What is given out again meanwhile is not handled
   // twice.
   private final Map<Long, Integer> attempts = new HashMap<>();
+  // Of these, what was given out again since its handler was done.
+  private final Set<Long> givenAgain = new HashSet<>();
   private int running; // Handlers.
   private boolean stopping;
   private int handlersLeft; // Threads that have not ended.
@@ -168,7 +172,9 @@ public final class GroupWorker implements AutoCloseable {
         if (isKnown || !stopping) {
           attempts.put(event.eventId(), event.attempt());
         }
-        if (!isKnown && !stopping) {
+        if (isKnown) {
+          givenAgain.add(event.eventId());
+        } else if (!stopping) {
           queue.addLast(event);
         }
       }
@@ -249,6 +255,7 @@ public final class GroupWorker implements AutoCloseable {
     synchronized (this) {
       ++handled;
       attempt = attempts.get(eventId);
+      givenAgain.remove(eventId);
       // It may come again before the answer to this.
       if (how.kind == Settle.Kind.NACK) {
         attempts.remove(eventId);
@@ -266,19 +273,21 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   /** The server's answer; returns what to settle in its place, or null. */
-  Settlement settled(Settlement settlement, TimecacheException error) {
-    boolean isStale = error != null && error.is(ErrorReason.STALE_ATTEMPT);
-    if (error != null && !isStale && !error.is(ErrorReason.EVENT_NOT_UNSETTLED)) {
+  Settlement settled(Settlement settlement, TimecacheException error, boolean isRepeated) {
+    boolean isDone = error != null && error.is(ErrorReason.EVENT_NOT_UNSETTLED);
+    if (error != null && !isDone && !error.is(ErrorReason.STALE_ATTEMPT)) {
       return refused(settlement, error);
     }
     synchronized (this) {
-      Integer newest = attempts.get(settlement.eventId());
-      if (isStale
-          && settlement.how().kind == Settle.Kind.PUT_BACK
-          && newest != null
-          && newest > settlement.attempt()) {
-        // It was given to this worker again.
-        return new Settlement(settlement.eventId(), newest, settlement.how());
+      if (error != null
+          && settlement.how().kind != Settle.Kind.NACK
+          && givenAgain.remove(settlement.eventId())) {
+        // It was given to this worker again, as by a server that was restarted.
+        int attempt = attempts.get(settlement.eventId());
+        return new Settlement(settlement.eventId(), attempt, settlement.how());
+      }
+      if (isDone && isRepeated) {
+        error = null; // An attempt that was not answered has settled it.
       }
       forget(settlement);
       if (error != null) {
@@ -319,6 +328,7 @@ public final class GroupWorker implements AutoCloseable {
   private void forget(Settlement settlement) {
     if (settlement.how().kind != Settle.Kind.NACK) {
       attempts.remove(settlement.eventId());
+      givenAgain.remove(settlement.eventId());
       notifyAll();
     }
   }

@@ -1,6 +1,5 @@
 package dev.timecached.client;
 
-import dev.timecached.v1.ErrorReason;
 import dev.timecached.v1.SettleExpiredRequest;
 import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
@@ -131,11 +130,7 @@ final class Settler {
     List<Settlement> instead = new ArrayList<>();
     for (int i = 0; i < batch.size(); ++i) {
       TimecacheException error = SettleResult.of(response.getResults(i)).error().orElse(null);
-      // An attempt that was not answered may have settled it.
-      if (isRepeated && error != null && error.is(ErrorReason.EVENT_NOT_UNSETTLED)) {
-        error = null;
-      }
-      Settlement other = worker.settled(batch.get(i), error);
+      Settlement other = worker.settled(batch.get(i), error, isRepeated);
       if (other != null) {
         instead.add(other);
       }

@@ -500,13 +500,14 @@ public final class TimecacheClient implements AutoCloseable {
         .getNamespace();
   }
 
-  /**
-   * Describes a namespace, with its statistics: for these each of its shards is locked a moment.
-   */
-  public Namespace getNamespace(String name) {
+  /** Describes a namespace. For its statistics each of its shards is locked for a moment. */
+  public Namespace getNamespace(String name, boolean includeStatistics) {
     return rpc.call(
             NamespaceServiceGrpc.getGetNamespaceMethod(),
-            GetNamespaceRequest.newBuilder().setName(name).setIncludeStatistics(true).build(),
+            GetNamespaceRequest.newBuilder()
+                .setName(name)
+                .setIncludeStatistics(includeStatistics)
+                .build(),
             true)
         .getNamespace();
   }
@@ -574,14 +575,14 @@ public final class TimecacheClient implements AutoCloseable {
         .getGroup();
   }
 
-  /** Describes a group, with its statistics. NOT_FOUND (reason GROUP_NOT_FOUND). */
-  public Group getGroup(String name) {
+  /** Describes a group. NOT_FOUND (reason GROUP_NOT_FOUND) if there is none of that name. */
+  public Group getGroup(String name, boolean includeStatistics) {
     return rpc.call(
             GroupServiceGrpc.getGetGroupMethod(),
             GetGroupRequest.newBuilder()
                 .setNamespace(namespace)
                 .setName(name)
-                .setIncludeStatistics(true)
+                .setIncludeStatistics(includeStatistics)
                 .build(),
             true)
         .getGroup();

@@ -302,9 +302,9 @@ final class ClientTest {
             .setMaxEntries(5)
             .build();
     connection.updateNamespace("test", options);
-    assertEquals(5, connection.getNamespace("test").getOptions().getMaxEntries());
+    assertEquals(5, connection.getNamespace("test", true).getOptions().getMaxEntries());
     connection.updateNamespace("test", NamespaceOptions.getDefaultInstance(), "max_entries");
-    var described = connection.getNamespace("test");
+    var described = connection.getNamespace("test", true);
     assertEquals(0, described.getOptions().getMaxEntries());
     assertEquals(Duration.ofSeconds(10), Times.fromProto(described.getOptions().getTtl()));
     assertTrue(described.hasStatistics());
@@ -313,11 +313,11 @@ final class ClientTest {
     client.put("k", "v");
     assertEquals(1, connection.rotateNamespace("test"));
     client.createGroup("g", GroupOptions.newBuilder().setMaxAttempts(3).build(), true);
-    assertEquals(3, client.getGroup("g").getOptions().getMaxAttempts());
+    assertEquals(3, client.getGroup("g", true).getOptions().getMaxAttempts());
     client.updateGroup("g", GroupOptions.getDefaultInstance(), "max_attempts");
     assertEquals(5, client.listGroups(true).get(0).getOptions().getMaxAttempts());
     client.deleteGroup("g");
-    assertTrue(failure(() -> client.getGroup("g")).is(ErrorReason.GROUP_NOT_FOUND));
+    assertTrue(failure(() -> client.getGroup("g", true)).is(ErrorReason.GROUP_NOT_FOUND));
     assertFalse(connection.getServer().getVersion().isEmpty());
     assertTrue(
         failure(

@@ -53,9 +53,10 @@ final class GroupWorkerTest {
   }
 
   private GroupStatistics awaitGroup(Predicate<GroupStatistics> condition) throws Exception {
-    for (; ; ) {
+    GroupStatistics statistics = null;
+    for (int i = 0; i < 2000; ++i) {
       try {
-        GroupStatistics statistics = client.getGroup("g").getStatistics();
+        statistics = client.getGroup("g", true).getStatistics();
         if (condition.test(statistics)) {
           return statistics;
         }
@@ -64,6 +65,7 @@ final class GroupWorkerTest {
       }
       Thread.sleep(5);
     }
+    throw new AssertionError("the group does not get there: " + statistics);
   }
 
   @Test
@@ -154,10 +156,15 @@ final class GroupWorkerTest {
   void aKilledServerCostsNoEvent() throws Exception {
     Set<String> keys = ConcurrentHashMap.newKeySet();
     Set<String> expected = new HashSet<>();
-    try (GroupWorker unused =
-        client.worker(
-            new GroupWorkerOptions("g").pauses(Duration.ofMillis(10), Duration.ofMillis(100)),
-            EventHandler.acking(event -> keys.add(event.keyUtf8())))) {
+    EventHandler handler =
+        EventHandler.acking(
+            event -> {
+              Thread.sleep(5); // So that the server is killed in the midst of it.
+              keys.add(event.keyUtf8());
+            });
+    GroupWorkerOptions options =
+        new GroupWorkerOptions("g").pauses(Duration.ofMillis(10), Duration.ofMillis(100));
+    try (GroupWorker worker = client.worker(options, handler)) {
       awaitGroup(group -> group.getMembers() == 1);
       for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < 100; ++i) {
@@ -171,6 +178,7 @@ final class GroupWorkerTest {
       }
       awaitGroup(group -> group.getMembers() == 1 && group.getBacklog() + group.getInFlight() == 0);
       assertEquals(expected, keys);
+      assertEquals(0, worker.counters().unsettled());
     }
   }
 

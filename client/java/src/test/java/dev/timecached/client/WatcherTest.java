@@ -85,7 +85,9 @@ final class WatcherTest {
       assertEquals(ExpiredEvent.Cause.EXPIRED, event.cause());
       assertFalse(event.deathTime().isBefore(event.deadline()));
       assertEquals(Duration.ofSeconds(5), Duration.between(event.putTime(), event.deadline()));
-      assertEquals(Optional.empty(), watcher.next(Duration.ofMillis(20)));
+      // As time stands still there are no heartbeats.
+      while (watcher.next(Duration.ofMillis(20)).isPresent()) {}
+      assertEquals(Optional.empty(), watcher.next(Duration.ofMillis(1)));
     }
   }
 
