@@ -39,6 +39,10 @@ public final class Samples {
 
   public static void main(String[] args) throws Exception {
     address = args[0];
+    try (TimecacheClient client =
+        TimecacheClient.builder(address).timeout(Duration.ofMinutes(1)).build()) {
+      client.getServer(); // The first call of a process loads classes, which takes a busy machine long.
+    }
     for (var example : EXAMPLES.entrySet()) {
       check(example.getKey(), example.getKey(), example.getValue());
     }

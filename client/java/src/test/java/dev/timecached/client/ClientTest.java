@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(30)
+@Timeout(180)
 final class ClientTest {
   private static TestServer server;
   private static TimecacheClient connection;
@@ -342,7 +342,7 @@ final class ClientTest {
       assertEquals(Code.UNAVAILABLE, failure(() -> lost.get("k")).code());
       assertEquals(Code.UNAVAILABLE, failure(() -> lost.get("k")).code());
       assertTrue(failure(() -> lost.get("k")).isConnectionLost());
-      assertTrue(System.nanoTime() - before < 4_000_000_000L);
+      assertTrue(System.nanoTime() - before < 12_000_000_000L);
       assertThrows(CompletionException.class, () -> lost.async().get("k").join());
     }
   }

@@ -62,7 +62,7 @@ final class ConformanceTest {
   }
 
   @TestFactory
-  @Timeout(value = 300)
+  @Timeout(600)
   Stream<DynamicTest> scenarios() throws Exception {
     List<DynamicTest> tests = new ArrayList<>();
     try (Stream<Path> files = Files.list(Path.of(System.getenv("CONFORMANCE")))) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(180)
 final class GroupWorkerTest {
   private final BlockingQueue<ExpiredEvent> handled = new LinkedBlockingQueue<>();
   private TestServer server;
@@ -42,7 +42,7 @@ final class GroupWorkerTest {
               .setDurability(Durability.DURABILITY_SYNC)
               .build());
     }
-    client = TimecacheClient.builder(server.address()).namespace("orders").build();
+    client = server.builder().namespace("orders").build();
     clock = client.virtualClock();
   }
 
@@ -54,7 +54,7 @@ final class GroupWorkerTest {
 
   private GroupStatistics awaitGroup(Predicate<GroupStatistics> condition) throws Exception {
     GroupStatistics statistics = null;
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 10_000; ++i) {
       try {
         statistics = client.getGroup("g", true).getStatistics();
         if (condition.test(statistics)) {

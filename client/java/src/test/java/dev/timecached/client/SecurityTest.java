@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(30)
+@Timeout(180)
 final class SecurityTest {
   private static final String TOKEN = "a-token-of-this-test";
   private static TestServer server;
@@ -96,7 +96,8 @@ final class SecurityTest {
   }
 
   private static TimecacheClientBuilder builder() {
-    return TimecacheClient.builder(server.address())
+    return server
+        .builder()
         .caFile(directory.resolve("ca.crt"))
         .serverName("timecached.test");
   }

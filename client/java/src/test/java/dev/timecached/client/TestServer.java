@@ -3,6 +3,7 @@ package dev.timecached.client;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -54,7 +55,7 @@ final class TestServer implements AutoCloseable {
     try {
       Path log = directory.resolve("log");
       process = new ProcessBuilder(command).redirectError(log.toFile()).start();
-      for (int i = 0; i < 1000; ++i) {
+      for (int i = 0; i < 6000; ++i) {
         Matcher matcher = STARTED.matcher(Files.readString(log));
         if (matcher.find()) {
           address = matcher.group(1);
@@ -97,7 +98,7 @@ final class TestServer implements AutoCloseable {
 
   private void await() {
     try {
-      if (!process.waitFor(20, TimeUnit.SECONDS)) {
+      if (!process.waitFor(60, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw new AssertionError("the server does not stop");
       }
@@ -106,8 +107,13 @@ final class TestServer implements AutoCloseable {
     }
   }
 
+  /** With more time than by default: machines that run tests are busy. */
+  TimecacheClientBuilder builder() {
+    return TimecacheClient.builder(address).timeout(Duration.ofSeconds(60));
+  }
+
   TimecacheClient client() {
-    return TimecacheClient.connect(address);
+    return builder().build();
   }
 
   /** Until this client is connected again. */
