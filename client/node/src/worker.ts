@@ -104,8 +104,9 @@ export class GroupWorker {
   // Not begun.
   readonly #queue: ExpiredEvent[] = [];
   // Every event in the queue or with a handler, or that a handler is done with for good and the server does not know
-  // yet; and its newest attempt. What is given out again meanwhile is not handled twice.
-  readonly #attempts = new Map<number, number>();
+  // yet; its newest attempt, and whether it has been given out again since it was first given, or last settled in vain.
+  // What is given out again meanwhile is not handled twice.
+  readonly #attempts = new Map<number, { attempt: number; again: boolean }>();
   readonly #stopped = new AbortController();
   #running = 0;
   #wakers: (() => void)[] = [];
@@ -132,7 +133,7 @@ export class GroupWorker {
       retryDelayMs: options.retryDelayMs ?? 1_000,
     };
     this.#settler = new Settler(client, options, {
-      onResult: (settlement, error) => this.#settled(settlement, error),
+      onResult: (settlement, error, isRepeated) => this.#settled(settlement, error, isRepeated),
       onDropped: (settlement) => this.#dropped(settlement),
       onError: (error) => options.onError?.(error),
     });
@@ -198,10 +199,10 @@ export class GroupWorker {
     this.#counters.omittedValues += omittedValues;
     if (lost > 0) this.#options.onLoss?.(lost);
     for (const event of events) {
-      const known = this.#attempts.has(event.eventId);
-      if (!known && this.#stopping) continue;
-      this.#attempts.set(event.eventId, event.attempt);
-      if (!known) this.#queue.push(event);
+      const again = this.#attempts.has(event.eventId);
+      if (!again && this.#stopping) continue;
+      this.#attempts.set(event.eventId, { attempt: event.attempt, again });
+      if (!again) this.#queue.push(event);
     }
     this.#begin();
   }
@@ -220,7 +221,7 @@ export class GroupWorker {
       const event = this.#queue.shift();
       if (!event) return;
       ++this.#running;
-      event.attempt = this.#attempts.get(event.eventId) ?? event.attempt;
+      event.attempt = this.#attempts.get(event.eventId)?.attempt ?? event.attempt;
       void this.#handle(event);
     }
   }
@@ -237,7 +238,7 @@ export class GroupWorker {
     }
     ++this.#counters.handled;
     const { eventId } = event;
-    const attempt = this.#attempts.get(eventId) ?? event.attempt;
+    const attempt = this.#attempts.get(eventId)?.attempt ?? event.attempt;
     // It may come again before the answer to this.
     if (how.action === 'nack') this.#attempts.delete(eventId);
     this.#settler.add({ eventId, attempt, how });
@@ -248,15 +249,25 @@ export class GroupWorker {
   }
 
   // The server's answer; returns what to settle in its place, if anything.
-  #settled(settlement: Settlement, error: TimecacheError | undefined): Settlement | undefined {
-    const isStale = error?.reason === 'STALE_ATTEMPT';
-    if (error && !isStale && error.reason !== 'EVENT_NOT_UNSETTLED') return this.#refused(settlement, error);
-    if (isStale && settlement.how.action === 'putBack') {
-      // Perhaps it was given to this worker again.
-      const attempt = this.#attempts.get(settlement.eventId) ?? 0;
-      if (attempt > settlement.attempt) return { ...settlement, attempt };
+  #settled(
+    settlement: Settlement,
+    error: TimecacheError | undefined,
+    isRepeated: boolean,
+  ): Settlement | undefined {
+    const isSettled = error?.reason === 'EVENT_NOT_UNSETTLED';
+    if (error && !isSettled && error.reason !== 'STALE_ATTEMPT') return this.#refused(settlement, error);
+    if (error && settlement.how.action !== 'nack') {
+      // Perhaps this came to the server before it gave the event to this worker again, as after a restart: then nobody
+      // else settles it.
+      const known = this.#attempts.get(settlement.eventId);
+      if (known?.again) {
+        known.again = false;
+        return { ...settlement, attempt: known.attempt };
+      }
     }
     this.#forget(settlement);
+    // An attempt that was not answered may have settled it.
+    if (isRepeated && isSettled) error = undefined;
     if (error) ++this.#counters.stale;
     else if (settlement.how.action === 'ack') ++this.#counters.acked;
     else if (settlement.how.action === 'nack') ++this.#counters.nacked;
@@ -311,8 +322,12 @@ class Settler {
     private readonly client: TimecacheClient,
     private readonly options: WorkerOptions,
     private readonly callbacks: {
-      /** The server's answer. May return another settlement to try in its place. */
-      onResult(settlement: Settlement, error: TimecacheError | undefined): Settlement | undefined;
+      /** The server's answer, perhaps not to the first call. May return another settlement to try in its place. */
+      onResult(
+        settlement: Settlement,
+        error: TimecacheError | undefined,
+        isRepeated: boolean,
+      ): Settlement | undefined;
       /** It has not reached the server, or nobody knows. */
       onDropped(settlement: Settlement): void;
       /** A call that failed as a whole. */
@@ -380,10 +395,8 @@ class Settler {
     const instead: Settlement[] = [];
     for (const [i, settlement] of batch.entries()) {
       const result = results[i]!;
-      let error = result.status === 'rejected' ? (result.reason as TimecacheError) : undefined;
-      // An attempt that was not answered may have settled it.
-      if (isRepeated && error?.reason === 'EVENT_NOT_UNSETTLED') error = undefined;
-      const other = this.callbacks.onResult(settlement, error);
+      const error = result.status === 'rejected' ? (result.reason as TimecacheError) : undefined;
+      const other = this.callbacks.onResult(settlement, error, isRepeated);
       if (other) instead.push(other);
     }
     this.#pending.unshift(...instead);

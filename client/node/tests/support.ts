@@ -6,7 +6,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { after } from 'node:test';
 import { TimecacheClient, VirtualClock, type ClientOptions, type WatchBatch, type Watcher } from 'timecache';
+
+const servers = new Set<TestServer>();
+
+// What a test that failed has left.
+after(async () => {
+  for (const server of servers) await server.stop('SIGKILL');
+});
 
 export class TestServer {
   readonly address: string;
@@ -15,6 +23,7 @@ export class TestServer {
   private constructor(process: ChildProcess, address: string) {
     this.#process = process;
     this.address = address;
+    servers.add(this);
   }
 
   /** Started with --virtual-clock, unless there is a --config. */
@@ -41,6 +50,7 @@ export class TestServer {
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    servers.delete(this);
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const exit = once(this.#process, 'exit');
     this.#process.kill(signal);
