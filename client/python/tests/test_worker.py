@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import unittest
+from datetime import datetime, timezone
 from typing import Any
 
+import grpc
 from server import Server
 from test_watch import await_
 
 import timecache
 from timecache import Nack, Operation, testing
+from timecache.watching import WorkerState
 
 
 class Base(unittest.TestCase):
@@ -30,6 +33,53 @@ class Base(unittest.TestCase):
     def expire(self, count: int) -> None:
         self.client.execute([Operation.put(f"k{i}", "v", ttl=1) for i in range(count)])
         self.clock.advance(2)
+
+
+class StateTest(unittest.TestCase):
+    """What a worker decides, in orders of messages that chance seldom makes."""
+
+    def setUp(self) -> None:
+        self.state = WorkerState(retry_delay=1)
+        (self.event,) = self.state.take(self.batch(attempt=2))
+
+    def batch(self, attempt: int) -> timecache.WatchBatch:
+        now = datetime.now(timezone.utc)
+        event = timecache.ExpiredEvent(
+            "default", b"a", b"1", 1, now, now, now, now, timecache.ExpiryCause.EXPIRED, 7, attempt
+        )
+        return timecache.WatchBatch("default", (event,), now)
+
+    def refused(self, reason: str) -> timecache.TimecacheError:
+        return timecache.TimecacheError(grpc.StatusCode.NOT_FOUND, "", reason=reason)
+
+    def test_what_is_given_again_to_its_worker_is_settled_again(self) -> None:
+        for how in (timecache.Ack(), timecache.PutBack()):
+            with self.subTest(how):
+                self.setUp()
+                settlement = self.state.end(self.event, how)
+                # A server that was restarted counts attempts anew.
+                self.assertEqual(self.state.take(self.batch(attempt=1)), [])
+                error = self.refused("STALE_ATTEMPT")
+                instead, told = self.state.settled(settlement, error, repeated=False)
+                self.assertEqual(instead, timecache.Settlement(7, 1, how))
+                self.assertIsNone(told)
+                assert instead is not None
+                self.assertEqual(self.state.settled(instead, None, False), (None, None))
+                self.assertEqual(self.state.held(), 0)
+
+    def test_what_comes_again_while_it_is_handled_is_settled_by_its_newest_attempt(self) -> None:
+        self.assertEqual(self.state.take(self.batch(attempt=3)), [])
+        settlement = self.state.end(self.event, None)
+        self.assertEqual(settlement.attempt, 3)
+        error = self.refused("EVENT_NOT_UNSETTLED")
+        self.assertEqual(self.state.settled(settlement, error, repeated=False), (None, None))
+        self.assertEqual((self.state.held(), self.state.counters.stale), (0, 1))
+
+    def test_an_event_comes_anew_after_its_nack(self) -> None:
+        settlement = self.state.end(self.event, timecache.Nack(0))
+        self.assertEqual(len(self.state.take(self.batch(attempt=3))), 1)
+        self.assertEqual(self.state.settled(settlement, None, repeated=False), (None, None))
+        self.assertEqual(self.state.held(), 1)
 
 
 class WorkerTest(Base):

@@ -253,13 +253,17 @@ class WorkerState:
         # and the server does not know yet; and its newest attempt. What is given out again
         # meanwhile is not handled twice.
         self._attempts: dict[int, int] = {}
+        # Of these, what was given out again since its handler was done.
+        self._given_again: set[int] = set()
 
     def take(self, batch: WatchBatch) -> list[ExpiredEvent]:
         """What is new in a batch."""
         self.counters.lost += batch.lost
         new = []
         for event in batch.events:
-            if event.event_id not in self._attempts:
+            if event.event_id in self._attempts:
+                self._given_again.add(event.event_id)
+            else:
                 new.append(event)
             self._attempts[event.event_id] = event.attempt
         return new
@@ -272,6 +276,7 @@ class WorkerState:
         """Forgets events that were not begun: with the stream's end they are given out again."""
         for event in events:
             self._attempts.pop(event.event_id, None)
+            self._given_again.discard(event.event_id)
 
     def begin(self, event: ExpiredEvent) -> ExpiredEvent:
         """The event as it is to be handled."""
@@ -287,6 +292,7 @@ class WorkerState:
             self.counters.raised += 1
             how = Nack(self.retry_delay)
         attempt = self._attempts[event.event_id]
+        self._given_again.discard(event.event_id)
         # It may come again before the answer to this.
         if isinstance(how, Nack):
             del self._attempts[event.event_id]
@@ -309,11 +315,13 @@ class WorkerState:
                 return None, error
             self._forget(settlement)
             return Settlement(settlement.event_id, settlement.attempt, retry), error
-        if stale and isinstance(how, PutBack):
-            # Perhaps it was given to this worker again.
-            attempt = self._attempts.get(settlement.event_id, 0)
-            if attempt > settlement.attempt:
-                return Settlement(settlement.event_id, attempt, how), None
+        given_again = settlement.event_id in self._given_again
+        if error is not None and given_again and not isinstance(how, Nack):
+            # It was given to this worker again, as by a server that was restarted, which counts
+            # attempts anew: nobody else would settle it.
+            self._given_again.discard(settlement.event_id)
+            attempt = self._attempts[settlement.event_id]
+            return Settlement(settlement.event_id, attempt, how), None
         self._forget(settlement)
         counters = self.counters
         if stale or (gone and not repeated):
@@ -336,6 +344,7 @@ class WorkerState:
     def _forget(self, settlement: Settlement) -> None:
         if not isinstance(settlement.how, Nack):
             self._attempts.pop(settlement.event_id, None)
+            self._given_again.discard(settlement.event_id)
 
 
 def tell(on_error: Callable[[Exception], object] | None, error: Exception) -> None:
