@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import {
   TimecacheClient,
@@ -11,7 +11,7 @@ import {
   op,
   toJson,
 } from 'timecache';
-import { freshNamespace, startFixture, TestServer, type Fixture } from './support.js';
+import { freshNamespace, makeTemporaryDirectory, startFixture, TestServer, type Fixture } from './support.js';
 
 let fixture: Fixture;
 before(async () => {
@@ -342,4 +342,64 @@ test('safe calls survive a restart of the server; clients come back by themselve
   assert.equal(await client.getText('a'), '1');
   client.close();
   await again.stop();
+});
+
+test('calls that are safe to repeat are, where their connection is lost; others only if they say so', async () => {
+  const [host, port] = fixture.server.address.split(':');
+  let cuts = 0; // Connections to lose, each at the next request.
+  const proxy = createServer((socket) => {
+    const upstream = connect(Number(port), host);
+    socket.on('data', (data) => {
+      if (cuts === 0) return void upstream.write(data);
+      --cuts;
+      socket.destroy();
+    });
+    upstream.on('data', (data) => socket.write(data));
+    socket.on('close', () => upstream.destroy());
+    for (const end of [socket, upstream]) end.on('error', () => {});
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const client = new TimecacheClient(address);
+  await client.put('retried', '1');
+  cuts = 1;
+  assert.equal(await client.getText('retried'), '1');
+  cuts = 1;
+  await assert.rejects(client.put('retried', '2'), refused('UNAVAILABLE', undefined));
+  assert.equal(await client.getText('retried'), '1');
+  cuts = 1;
+  await client.put('retried', '3', { repeatable: true });
+  assert.equal(await client.getText('retried'), '3');
+  const single = new TimecacheClient(address, { retry: { maxAttempts: 1 } });
+  assert.equal(await single.contains('retried'), true);
+  cuts = 1;
+  await assert.rejects(single.contains('retried'), refused('UNAVAILABLE', undefined));
+  client.close();
+  single.close();
+  proxy.close();
+});
+
+test('unix sockets, and backups of the journal', async () => {
+  const directory = makeTemporaryDirectory();
+  const server = await TestServer.start(
+    ['--journal', `${directory.path}/journal`],
+    `unix:${directory.path}/socket`,
+  );
+  const client = server.client();
+  await client.createNamespace('durable', { durability: 'SYNC' });
+  await client.namespace('durable').put('a', '1');
+  const pieces: Buffer[] = [];
+  let total = 0;
+  for await (const { data, totalBytes } of client.backupJournal()) {
+    pieces.push(data);
+    total = totalBytes;
+  }
+  const archive = Buffer.concat(pieces);
+  assert.equal(archive.length, total);
+  assert.equal(archive.subarray(257, 262).toString(), 'ustar');
+  assert.equal((await client.getServer()).journal?.diskFull, false);
+  client.close();
+  await server.stop();
+  directory.remove();
+  await assert.rejects(fixture.client.backupJournal().next(), refused('FAILED_PRECONDITION', 'NO_JOURNAL'));
 });
