@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace timecache::sessionize {
@@ -105,9 +106,9 @@ TEST(LogReader, LineThatIsTooLongIsCutAndTheNextIsWhole) {
   const int fd = mkstemp(path);
   ASSERT_GE(fd, 0);
   unlink(path);
-  const std::string text = std::string(LogReader::kMaxLineBytes, 'a') + "\n" +
-                           std::string(3 * LogReader::kMaxLineBytes + 1, 'b') +
-                           "\nnext\n";
+  const std::string text = absl::StrCat(
+      std::string(LogReader::kMaxLineBytes, 'a'), "\n",
+      std::string(3 * LogReader::kMaxLineBytes + 1, 'b'), "\nnext\n");
   ASSERT_EQ(write(fd, text.data(), text.size()),
             static_cast<ssize_t>(text.size()));
   ASSERT_EQ(lseek(fd, 0, SEEK_SET), 0);
