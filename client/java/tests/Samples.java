@@ -41,7 +41,9 @@ public final class Samples {
     address = args[0];
     try (TimecacheClient client =
         TimecacheClient.builder(address).timeout(Duration.ofMinutes(1)).build()) {
-      client.getServer(); // The first call of a process loads classes, which takes a busy machine long.
+      client
+          .getServer(); // The first call of a process loads classes, which takes a busy machine
+                        // long.
     }
     for (var example : EXAMPLES.entrySet()) {
       check(example.getKey(), example.getKey(), example.getValue());

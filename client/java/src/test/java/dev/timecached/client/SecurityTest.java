@@ -96,10 +96,7 @@ final class SecurityTest {
   }
 
   private static TimecacheClientBuilder builder() {
-    return server
-        .builder()
-        .caFile(directory.resolve("ca.crt"))
-        .serverName("timecached.test");
+    return server.builder().caFile(directory.resolve("ca.crt")).serverName("timecached.test");
   }
 
   @Test
