@@ -386,7 +386,9 @@ func (w *Worker) settled(batch []Settlement, results []SettleResult, repeated bo
 		switch {
 		case err == nil, repeated && done: // An attempt that was not answered may have settled it.
 			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack}[kind]++
-		case stale && kind == putBack && known && newest > settlement.Attempt: // Given to us again.
+		case stale && kind != nack && known && newest != settlement.Attempt:
+			// Given to us again, perhaps by a server that was restarted, which counts
+			// attempts anew: nobody else would settle it.
 			again = append(again, Settlement{settlement.EventID, newest, settlement.Action})
 			continue
 		case stale, done:
@@ -398,7 +400,7 @@ func (w *Worker) settled(batch []Settlement, results []SettleResult, repeated bo
 				w.drop(settlement)
 				continue
 			}
-			again = append(again, Settlement{settlement.EventID, settlement.Attempt, retry})
+			again = append(again, Settlement{settlement.EventID, cmp.Or(newest, settlement.Attempt), retry})
 		}
 		w.forget(settlement)
 	}
