@@ -36,7 +36,8 @@ def version_of(tool, environment):
     arguments = ["env", "GOVERSION"] if tool == "go" else ["--version"]
     said = subprocess.run([tool, *arguments], env=environment, check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
-    found = re.search(r"(\d+(?:\.\d+)*)", said)
+    # Some say it in bold.
+    found = re.search(r"(\d+(?:\.\d+)*)", re.sub(r"\x1b\[[\d;]*m", "", said))
     return tuple(map(int, found[1].split("."))) if found else ()
 
 
