@@ -175,6 +175,46 @@ TEST_F(GroupWorkerSettleTest, PutBackThatCameTooLateIsDoneForTheNewestAttempt) {
   EXPECT_EQ(worker.counters().stale, 0u);
 }
 
+// A durable server that has started again does not count the attempt that was
+// under way: it refuses its acknowledgement, and gives the event out with the
+// same number.
+TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatARestartedServerGivesAgain) {
+  absl::Notification asked;
+  absl::Notification came_again;
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "key2", 2, 1)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) asked.WaitForNotification();
+                         },
+                     .hang = true});
+  bool refused = false;
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    if (!asked.HasBeenNotified()) asked.Notify();
+    came_again.WaitForNotification();
+    for (int i = 0; i < request.settlements_size(); ++i) {
+      if (request.settlements(i).event_id() == 2 || refused) continue;
+      refused = true;
+      Refuse(MakeError(grpc::StatusCode::FAILED_PRECONDITION, "not given out",
+                       "STALE_ATTEMPT"),
+             response->mutable_results(i));
+    }
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+    if (event.event_id == 2) came_again.Notify();
+    return Settle::Ack();
+  });
+  AwaitSettled(3);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().handled, 2u);
+  EXPECT_EQ(worker.counters().acked, 2u);
+  EXPECT_EQ(worker.counters().stale, 0u);
+}
+
 TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCounted) {
   service_.AddWatch({.messages = {Deliveries(1, 2)}, .hang = true});
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,

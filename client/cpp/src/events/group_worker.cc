@@ -86,10 +86,15 @@ class GroupWorker::State {
   mutable absl::Mutex mu_;
   // Not begun.
   std::deque<ExpiredEvent> queue_ ABSL_GUARDED_BY(mu_);
+  struct Given {
+    uint32_t attempt = 0;  // The newest.
+    // Since it was last settled.
+    bool again = false;
+  };
   // Every event in the queue or with a handler, or that a handler is done with
-  // for good and the server does not know yet; and its newest attempt. What is
-  // given out again meanwhile is not handled twice.
-  absl::flat_hash_map<uint64_t, uint32_t> attempts_ ABSL_GUARDED_BY(mu_);
+  // for good and the server does not know yet. What is given out again
+  // meanwhile is not handled twice.
+  absl::flat_hash_map<uint64_t, Given> given_ ABSL_GUARDED_BY(mu_);
   int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   int handlers_left_ ABSL_GUARDED_BY(mu_);  // Threads that have not ended.
@@ -194,16 +199,16 @@ void GroupWorker::State::Take(WatchBatch batch) {
     if (options_.on_loss) options_.on_loss(batch.lost);
   }
   const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return stopping_ || attempts_.size() < options_.max_in_flight;
+    return stopping_ || given_.size() < options_.max_in_flight;
   };
   absl::MutexLock lock(&mu_);
   counters_.omitted_values += batch.omitted_values;
   for (ExpiredEvent& event : batch.events) {
-    const auto it = attempts_.find(event.event_id);
-    if (it != attempts_.end()) {
-      it->second = event.attempt;
+    const auto it = given_.find(event.event_id);
+    if (it != given_.end()) {
+      it->second = {.attempt = event.attempt, .again = true};
     } else if (!stopping_) {
-      attempts_[event.event_id] = event.attempt;
+      given_[event.event_id] = {.attempt = event.attempt};
       queue_.push_back(std::move(event));
     }
   }
@@ -214,7 +219,7 @@ void GroupWorker::State::Take(WatchBatch batch) {
 void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
-    for (const ExpiredEvent& event : queue_) attempts_.erase(event.event_id);
+    for (const ExpiredEvent& event : queue_) given_.erase(event.event_id);
     queue_.clear();
     // What a new stream would bring is for others.
     if (stopping_) watcher_.Cancel();
@@ -248,7 +253,7 @@ bool GroupWorker::State::Begin(ExpiredEvent& event) {
   if (stopping_) return false;
   event = std::move(queue_.front());
   queue_.pop_front();
-  event.attempt = attempts_[event.event_id];
+  event.attempt = given_[event.event_id].attempt;
   ++running_;
   return true;
 }
@@ -273,9 +278,11 @@ void GroupWorker::State::End(uint64_t event_id, const Settle& how) {
   {
     absl::MutexLock lock(&mu_);
     ++counters_.handled;
-    settlement.attempt = attempts_[event_id];
+    Given& given = given_[event_id];
+    settlement.attempt = given.attempt;
+    given.again = false;
     // It may come again before the answer to this.
-    if (how.action == SettleAction::kNack) attempts_.erase(event_id);
+    if (how.action == SettleAction::kNack) given_.erase(event_id);
   }
   settler_.Add(settlement);
   bool is_idle;
@@ -295,11 +302,13 @@ std::optional<Settlement> GroupWorker::State::Settled(
     return Refused(settlement, status);
   }
   absl::MutexLock lock(&mu_);
-  if (is_stale && settlement.how.action == SettleAction::kPutBack) {
-    // Perhaps it was given to this worker again.
-    const auto it = attempts_.find(settlement.event_id);
-    if (it != attempts_.end() && it->second > settlement.attempt) {
-      return Settlement{settlement.event_id, it->second, settlement.how};
+  if (is_stale && settlement.how.action != SettleAction::kNack) {
+    // Perhaps it was given to this worker again; by a server that has started
+    // again, with the same attempt: the one that was under way does not count.
+    const auto it = given_.find(settlement.event_id);
+    if (it != given_.end() && std::exchange(it->second.again, false)) {
+      return Settlement{settlement.event_id, it->second.attempt,
+                        settlement.how};
     }
   }
   Forget(settlement);
@@ -342,7 +351,7 @@ void GroupWorker::State::Dropped(const Settlement& settlement) {
 // when it was said: what there is now is the event's next attempt.
 void GroupWorker::State::Forget(const Settlement& settlement) {
   if (settlement.how.action == SettleAction::kNack) return;
-  attempts_.erase(settlement.event_id);
+  given_.erase(settlement.event_id);
 }
 
 void GroupWorker::State::Tell(const absl::Status& why) {
