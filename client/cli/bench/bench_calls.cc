@@ -17,7 +17,10 @@ const std::string& MethodOf(const BenchOptions& options, BenchKind kind) {
       "/timecache.v1.TimeCacheService/Get",
       "/timecache.v1.TimeCacheService/Remove",
       "/timecache.v1.TimeCacheService/Contains",
-      "/timecache.v1.TimeCacheService/Touch"};
+      "/timecache.v1.TimeCacheService/Touch",
+      "/timecache.v1.TimeCacheService/Append",
+      "/timecache.v1.TimeCacheService/Combine",
+      "/timecache.v1.TimeCacheService/Gather"};
   static const auto& execute =
       *new std::string("/timecache.v1.TimeCacheService/Execute");
   return options.batch > 1 ? execute : methods[static_cast<size_t>(kind)];

@@ -58,6 +58,20 @@ class BenchCliTest : public ::testing::Test {
   Client client_ = service_->MakeClient();
 };
 
+TEST_F(BenchCliTest, DoesEachKindOneByOneAndInBatches) {
+  // What one kind has left would be no value for the next one.
+  for (const std::string kind : {"put", "get", "contains", "touch", "append",
+                                 "remove", "combine", "remove", "gather"}) {
+    for (const std::string batch : {"1", "10"}) {
+      SCOPED_TRACE(absl::StrCat(kind, " x ", batch));
+      const json result =
+          RunJson({"--mix", kind + "=100", "--batch", batch, "--keys", "10",
+                   "--order", "sequential", "--operations", "60"});
+      EXPECT_EQ(result["operations"], 60) << result;
+    }
+  }
+}
+
 TEST_F(BenchCliTest, DoesAsManyOperationsAsAskedFor) {
   const json result =
       RunJson({"--mix", "put=100", "--order", "sequential", "--operations",
