@@ -46,7 +46,8 @@ TIMECACHED_EXPORT std::optional<absl::Duration> RetryAfter(
     const absl::Status& status);
 
 // A field of a request that the server refused, by its path in the message
-// ("operations[3].put.key"), and what is wrong with it.
+// ("options.ttl"), and what is wrong with it. Of one operation in a batch it is
+// the path in that operation's request ("key").
 struct FieldViolation {
   std::string field;
   std::string description;
