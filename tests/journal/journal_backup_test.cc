@@ -316,6 +316,48 @@ TEST_F(JournalBackupTest, ACrashBeforeTheEndLeavesWhatIsBegunAnew) {
   EXPECT_EQ(ReadAll(**journal).partitions, expected_);
 }
 
+TEST_F(JournalBackupTest, AKillAtAnyChangeLeavesWhatIsBegunAnew) {
+  const std::string archive = ArchiveOf(&harness_.journal());
+  std::mt19937_64 random(20111204);
+  int kills = 0;
+  for (bool killed = true; killed; ++kills) {
+    SCOPED_TRACE(absl::StrCat("killed after ", kills, " changes"));
+    const auto disk = harness_.files().Copy();
+    disk->KillAfter(kills);
+    killed = !Unpack(archive, disk.get(), kBackup).ok();
+    for (const bool power : {true, false}) {
+      SCOPED_TRACE(power ? "with power" : "without");
+      const auto files =
+          power ? disk->Copy()
+                : disk->CopyWithoutPower(
+                      MemoryFileSystem::Unsynced::kKeptInPart, &random);
+      auto options = harness_.options();
+      options.files = files.get();
+      if (!files->OpenToRead("/backup/FORMAT").ok()) {
+        ASSERT_TRUE(killed);
+        ASSERT_FALSE(RestoreJournal(files.get(), kBackup, "/restored").ok());
+        const absl::Status again = Unpack(archive, files.get(), kBackup);
+        ASSERT_TRUE(again.ok()) << again;
+      }
+      const auto journal = LocalJournal::Open(kBackup, options);
+      ASSERT_TRUE(journal.ok()) << journal.status();
+      ASSERT_EQ(ReadAll(**journal).partitions, expected_);
+    }
+  }
+  EXPECT_GT(kills, 20);
+}
+
+// As tar packs the directory of a server that was killed.
+TEST_F(JournalBackupTest, TemporaryFilesOfAnArchiveArePassedOver) {
+  const std::string archive =
+      absl::StrCat(ArchiveHeader("TRIM.tmp", 4, 0), "half", ArchivePadding(4),
+                   ArchiveOf(&harness_.journal()));
+  const absl::Status status = Unpack(archive, &harness_.files(), kBackup);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_FALSE(harness_.files().OpenToRead("/backup/TRIM.tmp").ok());
+  EXPECT_EQ(Read(kBackup), expected_);
+}
+
 // A server that starts where a restore was interrupted would begin with
 // nothing.
 TEST_F(JournalBackupTest, NoJournalIsCreatedWhereARestoreWasInterrupted) {

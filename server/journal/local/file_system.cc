@@ -193,7 +193,7 @@ absl::Status WriteFileAtomically(FileSystem* files,
                                  const std::string& name,
                                  absl::string_view data) {
   const std::string path = absl::StrCat(directory, "/", name);
-  const std::string temporary = absl::StrCat(path, ".tmp");
+  const std::string temporary = absl::StrCat(path, kTemporarySuffix);
   auto file = files->Create(temporary);
   if (!file.ok()) return file.status();
   absl::Status status = (*file)->Write(0, data);

@@ -82,8 +82,11 @@ class FileSystem {
 absl::StatusOr<std::string> ReadSmallFile(FileSystem* files,
                                           const std::string& path);
 
+// What a file is called until it is whole. A crash may leave one.
+inline constexpr char kTemporarySuffix[] = ".tmp";
+
 // Puts a file of these bytes into the directory, or leaves it as it was: under
-// another name first, synced, then renamed, and the directory synced.
+// its temporary name first, synced, then renamed, and the directory synced.
 absl::Status WriteFileAtomically(FileSystem* files,
                                  const std::string& directory,
                                  const std::string& name,

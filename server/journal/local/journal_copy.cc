@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/journal/local/failpoint.h"
 #include "server/journal/local/journal_directory.h"
 
@@ -17,7 +19,13 @@ constexpr char kLostAndFound[] = "lost+found";
 // FORMAT is some lines of text.
 constexpr size_t kFormatBytesMax = 4096;
 
+bool IsTemporary(absl::string_view name) {
+  return absl::EndsWith(name, kTemporarySuffix);
+}
+
+// Also those that are not whole yet.
 bool IsPart(absl::string_view name) {
+  name = absl::StripSuffix(name, kTemporarySuffix);
   if (name == kTrimFile || name == kEndFile || name == kCopyFile ||
       name == kFormatFile) {
     return true;
@@ -39,8 +47,10 @@ absl::Status CheckIsFree(FileSystem* files, const std::string& directory,
   }
   *unfinished = there.contains(kRestoringFile);
   for (const std::string& name : there) {
-    const bool passes = name == kLockFile || name == kLostAndFound ||
-                        name == kRestoringFile || (*unfinished && IsPart(name));
+    const bool passes =
+        name == kLockFile || name == kLostAndFound ||
+        absl::StripSuffix(name, kTemporarySuffix) == kRestoringFile ||
+        (*unfinished && IsPart(name));
     if (passes) continue;
     return absl::AlreadyExistsError(
         absl::StrCat(directory, ": is not empty: there is ", name));
@@ -100,6 +110,8 @@ absl::Status JournalCopy::BeginFile(const std::string& name, uint64_t bytes) {
   offset_ = 0;
   // Of a server's directory that tar has packed.
   if (name == kLockFile || name == kReserveFile) return absl::OkStatus();
+  // Of one that a crash had interrupted: nothing needs it.
+  if (IsPart(name) && IsTemporary(name)) return absl::OkStatus();
   if (!IsPart(name)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not a backup of timecached: it has a file \"", name, "\""));

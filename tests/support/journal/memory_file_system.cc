@@ -126,6 +126,11 @@ void MemoryFileSystem::SetRoom(uint64_t bytes) {
   room_ = bytes;
 }
 
+void MemoryFileSystem::KillAfter(int changes) {
+  absl::MutexLock lock(&mu_);
+  changes_left_ = changes;
+}
+
 void MemoryFileSystem::IgnoreSyncs() {
   absl::MutexLock lock(&mu_);
   ignore_syncs_ = true;
@@ -197,6 +202,12 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::CopyWithoutPower(
   return copy;
 }
 
+absl::Status MemoryFileSystem::CheckAlive() {
+  if (changes_left_ == 0) return absl::CancelledError("killed");
+  --changes_left_;
+  return absl::OkStatus();
+}
+
 absl::Status MemoryFileSystem::CheckFault(const std::string& path,
                                           uint64_t bytes, bool sync) {
   return fault_ ? fault_(path, bytes, sync) : absl::OkStatus();
@@ -205,7 +216,9 @@ absl::Status MemoryFileSystem::CheckFault(const std::string& path,
 absl::Status MemoryFileSystem::WriteTo(const std::string& path, Node* node,
                                        Write write) {
   absl::MutexLock lock(&mu_);
-  absl::Status status = CheckFault(path, write.data.size(), false);
+  absl::Status status = CheckAlive();
+  if (!status.ok()) return status;
+  status = CheckFault(path, write.data.size(), false);
   const uint64_t end = write.offset + write.data.size();
   const uint64_t grows =
       end > node->now.size() ? end - node->now.size() : uint64_t{0};
@@ -224,9 +237,11 @@ absl::Status MemoryFileSystem::WriteTo(const std::string& path, Node* node,
 
 absl::Status MemoryFileSystem::SyncNode(const std::string& path, Node* node) {
   absl::MutexLock lock(&mu_);
+  absl::Status status = CheckAlive();
+  if (!status.ok()) return status;
   ++syncs_[path];
   if (ignore_syncs_) return absl::OkStatus();
-  absl::Status status = CheckFault(path, 0, true);
+  status = CheckFault(path, 0, true);
   if (status.ok()) {
     for (const Write& write : node->since) Apply(write, &node->synced);
   }
@@ -252,6 +267,8 @@ absl::StatusOr<std::unique_ptr<File>> MemoryFileSystem::OpenToRead(
 absl::StatusOr<std::unique_ptr<File>> MemoryFileSystem::Create(
     const std::string& path) {
   absl::MutexLock lock(&mu_);
+  absl::Status status = CheckAlive();
+  if (!status.ok()) return status;
   auto node = std::make_shared<Node>();
   now_[path] = node;
   return std::make_unique<MemoryFile>(this, path, node);
@@ -262,6 +279,8 @@ absl::Status MemoryFileSystem::Rename(const std::string& from,
   absl::MutexLock lock(&mu_);
   const auto entry = now_.find(from);
   if (entry == now_.end()) return Missing(from);
+  absl::Status status = CheckAlive();
+  if (!status.ok()) return status;
   now_[to] = entry->second;
   now_.erase(from);
   return absl::OkStatus();
@@ -269,7 +288,11 @@ absl::Status MemoryFileSystem::Rename(const std::string& from,
 
 absl::Status MemoryFileSystem::Remove(const std::string& path) {
   absl::MutexLock lock(&mu_);
-  return now_.erase(path) > 0 ? absl::OkStatus() : Missing(path);
+  const auto entry = now_.find(path);
+  if (entry == now_.end()) return Missing(path);
+  absl::Status status = CheckAlive();
+  if (status.ok()) now_.erase(entry);
+  return status;
 }
 
 absl::Status MemoryFileSystem::CreateDirectory(const std::string&) {
@@ -278,9 +301,11 @@ absl::Status MemoryFileSystem::CreateDirectory(const std::string&) {
 
 absl::Status MemoryFileSystem::SyncDirectory(const std::string& path) {
   absl::MutexLock lock(&mu_);
+  absl::Status status = CheckAlive();
+  if (!status.ok()) return status;
   ++syncs_[path];
   if (ignore_syncs_) return absl::OkStatus();
-  absl::Status status = CheckFault(path, 0, true);
+  status = CheckFault(path, 0, true);
   if (!status.ok()) return status;
   for (auto entry = synced_.begin(); entry != synced_.end();) {
     entry = DirectoryOf(entry->first) == path ? synced_.erase(entry)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -41,6 +42,9 @@ class MemoryFileSystem final : public FileSystem {
   void SetFault(Fault fault) ABSL_LOCKS_EXCLUDED(mu_);
   // The bytes that all files may have together, and RESOURCE_EXHAUSTED beyond.
   void SetRoom(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mu_);
+  // As for a process that is killed after so many changes: the later ones fail,
+  // and change nothing.
+  void KillAfter(int changes) ABSL_LOCKS_EXCLUDED(mu_);
   // Syncs succeed and do nothing.
   void IgnoreSyncs() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -91,6 +95,8 @@ class MemoryFileSystem final : public FileSystem {
   static void Apply(const Write& write, std::string* to);
   absl::Status WriteTo(const std::string& path, Node* node, Write write);
   absl::Status SyncNode(const std::string& path, Node* node);
+  // An error from the change on before which the process was killed.
+  absl::Status CheckAlive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t UsedBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckFault(const std::string& path, uint64_t bytes, bool sync)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -102,6 +108,7 @@ class MemoryFileSystem final : public FileSystem {
   std::map<std::string, uint64_t> syncs_ ABSL_GUARDED_BY(mu_);
   Fault fault_ ABSL_GUARDED_BY(mu_);
   uint64_t room_ ABSL_GUARDED_BY(mu_) = UINT64_MAX;
+  int changes_left_ ABSL_GUARDED_BY(mu_) = std::numeric_limits<int>::max();
   bool ignore_syncs_ ABSL_GUARDED_BY(mu_) = false;
 };
 
