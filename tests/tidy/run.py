@@ -7,8 +7,9 @@ paths, and exits 1 if something is. ./dev tidy calls it.
 clang-tidy itself looks at each header of gRPC again with each check, which takes
 twenty seconds a source. clangd runs the same checks over the source's own lines
 alone, in two (but not the static analyzer's: the compilers' warnings and the
-sanitizers are there for those). What passed once is remembered by its content, in
-$XDG_CACHE_HOME/timecached/tidy, and not looked at again.
+sanitizers are there for those). It sees each source without the headers that the build
+has parsed for it, so that an include that is missing is found, too. What passed once is
+remembered by its content, in $XDG_CACHE_HOME/timecached/tidy, and not looked at again.
 """
 
 import concurrent.futures
@@ -20,6 +21,8 @@ import re
 import subprocess
 import sys
 
+# What CMake adds for precompiled headers.
+PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
 DIAGNOSTIC = re.compile(r"^[EW]\[[\d:.]+\] \[([\w.,-]+)\] Line (\d+): (.*)$", re.M)
 
 
@@ -42,8 +45,9 @@ def is_below(file, paths):
 
 
 class Tidy:
-    def __init__(self, build, root):
-        self.build, self.root = build, root
+    # `commands` is the directory of a compile_commands.json.
+    def __init__(self, commands, root):
+        self.commands, self.root = commands, root
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         self.passed = pathlib.Path(cache, "timecached/tidy")
         self.passed.mkdir(parents=True, exist_ok=True)
@@ -73,7 +77,7 @@ class Tidy:
             return []
         done = subprocess.run(
             ["clangd", f"--check={source}", "--check-lines=1-1", "--log=error",
-             f"--compile-commands-dir={self.build}", "--enable-config=false"],
+             f"--compile-commands-dir={self.commands}", "--enable-config=false"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         name = os.path.relpath(source, self.root)
         wrong = [f"{name}:{line}: {text} [{check}]"
@@ -87,14 +91,19 @@ class Tidy:
 
 def main(build, root, *only):
     build, root = os.path.realpath(build), os.path.realpath(root)
-    with open(f"{build}/compile_commands.json", encoding="utf-8") as file:
-        commands = {entry["file"]: entry for entry in json.load(file)}
+    built = pathlib.Path(build, "compile_commands.json").read_text("utf-8")
+    entries = [entry | {"command": PRECOMPILED.sub("", entry["command"])}
+               for entry in json.loads(built)]
+    plain = pathlib.Path(build, "tidy/compile_commands.json")
+    plain.parent.mkdir(exist_ok=True)
+    plain.write_text(json.dumps(entries), "utf-8")
+    commands = {entry["file"]: entry for entry in entries}
     dependencies = headers_of(build)
     sources = sorted(file for file in commands if not file.startswith(build + os.sep)
                      and (not only or is_below(os.path.relpath(file, root), only)))
     if not sources:
         sys.exit(f"tidy: no source at or below {' '.join(only)}")
-    tidy = Tidy(build, root)
+    tidy = Tidy(str(plain.parent), root)
     wrong = 0
     jobs = int(os.environ.get("JOBS") or os.cpu_count())
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

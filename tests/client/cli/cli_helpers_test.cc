@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/dump/load_line.h"
 #include "client/cli/ui/bytes.h"
 #include "client/cli/ui/line_reader.h"
@@ -195,7 +196,9 @@ std::unique_ptr<std::FILE, int (*)(std::FILE*)> FileWith(
 }
 
 TEST(LineReaderTest, LinesWithAndWithoutEnd) {
-  const auto file = FileWith("one\n\nthree\0"s + std::string(200'000, 'x'));
+  const std::string long_line =
+      absl::StrCat("three\0"s, std::string(200'000, 'x'));
+  const auto file = FileWith(absl::StrCat("one\n\n", long_line));
   LineReader reader(fileno(file.get()));
   std::string line;
   ASSERT_EQ(reader.Next(line), LineReader::Result::kLine);
@@ -204,7 +207,7 @@ TEST(LineReaderTest, LinesWithAndWithoutEnd) {
   ASSERT_EQ(reader.Next(line), LineReader::Result::kLine);
   EXPECT_EQ(line, "");
   ASSERT_EQ(reader.Next(line), LineReader::Result::kLine);
-  EXPECT_EQ(line, "three\0"s + std::string(200'000, 'x'));
+  EXPECT_EQ(line, long_line);
   EXPECT_EQ(reader.Next(line), LineReader::Result::kEnd);
 }
 
