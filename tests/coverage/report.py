@@ -39,9 +39,12 @@ def merge(build):
 def llvm_cov(command, build, source, profile, *arguments):
     programs = [f"{build}/{program}" for program in PROGRAMS]
     objects = [programs[0], *(f"-object={program}" for program in programs[1:])]
+    # A source is named as its compiler was given it, also from the build's directory.
+    roots = "|".join(re.escape(path) for path in (source, build, f"{build}/../.."))
+    others = rf"^/usr/|^({roots})/(proto|tests)/"
     return subprocess.run(
-        ["llvm-cov-14", command, f"-instr-profile={profile}", *arguments, *objects,
-         f"{source}/server", f"{source}/client"],
+        ["llvm-cov-14", command, f"-instr-profile={profile}", f"-compilation-dir={build}",
+         f"-ignore-filename-regex={others}", *arguments, *objects],
         check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
