@@ -132,11 +132,15 @@ GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
     }
     if (Unopened() == 0 || *may_open <= 0) return nullptr;
     --*may_open;
-    const GroupPacks::Place place = packs_.OpenNext();
-    events_.Open(place.id, place.pack, place.index,
-                 place.pack->batch->event(place.index).key);
+    OpenNext();
   }
   return nullptr;
+}
+
+GroupLedger::Event* GroupLedger::OpenNext() {
+  const GroupPacks::Place place = packs_.OpenNext();
+  return events_.Open(place.id, place.pack, place.index,
+                      place.pack->batch->event(place.index).key);
 }
 
 Delivery GroupLedger::Give(Event* event, GroupMember* member) {
@@ -149,12 +153,14 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
       static_cast<int64_t>(event->pack->batch->encoded(event->index).size()) +
       GroupEvents::kEventBytes;
   AddInFlight(event->held_bytes);
-  ++counts_.delivered;
-  if (event->attempt > 1) {
-    ++counts_.redelivered;
-    ++redelivered_in_flight_;
-  }
+  CountDelivery(*event);
+  if (event->attempt > 1) ++redelivered_in_flight_;
   return event->ToDelivery();
+}
+
+void GroupLedger::CountDelivery(const Event& event) {
+  ++counts_.delivered;
+  if (event.attempt > 1) ++counts_.redelivered;
 }
 
 // Its member did not do what it was given to do.
@@ -237,6 +243,31 @@ void GroupLedger::Remove(Event* event) {
 
 // --- Settling.
 
+// Whether it may be of the attempt that was going on when the process ended
+// that the group is made again from.
+bool GroupLedger::IsFromBefore(const Settlement& settlement) const {
+  if (settlement.event_id >= restored_end_) return false;
+  const Event* const event = events_.Find(settlement.event_id);
+  if (event == nullptr) return settlement.attempt == 1;
+  return event->holder == nullptr && settlement.attempt == event->attempt + 1;
+}
+
+// Null if no such event is unsettled, or too many are before it.
+GroupLedger::Event* GroupLedger::OpenForAck(uint64_t event_id) {
+  Event* event = events_.Find(event_id);
+  while (event == nullptr && opened_for_acks_ < kMaxOpenedForAcks) {
+    const GroupPack* const fresh = packs_.FirstFresh();
+    if (fresh == nullptr ||
+        fresh->first + static_cast<uint64_t>(fresh->next) > event_id) {
+      return nullptr;
+    }
+    ++opened_for_acks_;
+    Event* const next = OpenNext();
+    if (next->id == event_id) event = next;
+  }
+  return event;
+}
+
 absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
     const Settlement& settlement) const {
   const uint64_t id = settlement.event_id;
@@ -256,7 +287,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
                      "dead letter or lost"));
   }
   const int attempts = event == nullptr ? 0 : event->attempt;
-  if (settlement.attempt == attempts + 1 && id < restored_end_) {
+  if (IsFromBefore(settlement)) {
     return ErrorWithReason(
         absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
         absl::StrCat("attempt ", settlement.attempt, " of event ", id,
@@ -294,6 +325,16 @@ GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
 }
 
 absl::Status GroupLedger::Ack(const Settlement& settlement) {
+  if (IsFromBefore(settlement)) {
+    if (Event* const event = OpenForAck(settlement.event_id)) {
+      ++event->attempt;
+      CountDelivery(*event);
+      changes_->Add(Kind::kAcked, event->id, event->attempt);
+      Remove(event);
+      ++counts_.acked;
+      return absl::OkStatus();
+    }
+  }
   const absl::StatusOr<Event*> event = FindGiven(settlement);
   if (!event.ok()) return event.status();
   CreditSettlement(**event, settlement.attempt);

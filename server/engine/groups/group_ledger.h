@@ -38,6 +38,9 @@ class GroupLedger {
   static constexpr size_t kMaxBehind = 65'536;
   // Timers that one PassTime lets end.
   static constexpr int kMaxTimers = 1'024;
+  // Events that are opened, all in all, for ACKs of attempts from before the
+  // group was made again: as many as a member may hold.
+  static constexpr int kMaxOpenedForAcks = 65'536;
 
   // `turns` says who may be given what failed, and is told what members do.
   // `account` counts what is kept; `changes` are told. None is owned.
@@ -142,6 +145,8 @@ class GroupLedger {
  private:
   using State = UnsettledEvent::State;
 
+  bool IsFromBefore(const Settlement& settlement) const;
+  Event* OpenForAck(uint64_t event_id);
   absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
   absl::StatusOr<Event*> FindInFlight(const Settlement& settlement) const;
   Event* FindClaimed(uint64_t event_id) const;
@@ -149,6 +154,8 @@ class GroupLedger {
     return dead_letters_ && event.attempt >= options_.max_attempts;
   }
   uint64_t Unopened() const;
+  Event* OpenNext();
+  void CountDelivery(const Event& event);
   Event* FirstReadyFor(const GroupMember* member) const;
   void Fail(Event* event);
   void EndAttempt(GroupChange::Kind kind, const Event& event, int64_t ready_us);
@@ -186,6 +193,7 @@ class GroupLedger {
   // Events before this one may have been in flight when the process ended that
   // the group is made again from: in an attempt that nothing is known of.
   uint64_t restored_end_ = 0;
+  int opened_for_acks_ = 0;
   // Deliveries in flight that are no first attempts.
   uint64_t redelivered_in_flight_ = 0;
   // The counts that nothing else tells.

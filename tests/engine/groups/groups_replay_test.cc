@@ -109,19 +109,45 @@ TEST_F(GroupsReplayTest, ADelayGoesOnOverACrash) {
   EXPECT_THAT(Take(member.get()), ElementsAre("a#2"));
 }
 
-TEST_F(GroupsReplayTest, ALateSettlementOfALostDeliveryIsToldThatItComesAgain) {
+TEST_F(GroupsReplayTest, AnAckOfALostDeliverySettlesAndANackDoesNot) {
   Create();
   auto member = Join();
-  Die({"a", "b"});
+  Die({"a", "b", "c", "d"});
   Take(member.get());
+  ASSERT_TRUE(Nack("d", 1, 0).ok());
+  EXPECT_THAT(Take(member.get()), ElementsAre("d#2"));
   journaled_.Commit();
   Crash(&member);
-  EXPECT_EQ(ReasonOf(Ack("a")), Reason::kStaleAttempt);
+  EXPECT_EQ(ReasonOf(Nack("b", 1, 0)), Reason::kStaleAttempt);
+  // Behind others that nobody has been given since.
+  EXPECT_TRUE(Ack("c").ok());
+  EXPECT_TRUE(Ack("d", 2).ok());
+  EXPECT_EQ(ReasonOf(Ack("c")), Reason::kEventNotUnsettled);
+  EXPECT_EQ(Statistics().acked, 2u);
+  EXPECT_EQ(Statistics().delivered, 3u);
+  EXPECT_EQ(Statistics().redelivered, 1u);
+  journaled_.Commit();
+  Crash(nullptr);
+  EXPECT_EQ(Statistics().acked, 2u);
+  EXPECT_EQ(Statistics().delivered, 3u);
+  EXPECT_EQ(Statistics().redelivered, 1u);
   member = Join();
-  Take(member.get());
+  EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#1", "b#1"));
   EXPECT_TRUE(Ack("a").ok());
-  // As before: no such attempt was ever made.
+  // No such attempt was ever made.
   EXPECT_EQ(FieldOf(Ack("b", 3)), "attempt");
+}
+
+TEST_F(GroupsReplayTest, AnAckOfWhatNobodyWasGivenSinceTheRestartIsRefused) {
+  Create();
+  auto member = Join();
+  Die({"before"});
+  Take(member.get());
+  Crash(&member);
+  Die({"since"});
+  events_["since"] = events_.at("before") + 1;
+  EXPECT_EQ(FieldOf(Ack("since")), "attempt");
+  EXPECT_TRUE(Ack("before").ok());
 }
 
 TEST_F(GroupsReplayTest, EventsOfOneKeyComeOneAfterTheOther) {

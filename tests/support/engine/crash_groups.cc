@@ -174,6 +174,7 @@ void CrashGroups::Take(int id, int64_t now_us) {
     ASSERT_LE(event.attempts, group.options.max_attempts - 1);
     ASSERT_LE(event.ready_us, now_us);
     event.member = id;
+    event.was_in_flight = false;
     event.times_out_us = now_us + group.options.ack_timeout_us;
     ++group.counts.delivered;
     if (delivery.attempt > 1) ++group.counts.redelivered;
@@ -190,6 +191,9 @@ void CrashGroups::Settle(const std::string& name, int64_t now_us) {
       if (event.attempts > 0 && dice_->Chance(30)) {
         settlements.push_back(
             {number, event.attempts, SettleAction::kAck, 0, 0});
+      } else if (event.was_in_flight && dice_->Chance(300)) {
+        settlements.push_back(
+            {number, event.attempts + 1, SettleAction::kAck, 0, 0});
       }
       continue;
     }
@@ -238,6 +242,11 @@ void CrashGroups::CheckSettled(const std::string& name,
   }
   ASSERT_TRUE(result.status.ok()) << result.status;
   if (settlement.action == SettleAction::kAck) {
+    if (it->second.member == 0 && settlement.attempt > it->second.attempts) {
+      ++group.counts.delivered;
+      if (settlement.attempt > 1) ++group.counts.redelivered;
+      ++story_.acked_from_before;
+    }
     group.unsettled.erase(it);
     ++group.counts.acked;
     ++story_.acked;
@@ -421,13 +430,20 @@ void CrashGroups::AfterCrash(int64_t now_us) {
       if (!group.unsettled.contains(number)) ++story_.undone;
     }
   }
-  state_ = durable_;
+  const State then = std::exchange(state_, durable_);
   // No delivery goes on, and none that was going on has been told.
   for (auto& [name, group] : state_.groups) {
+    const auto before = then.groups.find(name);
     for (auto& [number, event] : group.unsettled) {
       if (event.member != 0) {
         --group.counts.delivered;
         if (event.attempts > 0) --group.counts.redelivered;
+      }
+      if (before != then.groups.end()) {
+        const auto last = before->second.unsettled.find(number);
+        event.was_in_flight |= last != before->second.unsettled.end() &&
+                               last->second.member != 0 &&
+                               last->second.attempts == event.attempts;
       }
       event.member = 0;
       event.claimed = false;

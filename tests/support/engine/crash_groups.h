@@ -50,6 +50,8 @@ class CrashGroups {
   // For the eye: a world in which nothing happens tests nothing.
   struct Story {
     uint64_t acked = 0;
+    // Of these, of attempts that a crash had cut off.
+    uint64_t acked_from_before = 0;
     uint64_t nacked = 0;
     uint64_t put_back = 0;
     uint64_t timed_out = 0;
@@ -73,6 +75,8 @@ class CrashGroups {
     int64_t times_out_us = 0;
     // It is being put as a dead letter.
     bool claimed = false;
+    // Somebody had it at a crash, and nobody since: an ACK still settles it.
+    bool was_in_flight = false;
   };
   struct Group {
     GroupOptions options;
