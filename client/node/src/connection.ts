@@ -1,8 +1,8 @@
 // The connection to a server, and how calls go over it. Internal, but for the options.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as grpc from '@grpc/grpc-js';
 import { TimecacheError, fromServiceError, isConnectionLost } from './errors.js';
+import { Backoff, LATE, pause, withLimit } from './timing.js';
 
 /** How one call is done. */
 export interface CallOptions {
@@ -85,38 +85,6 @@ const CHANNEL_OPTIONS: grpc.ChannelOptions = {
   // Connections are not shared with other clients of the process.
   'grpc.use_local_subchannel_pool': 1,
 };
-
-/** Pauses that double, each shortened at random by up to half: clients do not come back all at once. */
-export class Backoff {
-  #pause: number;
-
-  constructor(
-    private readonly min: number,
-    private readonly max: number,
-  ) {
-    this.#pause = min;
-  }
-
-  next(): number {
-    const pause = this.#pause * (0.5 + Math.random() / 2);
-    this.#pause = Math.min(this.#pause * 2, this.max);
-    return pause;
-  }
-
-  reset(): void {
-    this.#pause = this.min;
-  }
-}
-
-/** Sleeps; ends with the signal's reason if it aborts. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, signal ? { signal } : {});
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  }
-}
 
 function isLocal(address: string): boolean {
   return /^(unix:|localhost(:|$)|127\.\d+\.\d+\.\d+(:|$)|\[::1\](:|$))/.test(address);
@@ -300,8 +268,6 @@ export class Connection {
   }
 }
 
-const SILENT = Symbol('silent');
-
 /** The answers of a call, one by one. gRPC reads up to 16 of them ahead. */
 export class MessageStream<T> {
   readonly #stream: grpc.ClientReadableStream<T>;
@@ -325,8 +291,9 @@ export class MessageStream<T> {
     try {
       const next = this.#iterator.next();
       const result = silenceMs === Infinity ? await next : await withLimit(next, silenceMs);
-      if (result === SILENT)
+      if (result === LATE)
         throw new TimecacheError('UNAVAILABLE', `the server was silent for ${silenceMs} ms`);
+      this.#signal?.throwIfAborted();
       return result.done ? undefined : result.value;
     } catch (error) {
       this.#signal?.throwIfAborted();
@@ -339,18 +306,5 @@ export class MessageStream<T> {
   cancel(): void {
     this.#signal?.removeEventListener('abort', this.#cancel);
     this.#stream.cancel();
-  }
-}
-
-async function withLimit<T>(promise: Promise<T>, ms: number): Promise<T | typeof SILENT> {
-  promise.catch(() => {}); // Where the limit comes first.
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<typeof SILENT>((resolve) => {
-    timer = setTimeout(() => resolve(SILENT), Math.min(ms, 2 ** 31 - 1));
-  });
-  try {
-    return await Promise.race([promise, limit]);
-  } finally {
-    clearTimeout(timer);
   }
 }

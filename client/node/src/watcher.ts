@@ -1,6 +1,6 @@
 // Being told what expired, and what is going to.
 
-import { GRPC_MAX_MESSAGE_BYTES, Backoff, pause, type Connection, type MessageStream } from './connection.js';
+import { GRPC_MAX_MESSAGE_BYTES, type Connection, type MessageStream } from './connection.js';
 import { TimecacheError, isConnectionLost, isMessageTooLarge } from './errors.js';
 import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
 import {
@@ -9,6 +9,7 @@ import {
   type ExpiredEvent as ExpiredEventMessage,
   type WatchExpiredResponse,
 } from './gen/timecache/v1/watch.js';
+import { Backoff, pause } from './timing.js';
 import type { GatheredParts } from './types.js';
 import { type Bytes, type Time, enumName, fromTimestamp, toBuffer, toDuration } from './values.js';
 

@@ -1,8 +1,8 @@
 // Working off a consumer group's events.
 
-import { Backoff, pause } from './connection.js';
-import { TimecacheError, isConnectionLost } from './errors.js';
+import { TimecacheError } from './errors.js';
 import { ack, nack, toAction, type Settle, type Settlement } from './settle.js';
+import { MAX_SETTLEMENTS, Settler } from './settler.js';
 import type { CommonWatchOptions, ExpiredEvent, WatchBatch, Watcher, WatchStart } from './watcher.js';
 import type { TimecacheClient } from './client.js';
 
@@ -63,8 +63,18 @@ export interface WorkerCounters {
   omittedValues: number;
 }
 
-const MAX_SETTLEMENTS = 4096;
-const MAX_SETTLE_MS = 5_000;
+/** An event that this worker has, from its arrival until the server knows what became of it. */
+interface Held {
+  readonly event: ExpiredEvent;
+  /** The newest that it was given out with. */
+  attempt: number;
+  /** Whether it was given out again since it was first given, or last settled in vain. */
+  again: boolean;
+  /** Whether the server has forgotten it: its id may be that of another event now. */
+  isForgotten: boolean;
+}
+
+type HeldSettlement = Settlement & { readonly held: Held };
 
 /**
  * A member of a consumer group that calls a handler for each event it is given, and settles as the handler says.
@@ -89,7 +99,7 @@ export class GroupWorker {
   readonly #options: WorkerOptions & { concurrency: number; maxInFlight: number; retryDelayMs: number };
   readonly #handler: EventHandler;
   readonly #watcher: Watcher;
-  readonly #settler: Settler;
+  readonly #settler: Settler<HeldSettlement>;
   readonly #counters: WorkerCounters = {
     handled: 0,
     thrown: 0,
@@ -102,18 +112,21 @@ export class GroupWorker {
     omittedValues: 0,
   };
   // Not begun.
-  readonly #queue: ExpiredEvent[] = [];
-  // Every event in the queue or with a handler, or that a handler is done with for good and the server does not know
-  // yet; its newest attempt, and whether it has been given out again since it was first given, or last settled in vain.
-  // What is given out again meanwhile is not handled twice.
-  readonly #attempts = new Map<number, { attempt: number; again: boolean }>();
-  readonly #stopped = new AbortController();
+  #queue: Held[] = [];
+  // By event id, every event in the queue or with a handler, or that a handler is done with for good and the server does
+  // not know yet. What is given out again meanwhile is not handled twice.
+  readonly #held = new Map<number, Held>();
+  #stopping = false;
   #running = 0;
+  #failure: { error: unknown } | undefined;
   #wakers: (() => void)[] = [];
 
   /** Made by the client's worker. Begins at once. */
   constructor(client: TimecacheClient, options: WorkerOptions, handler: EventHandler) {
     if (!options.group) throw new TypeError('group must be given');
+    const { concurrency = 4, settleBatchMax = 256 } = options;
+    if (!(concurrency >= 1)) throw new TypeError('concurrency must be at least 1');
+    if (!(settleBatchMax >= 1)) throw new TypeError('settleBatchMax must be at least 1');
     const {
       signal,
       minPauseMs,
@@ -125,24 +138,33 @@ export class GroupWorker {
       start,
       group,
     } = options;
+    toAction(nack(options.retryDelayMs)); // A TypeError now, not with each event.
     this.#handler = handler;
     this.#options = {
       ...options,
-      concurrency: Math.max(options.concurrency ?? 4, 1),
+      concurrency,
       maxInFlight: options.maxInFlight ?? 128,
       retryDelayMs: options.retryDelayMs ?? 1_000,
     };
-    this.#settler = new Settler(client, options, {
+    const settlerOptions = {
+      group,
+      batchMax: Math.min(settleBatchMax, MAX_SETTLEMENTS),
+      lingerMs: options.settleLingerMs ?? 2,
+      minPauseMs: minPauseMs ?? 100,
+      maxPauseMs: maxPauseMs ?? 1_000,
+    };
+    this.#settler = new Settler<HeldSettlement>(client, settlerOptions, {
+      isVoid: ({ held }) => held.isForgotten,
       onResult: (settlement, error, isRepeated) => this.#settled(settlement, error, isRepeated),
       onDropped: (settlement) => this.#dropped(settlement),
-      onError: (error) => options.onError?.(error),
+      onError: (error) => this.#report(error),
     });
     this.#watcher = client.consume({
       ...{ group, start, keysOnly, maxMessageBytes, waitForServer, silenceMaxMs, minPauseMs, maxPauseMs },
       maxInFlight: this.#options.maxInFlight,
       onBreak: (error) => this.#loseUnbegun(error),
     });
-    const stop = () => void this.stop().catch(() => {}); // `finished` has it.
+    const stop = () => this.#requestStop();
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
     this.finished = this.#run().finally(() => signal?.removeEventListener('abort', stop));
@@ -153,8 +175,7 @@ export class GroupWorker {
    * to others once the running handlers are done and settled.
    */
   stop(): Promise<void> {
-    this.#stopped.abort();
-    this.#wake();
+    this.#requestStop();
     return this.finished;
   }
 
@@ -163,18 +184,34 @@ export class GroupWorker {
     return { ...this.#counters };
   }
 
-  get #stopping(): boolean {
-    return this.#stopped.signal.aborted;
+  #requestStop(): void {
+    this.#stopping = true;
+    this.#wake();
+  }
+
+  // The first one is what `finished` is rejected with.
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#requestStop();
+  }
+
+  // A callback that throws ends the worker: there is nobody else to tell.
+  #report(error: unknown): void {
+    try {
+      this.#options.onError?.(error);
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
   }
 
   // The stream stays open until the last handler is settled: with its end the server gives out again what is not.
   async #run(): Promise<void> {
-    const reading = this.#read();
-    let failure: { error: unknown } | undefined;
-    const read = reading.catch((error: unknown) => {
-      failure = { error };
-      this.#stopped.abort();
-      this.#wake();
+    const read = this.#read().catch((error: unknown) => {
+      this.#fail(error);
+      // A group of the same name that is made later has other events under these ids.
+      if (error instanceof TimecacheError && error.code === 'NOT_FOUND') {
+        for (const held of this.#held.values()) held.isForgotten = true;
+      }
     });
     await this.#until(() => this.#stopping && this.#running === 0);
     let unsettled: { error: unknown } | undefined;
@@ -183,14 +220,14 @@ export class GroupWorker {
       .catch((error: unknown) => (unsettled = { error }));
     this.#watcher.close();
     await read;
-    const end = failure ?? unsettled;
+    const end = this.#failure ?? unsettled;
     if (end) throw end.error;
   }
 
   async #read(): Promise<void> {
     for await (const batch of this.#watcher) {
       this.#take(batch);
-      await this.#until(() => this.#stopping || this.#attempts.size < this.#options.maxInFlight);
+      await this.#until(() => this.#stopping || this.#held.size < this.#options.maxInFlight);
     }
   }
 
@@ -199,49 +236,60 @@ export class GroupWorker {
     this.#counters.omittedValues += omittedValues;
     if (lost > 0) this.#options.onLoss?.(lost);
     for (const event of events) {
-      const again = this.#attempts.has(event.eventId);
-      if (!again && this.#stopping) continue;
-      this.#attempts.set(event.eventId, { attempt: event.attempt, again });
-      if (!again) this.#queue.push(event);
+      const held = this.#held.get(event.eventId);
+      if (held && isSameEvent(held.event, event)) {
+        held.attempt = event.attempt;
+        held.again = true;
+        continue;
+      }
+      if (held) this.#disown(held);
+      if (this.#stopping) continue;
+      const fresh = { event, attempt: event.attempt, again: false, isForgotten: false };
+      this.#held.set(event.eventId, fresh);
+      this.#queue.push(fresh);
     }
     this.#begin();
   }
 
+  // The log has begun again, and with it the ids: what is said of the old event must not settle the new one.
+  #disown(held: Held): void {
+    held.isForgotten = true;
+    this.#release(held);
+    this.#queue = this.#queue.filter((queued) => queued !== held);
+  }
+
   // With the stream's end the server has given them out again.
   #loseUnbegun(error: TimecacheError): void {
-    for (const { eventId } of this.#queue.splice(0)) this.#attempts.delete(eventId);
+    for (const { event } of this.#queue.splice(0)) this.#held.delete(event.eventId);
+    this.#report(error);
     // What a new stream would bring is for others.
     if (this.#stopping) this.#watcher.close();
     this.#wake();
-    this.#options.onError?.(error);
   }
 
   #begin(): void {
     while (!this.#stopping && this.#running < this.#options.concurrency) {
-      const event = this.#queue.shift();
-      if (!event) return;
+      const held = this.#queue.shift();
+      if (!held) return;
       ++this.#running;
-      event.attempt = this.#attempts.get(event.eventId)?.attempt ?? event.attempt;
-      void this.#handle(event);
+      void this.#handle(held);
     }
   }
 
-  async #handle(event: ExpiredEvent): Promise<void> {
+  async #handle(held: Held): Promise<void> {
     let how: Settle;
     try {
-      how = (await this.#handler(event)) ?? ack();
+      how = (await this.#handler({ ...held.event, attempt: held.attempt })) ?? ack();
       toAction(how);
     } catch (error) {
       ++this.#counters.thrown;
       how = nack(this.#options.retryDelayMs);
-      this.#options.onError?.(error);
+      this.#report(error);
     }
     ++this.#counters.handled;
-    const { eventId } = event;
-    const attempt = this.#attempts.get(eventId)?.attempt ?? event.attempt;
     // It may come again before the answer to this.
-    if (how.action === 'nack') this.#attempts.delete(eventId);
-    this.#settler.add({ eventId, attempt, how });
+    if (how.action === 'nack') this.#release(held);
+    this.#settler.add({ eventId: held.event.eventId, attempt: held.attempt, how, held });
     --this.#running;
     this.#begin();
     if (this.#running === 0) this.#settler.hurry();
@@ -250,22 +298,22 @@ export class GroupWorker {
 
   // The server's answer; returns what to settle in its place, if anything.
   #settled(
-    settlement: Settlement,
+    settlement: HeldSettlement,
     error: TimecacheError | undefined,
     isRepeated: boolean,
-  ): Settlement | undefined {
+  ): HeldSettlement | undefined {
     const isSettled = error?.reason === 'EVENT_NOT_UNSETTLED';
     if (error && !isSettled && error.reason !== 'STALE_ATTEMPT') return this.#refused(settlement, error);
     if (error && settlement.how.action !== 'nack') {
       // Perhaps this came to the server before it gave the event to this worker again, as after a restart: then nobody
       // else settles it.
-      const known = this.#attempts.get(settlement.eventId);
-      if (known?.again) {
-        known.again = false;
-        return { ...settlement, attempt: known.attempt };
+      const { held } = settlement;
+      if (held.again) {
+        held.again = false;
+        return { ...settlement, attempt: held.attempt };
       }
     }
-    this.#forget(settlement);
+    this.#release(settlement.held);
     // An attempt that was not answered may have settled it.
     if (isRepeated && isSettled) error = undefined;
     if (error) ++this.#counters.stale;
@@ -276,28 +324,27 @@ export class GroupWorker {
   }
 
   // The server did not like how it was settled, or has no room for what is put back: then it is tried again later.
-  #refused(settlement: Settlement, error: TimecacheError): Settlement | undefined {
-    this.#options.onError?.(error);
-    const { how, eventId, attempt } = settlement;
+  #refused(settlement: HeldSettlement, error: TimecacheError): HeldSettlement | undefined {
+    this.#report(error);
+    const { how } = settlement;
     const retry = nack(this.#options.retryDelayMs);
     if (how.action === 'ack' || (how.action === 'nack' && how.delayMs === this.#options.retryDelayMs)) {
       this.#dropped(settlement);
       return undefined;
     }
-    this.#forget(settlement);
-    return { eventId, attempt, how: retry };
+    this.#release(settlement.held);
+    return { ...settlement, how: retry };
   }
 
-  #dropped(settlement: Settlement): void {
+  #dropped(settlement: HeldSettlement): void {
     ++this.#counters.unsettled;
-    this.#forget(settlement);
+    this.#release(settlement.held);
   }
 
-  // From here on the event is handled when it comes again. A nack was forgotten when it was said: what there is now is
-  // the event's next attempt.
-  #forget({ eventId, how }: Settlement): void {
-    if (how.action === 'nack') return;
-    this.#attempts.delete(eventId);
+  // From here on the event is handled when it comes again.
+  #release(held: Held): void {
+    if (this.#held.get(held.event.eventId) !== held) return;
+    this.#held.delete(held.event.eventId);
     this.#wake();
   }
 
@@ -310,101 +357,7 @@ export class GroupWorker {
   }
 }
 
-/** Sends settlements in batches, in their order; again while the connection is lost. */
-class Settler {
-  readonly #pending: Settlement[] = [];
-  readonly #patience = new AbortController();
-  #sending: Promise<void> | undefined;
-  #linger: NodeJS.Timeout | undefined;
-  #givenUp: { error: unknown } | undefined;
-
-  constructor(
-    private readonly client: TimecacheClient,
-    private readonly options: WorkerOptions,
-    private readonly callbacks: {
-      /** The server's answer, perhaps not to the first call. May return another settlement to try in its place. */
-      onResult(
-        settlement: Settlement,
-        error: TimecacheError | undefined,
-        isRepeated: boolean,
-      ): Settlement | undefined;
-      /** It has not reached the server, or nobody knows. */
-      onDropped(settlement: Settlement): void;
-      /** A call that failed as a whole. */
-      onError(error: unknown): void;
-    },
-  ) {}
-
-  add(settlement: Settlement): void {
-    this.#pending.push(settlement);
-    if (this.#pending.length >= this.#batchMax) this.hurry();
-    else this.#linger ??= setTimeout(() => this.hurry(), this.options.settleLingerMs ?? 2);
-  }
-
-  /** What has been added need not linger. */
-  hurry(): void {
-    clearTimeout(this.#linger);
-    this.#linger = undefined;
-    this.#sending ??= this.#send().finally(() => (this.#sending = undefined));
-  }
-
-  /** Sends what has been added, and waits for the end; after the timeout nothing is tried a second time. */
-  async finish(timeoutMs: number): Promise<void> {
-    const timer = setTimeout(() => this.#patience.abort(), timeoutMs);
-    this.hurry();
-    while (this.#sending) {
-      await this.#sending;
-      if (this.#pending.length > 0) this.hurry();
-    }
-    clearTimeout(timer);
-    if (this.#givenUp) throw this.#givenUp.error;
-  }
-
-  get #batchMax(): number {
-    return Math.min(Math.max(this.options.settleBatchMax ?? 256, 1), MAX_SETTLEMENTS);
-  }
-
-  // While a call is under way, the next batch gathers.
-  async #send(): Promise<void> {
-    while (this.#pending.length > 0) await this.#sendBatch(this.#pending.splice(0, this.#batchMax));
-  }
-
-  async #sendBatch(batch: Settlement[]): Promise<void> {
-    const backoff = new Backoff(this.options.minPauseMs ?? 100, this.options.maxPauseMs ?? 1_000);
-    for (let isRepeated = false; ; isRepeated = true) {
-      try {
-        const timeoutMs = Math.min(this.client.timeoutMs, MAX_SETTLE_MS);
-        return this.#tell(
-          batch,
-          await this.client.settle(this.options.group, batch, { timeoutMs }),
-          isRepeated,
-        );
-      } catch (error) {
-        this.callbacks.onError(error);
-        const code = error instanceof TimecacheError ? error.code : undefined;
-        const mayPass = isConnectionLost(error) || code === 'DEADLINE_EXCEEDED';
-        if (mayPass && (await this.#pause(backoff.next()))) continue;
-        for (const settlement of batch) this.callbacks.onDropped(settlement);
-        if (this.#patience.signal.aborted) this.#givenUp ??= { error };
-        return;
-      }
-    }
-  }
-
-  #tell(batch: Settlement[], results: PromiseSettledResult<number>[], isRepeated: boolean): void {
-    const instead: Settlement[] = [];
-    for (const [i, settlement] of batch.entries()) {
-      const result = results[i]!;
-      const error = result.status === 'rejected' ? (result.reason as TimecacheError) : undefined;
-      const other = this.callbacks.onResult(settlement, error, isRepeated);
-      if (other) instead.push(other);
-    }
-    this.#pending.unshift(...instead);
-  }
-
-  // False if there is no time left for another attempt.
-  async #pause(ms: number): Promise<boolean> {
-    await pause(ms, this.#patience.signal).catch(() => {});
-    return !this.#patience.signal.aborted;
-  }
+/** Ids are of one log only: that of a namespace that is not durable begins again with its server, and so do they. */
+function isSameEvent(one: ExpiredEvent, other: ExpiredEvent): boolean {
+  return one.version === other.version && one.key.equals(other.key);
 }

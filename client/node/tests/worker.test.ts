@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
+  TimecacheClient,
   TimecacheError,
   VirtualClock,
   ack,
@@ -8,7 +9,9 @@ import {
   putBack,
   type ExpiredEvent,
   type GroupWorker,
-  type TimecacheClient,
+  type Settlement,
+  type WatchBatch,
+  type Watcher,
 } from 'timecache';
 import {
   eventually,
@@ -201,4 +204,127 @@ test('a worker over kills of the server handles every event of a durable namespa
   client.close();
   await server.stop();
   journal.remove();
+});
+
+test('two events of one id, of which the server has forgotten the first, are not taken for one', async () => {
+  const client = new TimecacheClient('127.0.0.1:1');
+  const batches: WatchBatch[] = [];
+  let closed = false;
+  async function* read() {
+    while (!closed) {
+      const batch = batches.shift();
+      if (batch) yield batch;
+      else await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  client.consume = () => Object.assign(read(), { close: () => (closed = true) }) as unknown as Watcher;
+  const settled: Settlement[] = [];
+  client.settle = (_, settlements) => {
+    settled.push(...settlements);
+    return Promise.resolve(settlements.map(() => ({ status: 'fulfilled', value: 0 })));
+  };
+  const give = (key: string, version: number, attempt: number) => {
+    const event = { eventId: 7, key: Buffer.from(key), version, attempt } as ExpiredEvent;
+    batches.push({ events: [event], lost: 0, omittedValues: 0 } as unknown as WatchBatch);
+  };
+  const releases = new Map<string, () => void>();
+  const worker = client.worker({ group: 'g' }, async ({ key }) => {
+    await new Promise<void>((resolve) => releases.set(`${key}`, resolve));
+    return key.toString() === 'new' ? nack(5) : undefined;
+  });
+  give('old', 1, 1);
+  await eventually(() => releases.has('old'));
+  give('new', 2, 1);
+  await eventually(() => releases.has('new'));
+  give('new', 2, 3); // Given out again, and not handled twice.
+  await eventually(() => batches.length === 0);
+  releases.get('old')!();
+  await eventually(() => worker.counters.handled === 1);
+  releases.get('new')!();
+  await worker.stop();
+  const { handled, nacked, unsettled } = worker.counters;
+  assert.deepEqual([handled, nacked, unsettled], [2, 1, 1]);
+  assert.deepEqual(
+    settled.map(({ eventId, attempt, how }) => [eventId, attempt, how.action]),
+    [[7, 3, 'nack']],
+  );
+  client.close();
+});
+
+test('what a worker says after its group was deleted does not settle the events of a later one', async () => {
+  const client = await freshNamespace(fixture.client);
+  let release: (() => void) | undefined;
+  const worker = client.worker({ group: 'g' }, () => new Promise<void>((resolve) => (release = resolve)));
+  const ended = assert.rejects(worker.finished, { reason: 'GROUP_NOT_FOUND' });
+  await isMember(client);
+  await client.put('a', 'v');
+  await fixture.clock.advance(11_000);
+  await eventually(() => release !== undefined);
+  await client.deleteGroup('g');
+  await client.createGroup('g', {}, { start: 'EARLIEST' });
+  const member = client.consume({ group: 'g' });
+  let events: ExpiredEvent[] = [];
+  while (events.length === 0) ({ events } = (await member.next()).value!);
+  release!();
+  await ended;
+  assert.equal(worker.counters.unsettled, 1);
+  const { statistics } = await client.getGroup('g', { includeStatistics: true });
+  assert.deepEqual([statistics?.acked, statistics?.inFlight], [0, 1]);
+  member.close();
+});
+
+test('a worker whose signal has aborted ends in good order', async () => {
+  const client = await freshNamespace(fixture.client);
+  const worker = client.worker({ group: 'g', signal: AbortSignal.abort() }, () => {});
+  await worker.finished;
+  await worker.stop();
+});
+
+test('a callback that throws ends the worker, which settles what it can', async () => {
+  const client = await freshNamespace(fixture.client);
+  const onError = (): never => {
+    throw new Error('the log is full');
+  };
+  const worker = client.worker({ group: 'g', onError }, () => {
+    throw new Error('broken');
+  });
+  const ended = assert.rejects(worker.finished, { message: 'the log is full' });
+  await isMember(client);
+  await client.put('a', 'v');
+  await fixture.clock.advance(11_000);
+  await ended;
+  assert.deepEqual([worker.counters.thrown, worker.counters.nacked], [1, 1]);
+});
+
+test('a stop may wait for the server for as long as it takes', async () => {
+  const server = await TestServer.start();
+  const client = server.client();
+  let release: (() => void) | undefined;
+  let failed = 0;
+  const options = { group: 'g', stopTimeoutMs: Infinity, onError: () => ++failed };
+  const worker = client.worker(options, () => new Promise<void>((resolve) => (release = resolve)));
+  await isMember(client);
+  await client.put('a', 'v');
+  await new VirtualClock(client).advance(60_000);
+  await eventually(() => release !== undefined);
+  await server.stop('SIGKILL');
+  const stopped = worker.stop();
+  release!();
+  await eventually(() => failed >= 3);
+  const again = await TestServer.start([], server.address);
+  await stopped;
+  client.close();
+  await again.stop();
+});
+
+test('options of a worker that cannot be are refused', async () => {
+  const { client } = fixture;
+  for (const options of [
+    { concurrency: 0 },
+    { concurrency: NaN },
+    { settleBatchMax: 0 },
+    { retryDelayMs: NaN },
+  ]) {
+    assert.throws(() => client.worker({ group: 'g', ...options }, () => {}), TypeError);
+  }
 });
