@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,17 +110,43 @@ type Worker struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	started bool
-	queue   []ExpiredEvent // Not begun.
-	// Every event in the queue or with a handler, or that a handler is done with for good
-	// and the server does not know yet; and its newest attempt. What is given out again
-	// meanwhile is not handled twice.
-	attempts map[uint64]uint32
-	pending  []Settlement // To be sent.
+	// By event id, all that is not settled yet. What is given out again meanwhile is not
+	// handled twice.
+	tasks    map[uint64]*task
+	queue    []*task // Not begun.
+	pending  []owed  // To be sent.
 	stopping bool
 	handlers int       // That have not ended.
 	giveUp   time.Time // Settling, once stopped.
 	err      error
 	stats    WorkerStats
+}
+
+// task is an event in a worker's hands, from its arrival until it is settled. Its fields are
+// guarded by the worker's mu.
+type task struct {
+	event   ExpiredEvent
+	attempt uint32 // The newest.
+	// Given again since it was last settled.
+	again bool
+	// A Nack was said: what comes again is to be handled again.
+	returned bool
+	// Its id was given again, to a later attempt of what was returned or to another event,
+	// as ids begin anew with a log: a settlement would be of the wrong one.
+	gone bool
+}
+
+// is says whether what comes with the task's id is the same event. A log that was made anew,
+// by a server that restarted without a journal, gives the ids of the old one to others.
+func (t *task) is(event *ExpiredEvent) bool {
+	return t.event.Version == event.Version && t.event.Key == event.Key
+}
+
+// owed is a settlement that the server has not answered.
+type owed struct {
+	task    *task
+	attempt uint32
+	action  Action
 }
 
 // Worker makes a member of a consumer group of the client's namespace; [Worker.Run] runs it.
@@ -132,7 +159,7 @@ func (c *Client) Worker(group string, handler Handler, options WorkerOptions) *W
 	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)
 	options.MaxPause = cmp.Or(options.MaxPause, time.Second)
 	w := &Worker{client: c, group: group, handler: handler, options: options,
-		attempts: map[uint64]uint32{}, handlers: options.Concurrency}
+		tasks: map[uint64]*task{}, handlers: options.Concurrency}
 	w.changed.L = &w.mu
 	return w
 }
@@ -222,15 +249,22 @@ func (w *Worker) take(batch *WatchBatch) {
 	defer w.mu.Unlock()
 	w.stats.Lost += batch.Lost
 	for _, event := range batch.Events {
-		if _, known := w.attempts[event.EventID]; known {
-			w.attempts[event.EventID] = event.Attempt
-		} else if !w.stopping {
-			w.attempts[event.EventID] = event.Attempt
-			w.queue = append(w.queue, event)
+		if known := w.tasks[event.EventID]; known != nil {
+			if known.is(&event) && !known.returned {
+				known.attempt, known.again = event.Attempt, true
+				continue
+			}
+			known.gone = true
+			w.forget(known)
+		}
+		if !w.stopping {
+			task := &task{event: event, attempt: event.Attempt}
+			w.tasks[event.EventID] = task
+			w.queue = append(w.queue, task)
 		}
 	}
 	w.changed.Broadcast()
-	for !w.stopping && len(w.attempts) >= w.options.MaxInFlight {
+	for !w.stopping && len(w.tasks) >= w.options.MaxInFlight {
 		w.changed.Wait()
 	}
 }
@@ -238,8 +272,8 @@ func (w *Worker) take(batch *WatchBatch) {
 // loseUnbegun: with the stream's end the server has given them out again.
 func (w *Worker) loseUnbegun(err error) {
 	w.mu.Lock()
-	for _, event := range w.queue {
-		delete(w.attempts, event.EventID)
+	for _, task := range w.queue {
+		w.forget(task)
 	}
 	w.queue = nil
 	if w.stopping {
@@ -262,16 +296,17 @@ func (w *Worker) handle(ctx context.Context) {
 			w.mu.Unlock()
 			return
 		}
-		event := w.queue[0]
+		task := w.queue[0]
 		w.queue = w.queue[1:]
-		event.Attempt = w.attempts[event.EventID]
+		event, attempt := task.event, task.attempt
 		w.mu.Unlock()
-		w.handled(&event, w.handler(ctx, &event))
+		event.Attempt = attempt
+		w.handled(task, attempt, w.handler(ctx, &event))
 	}
 }
 
 // handled hands what the handler said to the settling goroutine.
-func (w *Worker) handled(event *ExpiredEvent, err error) {
+func (w *Worker) handled(task *task, attempt uint32, err error) {
 	action, failed := Ack(), false
 	var said *actionError
 	if errors.As(err, &said) {
@@ -280,7 +315,7 @@ func (w *Worker) handled(event *ExpiredEvent, err error) {
 		action, failed = Nack(w.options.RetryDelay), true
 	}
 	if err != nil {
-		w.report(fmt.Errorf("handler of key %q, attempt %d: %w", event.Key, event.Attempt, err))
+		w.report(fmt.Errorf("handler of key %q, attempt %d: %w", task.event.Key, attempt, err))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,11 +323,14 @@ func (w *Worker) handled(event *ExpiredEvent, err error) {
 	if failed {
 		w.stats.Failed++
 	}
-	w.pending = append(w.pending, Settlement{event.EventID, w.attempts[event.EventID], action})
-	if action.kind == nack { // It may come again before the answer to this.
-		delete(w.attempts, event.EventID)
-	}
+	w.pending = append(w.pending, w.owe(task, action))
 	w.changed.Broadcast()
+}
+
+// owe is a settlement of the newest attempt. With mu.
+func (w *Worker) owe(task *task, action Action) owed {
+	task.again, task.returned = false, action.kind == nack
+	return owed{task, task.attempt, action}
 }
 
 // settle sends what is pending: while a call is under way, the next one's settlements come
@@ -315,11 +353,16 @@ func (w *Worker) settle(ctx context.Context) {
 	}
 }
 
-func (w *Worker) send(ctx context.Context, batch []Settlement) {
+func (w *Worker) send(ctx context.Context, batch []owed) {
 	pauses := pauses{min: w.options.MinPause, max: w.options.MaxPause}
 	for repeated := false; ; repeated = true {
+		batch = w.withoutGone(batch)
+		settlements := make([]Settlement, len(batch))
+		for i, one := range batch {
+			settlements[i] = Settlement{one.task.event.EventID, one.attempt, one.action}
+		}
 		attempt, cancel := w.settleContext(ctx)
-		results, err := w.client.Settle(attempt, w.group, batch)
+		results, err := w.client.Settle(attempt, w.group, settlements)
 		cancel()
 		if err == nil {
 			w.settled(batch, results, repeated)
@@ -333,14 +376,26 @@ func (w *Worker) send(ctx context.Context, batch []Settlement) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for _, settlement := range batch {
-			w.drop(settlement)
+		for _, one := range batch {
+			w.drop(one)
 		}
 		if w.err == nil && w.gaveUp() {
 			w.err = err
 		}
 		return
 	}
+}
+
+// withoutGone leaves out what must not be settled any more.
+func (w *Worker) withoutGone(batch []owed) []owed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(batch, func(one owed) bool {
+		if one.task.gone {
+			w.stats.Stale++
+		}
+		return one.task.gone
+	})
 }
 
 // settleContext: a stop waits for the call that is under way.
@@ -373,36 +428,36 @@ func (w *Worker) pause(pause time.Duration) bool {
 func (w *Worker) gaveUp() bool { return w.handlers == 0 && time.Now().After(w.giveUp) }
 
 // settled counts the server's answers, and settles anew what it refused.
-func (w *Worker) settled(batch []Settlement, results []SettleResult, repeated bool) {
+func (w *Worker) settled(batch []owed, results []SettleResult, repeated bool) {
 	var refused []error
 	w.mu.Lock()
-	var again []Settlement
-	for i, settlement := range batch {
+	var again []owed
+	for i, one := range batch {
 		err := results[i].Err
 		done := errors.Is(err, EventNotUnsettled)
 		stale := errors.Is(err, StaleAttempt)
-		kind := settlement.Action.kind
-		newest, known := w.attempts[settlement.EventID]
+		kind := one.action.kind
 		switch {
 		case err == nil, repeated && done: // An attempt that was not answered may have settled it.
 			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack}[kind]++
-		case stale && kind != nack && known && newest != settlement.Attempt:
-			// Given to us again, perhaps by a server that was restarted, which counts
-			// attempts anew: nobody else would settle it.
-			again = append(again, Settlement{settlement.EventID, newest, settlement.Action})
+		case stale && kind != nack && one.task.again:
+			// Given to us again: nobody else would settle it. By a server that was
+			// restarted, perhaps with the same number: it does not count the attempt that
+			// was under way.
+			again = append(again, w.owe(one.task, one.action))
 			continue
 		case stale, done:
 			w.stats.Stale++
 		default: // It did not like the action, or has no room for what is put back.
 			refused = append(refused, err)
-			retry := Nack(w.options.RetryDelay)
-			if kind == ack || settlement.Action == retry {
-				w.drop(settlement)
+			if retry := Nack(w.options.RetryDelay); kind != ack && one.action != retry {
+				again = append(again, w.owe(one.task, retry))
 				continue
 			}
-			again = append(again, Settlement{settlement.EventID, cmp.Or(newest, settlement.Attempt), retry})
+			w.drop(one)
+			continue
 		}
-		w.forget(settlement)
+		w.forget(one.task)
 	}
 	w.pending = append(again, w.pending...)
 	w.changed.Broadcast()
@@ -413,17 +468,16 @@ func (w *Worker) settled(batch []Settlement, results []SettleResult, repeated bo
 }
 
 // drop gives a settlement up. With mu.
-func (w *Worker) drop(settlement Settlement) {
+func (w *Worker) drop(one owed) {
 	w.stats.Unsettled++
-	w.forget(settlement)
+	w.forget(one.task)
 	w.changed.Broadcast()
 }
 
-// forget lets the event be handled when it comes again. A Nack was forgotten when it was
-// said: what there is now is the event's next attempt. With mu.
-func (w *Worker) forget(settlement Settlement) {
-	if settlement.Action.kind != nack {
-		delete(w.attempts, settlement.EventID)
+// forget lets the event be handled when it comes again. With mu.
+func (w *Worker) forget(task *task) {
+	if w.tasks[task.event.EventID] == task {
+		delete(w.tasks, task.event.EventID)
 	}
 }
 

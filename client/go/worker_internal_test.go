@@ -15,13 +15,14 @@ func TestSettledAgain(t *testing.T) {
 		name   string
 		action Action
 		err    error
-		newest uint32 // 0: it is not there.
+		newest uint32 // Of those that came meanwhile. 0: none did.
 		again  []Settlement
 		stats  WorkerStats
 	}{
+		{"the same attempt", Ack(), stale, 3, []Settlement{{7, 3, Ack()}}, WorkerStats{}},
 		{"an attempt that is counted anew", Ack(), stale, 1, []Settlement{{7, 1, Ack()}}, WorkerStats{}},
 		{"a later attempt", PutBack(), stale, 4, []Settlement{{7, 4, PutBack()}}, WorkerStats{}},
-		{"with another member", Ack(), stale, 3, nil, WorkerStats{Stale: 1}},
+		{"with another member", Ack(), stale, 0, nil, WorkerStats{Stale: 1}},
 		{"a nack is over", retry, stale, 4, nil, WorkerStats{Stale: 1}},
 		{"a refusal", PutBack(), full, 4, []Settlement{{7, 4, retry}}, WorkerStats{}},
 		{"a refusal of a nack", retry, full, 0, nil, WorkerStats{Unsettled: 1}},
@@ -29,18 +30,27 @@ func TestSettledAgain(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			worker := (&Client{}).Worker("g", nil, WorkerOptions{})
+			event := ExpiredEvent{Key: "k", EventID: 7, Attempt: 3, Version: 1}
+			worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
+			one := worker.owe(worker.queue[0], test.action)
 			if test.newest > 0 {
-				worker.attempts[7] = test.newest
+				event.Attempt = test.newest
+				worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
 			}
-			worker.settled([]Settlement{{7, 3, test.action}}, []SettleResult{{Err: test.err}}, false)
-			if len(worker.pending)+len(test.again) > 0 && !reflect.DeepEqual(worker.pending, test.again) {
-				t.Errorf("settled again: %v, want %v", worker.pending, test.again)
+			worker.settled([]owed{one}, []SettleResult{{Err: test.err}}, false)
+			var again []Settlement
+			for _, one := range worker.pending {
+				again = append(again, Settlement{one.task.event.EventID, one.attempt, one.action})
+			}
+			if !reflect.DeepEqual(again, test.again) {
+				t.Errorf("settled again: %v, want %v", again, test.again)
 			}
 			if worker.stats != test.stats {
 				t.Errorf("%+v, want %+v", worker.stats, test.stats)
 			}
-			if _, known := worker.attempts[7]; known && test.action.kind != nack && len(test.again) == 0 {
-				t.Error("it would not be handled again")
+			worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
+			if handledAgain := len(worker.queue) > 1; handledAgain != (len(test.again) == 0 || test.again[0].Action == retry) {
+				t.Error("handled again when it comes again:", handledAgain)
 			}
 		})
 	}
