@@ -29,12 +29,15 @@ package timecache
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	pb "timecached.dev/client/go/gen/timecache/v1"
@@ -123,7 +126,7 @@ func NewClient(address string, options Options) (*Client, error) {
 		return nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
 	}
 	client := NewClientFromConn(conn, options)
-	client.close = conn.Close
+	client.close = sync.OnceValue(conn.Close)
 	return client, nil
 }
 
@@ -153,8 +156,19 @@ func (c *Client) Namespace() string { return c.options.Namespace }
 // Conn returns the client's connection, for the generated stubs in gen.
 func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
 
-// Close ends the connection and with it all that is under way.
+// Close ends the connection and with it all that is under way, watches and workers
+// included: with Unavailable what waits for an answer, with Canceled what comes later. May
+// be called again.
 func (c *Client) Close() error { return c.close() }
+
+// isClosed says whether the connection was closed: it does not come back then.
+func (c *Client) isClosed() bool {
+	conn, ok := c.conn.(*grpc.ClientConn)
+	return ok && conn.GetState() == connectivity.Shutdown
+}
+
+// mayComeBack says whether the same again may succeed.
+func (c *Client) mayComeBack(failure *Error) bool { return failure.connectionLost() && !c.isClosed() }
 
 // withDeadline gives a call the client's timeout if it has no deadline of its own.
 func (c *Client) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -197,8 +211,9 @@ func call[Request, Response any](ctx context.Context, c *Client,
 		}
 		failure := newError(err, trailer)
 		attempts--
-		if attempts <= 0 || !failure.connectionLost() || !sleep(ctx, pauses.next()) {
-			if ctx.Err() == context.Canceled {
+		if attempts <= 0 || !c.mayComeBack(failure) || !sleep(ctx, pauses.next()) {
+			// What the server has answered stands.
+			if ctx.Err() == context.Canceled && failure.connectionLost() {
 				failure = newError(ctx.Err(), nil)
 			}
 			return response, failure
@@ -230,4 +245,10 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
+}
+
+// toUint32 is a number for a field that has no room for others: one that does not fit becomes
+// one that the server refuses.
+func toUint32(number int) uint32 {
+	return uint32(min(max(int64(number), 0), math.MaxUint32))
 }

@@ -8,8 +8,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"iter"
 	"net"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -306,9 +308,53 @@ func TestPipeline(t *testing.T) {
 	err := pipeline.Add(timecache.GetOperation("n"), nil)
 	refused(t, err, codes.FailedPrecondition, "")
 
-	pipeline = client.In("absent").Pipeline(t.Context(), timecache.PipelineOptions{})
+	pipeline = client.In("absent").Pipeline(t.Context(), timecache.PipelineOptions{}, timecache.RequestID("my-id"))
 	refused(t, pipeline.Do(t.Context(), timecache.GetOperation("n")).Err, codes.NotFound, timecache.NamespaceNotFound)
-	refused(t, pipeline.Close(), codes.NotFound, timecache.NamespaceNotFound)
+	err = pipeline.Close()
+	refused(t, err, codes.NotFound, timecache.NamespaceNotFound)
+	var failure *timecache.Error
+	errors.As(err, &failure)
+	equal(t, "request id", failure.RequestID, "my-id")
+}
+
+// A batch never becomes more than a request may have, whatever is asked for.
+func TestPipelineOfLargeBatches(t *testing.T) {
+	client, _ := virtual(t, timecache.NamespaceOptions{})
+	pipeline := client.Pipeline(t.Context(), timecache.PipelineOptions{BatchBytes: 64 << 20, BytesInFlight: 64 << 20})
+	value := make([]byte, 1<<20)
+	for i := range 20 {
+		err := pipeline.Add(timecache.PutOperation(fmt.Sprint(i), value), func(result timecache.Result) {
+			if result.Err != nil {
+				t.Error(i, result.Err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pipeline.Close(); err != nil {
+		t.Error(err)
+	}
+	equal(t, "entries", must(client.Size(t.Context()))(t).Entries, 20)
+}
+
+// Do does not wait for room beyond its context.
+func TestPipelineDoEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pipeline := serve(t, &flaky{}, timecache.Options{}).Pipeline(ctx, timecache.PipelineOptions{OperationsInFlight: 1})
+	if err := pipeline.Add(timecache.GetOperation("k"), nil); err != nil {
+		t.Fatal(err)
+	}
+	one, end := context.WithCancel(ctx)
+	time.AfterFunc(10*time.Millisecond, end)
+	if err := pipeline.Do(one, timecache.GetOperation("k")).Err; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	cancel()
+	if err := pipeline.Close(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 }
 
 // What a pipeline takes is told once, also when its server dies or its context ends.
@@ -362,6 +408,88 @@ func TestContexts(t *testing.T) {
 	refused(t, err, codes.DeadlineExceeded, "")
 }
 
+// What the server has answered is told, also where the context has ended since.
+func TestAnswerBeforeACancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	client := serve(t, &flaky{fail: []error{status.Error(codes.FailedPrecondition, "no")}}, timecache.Options{
+		DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
+			request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			defer cancel()
+			return invoke(ctx, method, request, response, conn, options...)
+		})}})
+	_, err := client.Put(ctx, "k", nil)
+	refused(t, err, codes.FailedPrecondition, "")
+}
+
+// Close ends what is under way, and may come twice.
+func TestClose(t *testing.T) {
+	server := timecachetest.Start(t)
+	client := must(timecache.NewClient(server.Address, timecache.Options{}))(t)
+	watching := make(chan bool, 1)
+	ends := make(chan error, 3)
+	go func() {
+		for _, err := range client.Watch(t.Context(), timecache.WatchOptions{}) {
+			if err != nil {
+				ends <- err
+				return
+			}
+			watching <- true
+		}
+	}()
+	worker := client.Worker("g", nil, timecache.WorkerOptions{})
+	go func() { ends <- worker.Run(t.Context()) }()
+	receive(t, watching)
+	joined(t, client, "g")
+	for range 2 {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		code := status.Code(receive(t, ends))
+		equal(t, "an end", code == codes.Unavailable || code == codes.Canceled, true)
+	}
+	_, _, err := client.Get(t.Context(), "k")
+	refused(t, err, codes.Canceled, "")
+}
+
+// What has ended leaves no goroutine behind.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	server := timecachetest.Start(t, "--virtual-clock")
+	before := runtime.NumGoroutine()
+	for range 5 {
+		client := must(timecache.NewClient(server.Address, timecache.Options{}))(t)
+		must(client.Put(t.Context(), "k", []byte("v")))(t)
+		for range client.Scan(t.Context()) {
+			break
+		}
+		for range client.Watch(t.Context(), timecache.WatchOptions{Reconnect: timecache.Reconnect{MaxSilence: time.Hour}}) {
+			break
+		}
+		next, stop := iter.Pull2(client.WatchExpiring(t.Context(), time.Second, timecache.ExpiringOptions{}))
+		next()
+		stop()
+		closed := client.Pipeline(t.Context(), timecache.PipelineOptions{})
+		if err := closed.Do(t.Context(), timecache.GetOperation("k")).Err; err != nil {
+			t.Error(err)
+		}
+		if err := closed.Close(); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		client.Pipeline(ctx, timecache.PipelineOptions{}).Do(ctx, timecache.GetOperation("k"))
+		end := make(chan error, 1)
+		go func() { end <- client.Worker("g", nil, timecache.WorkerOptions{}).Run(ctx) }()
+		joined(t, client, "g")
+		cancel()
+		if err := receive(t, end); err != nil {
+			t.Error(err)
+		}
+		client.Close()
+	}
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before })
+}
+
 func TestNoServer(t *testing.T) {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	listener.Close()
@@ -375,7 +503,20 @@ func TestNoServer(t *testing.T) {
 	refused(t, client.Worker("g", nil, timecache.WorkerOptions{}).Run(t.Context()), codes.Unavailable, "")
 }
 
-// flaky fails the first calls, and remembers the metadata of all.
+// serve runs a service until the test ends, and makes a client of it.
+func serve(t *testing.T, service pb.TimeCacheServiceServer, options timecache.Options) *timecache.Client {
+	t.Helper()
+	server := grpc.NewServer()
+	pb.RegisterTimeCacheServiceServer(server, service)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	client := must(timecache.NewClient(listener.Addr().String(), options))(t)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// flaky fails the first calls, and remembers the metadata of all. It answers no pipeline.
 type flaky struct {
 	pb.UnimplementedTimeCacheServiceServer
 	mu    sync.Mutex
@@ -410,6 +551,11 @@ func (f *flaky) Append(ctx context.Context, _ *pb.AppendRequest) (*pb.AppendResp
 	return &pb.AppendResponse{}, f.called(ctx)
 }
 
+func (f *flaky) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.ExecuteResponse]) error {
+	<-stream.Context().Done()
+	return nil
+}
+
 func TestRetries(t *testing.T) {
 	lost := status.Error(codes.Unavailable, "lost")
 	refusal := status.Error(codes.FailedPrecondition, "no")
@@ -440,14 +586,8 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			service := &flaky{fail: test.fail}
-			server := grpc.NewServer()
-			pb.RegisterTimeCacheServiceServer(server, service)
-			listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-			go server.Serve(listener)
-			defer server.Stop()
-			client := must(timecache.NewClient(listener.Addr().String(), timecache.Options{Token: "secret",
-				Retry: timecache.RetryPolicy{MinPause: time.Millisecond}}))(t)
-			defer client.Close()
+			client := serve(t, service, timecache.Options{Token: "secret",
+				Retry: timecache.RetryPolicy{MinPause: time.Millisecond}})
 			err := test.call(t.Context(), client)
 			equal(t, "code", status.Code(err), test.code)
 			equal(t, "calls", len(service.calls), test.calls)

@@ -309,7 +309,7 @@ func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRe
 
 func (s *settings) gather(namespace, key, part string, value []byte, expected Expectation) *pb.GatherRequest {
 	request := &pb.GatherRequest{Namespace: namespace, Key: []byte(key), Part: []byte(part), Value: value,
-		ExpectedParts: uint32(max(expected.Count, 0)), Touch: s.touch, Ttl: s.ttl}
+		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl}
 	for _, name := range expected.Names {
 		request.ExpectedNames = append(request.ExpectedNames, []byte(name))
 	}

@@ -19,7 +19,8 @@ type PipelineOptions struct {
 	// BatchOperations is the most operations of one request: 1 to MaxOperations. Default
 	// 256.
 	BatchOperations int
-	// BatchBytes is the most bytes of them; a larger operation goes alone. Default 1 MiB.
+	// BatchBytes is the most bytes of them, up to about MaxRequestBytes; a larger operation
+	// goes alone. Default 1 MiB.
 	BatchBytes int
 	// RequestsInFlight is the most requests that were sent and are not answered. Default
 	// 16.
@@ -72,6 +73,9 @@ type Pipeline struct {
 	done       bool
 }
 
+// maxBatchBytes leaves room in a request for the namespace's name.
+const maxBatchBytes = MaxRequestBytes - 128
+
 // A request, and whom to tell of it.
 type message struct {
 	request *pb.ExecuteRequest
@@ -89,6 +93,7 @@ func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...
 	atLeast(&options.BatchOperations, 256)
 	options.BatchOperations = min(options.BatchOperations, MaxOperations)
 	atLeast(&options.BatchBytes, 1<<20)
+	options.BatchBytes = min(options.BatchBytes, maxBatchBytes)
 	atLeast(&options.RequestsInFlight, 16)
 	atLeast(&options.OperationsInFlight, 8192)
 	atLeast(&options.BytesInFlight, 8<<20)
@@ -115,6 +120,11 @@ func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...
 // called: InvalidArgument (the pipeline goes on), FailedPrecondition (after Close), or why
 // the stream has ended. Done may be nil.
 func (p *Pipeline) Add(operation Operation, done func(Result)) error {
+	return p.add(context.Background(), operation, done)
+}
+
+// add stops waiting when the context ends and p.changed is broadcast.
+func (p *Pipeline) add(ctx context.Context, operation Operation, done func(Result)) error {
 	if operation.err != nil {
 		return operation.err
 	}
@@ -123,13 +133,16 @@ func (p *Pipeline) Add(operation Operation, done func(Result)) error {
 	}
 	// With its tag and its length.
 	bytes := proto.Size(operation.request) + 6
-	if bytes > MaxRequestBytes-128 {
-		return invalid("the operation has %d bytes; at most %d fit into a request", bytes, MaxRequestBytes-128)
+	if bytes > maxBatchBytes {
+		return invalid("the operation has %d bytes; at most %d fit into a request", bytes, maxBatchBytes)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.done && !p.closing && !p.hasRoom(bytes) {
+	for ctx.Err() == nil && !p.done && !p.closing && !p.hasRoom(bytes) {
 		p.changed.Wait()
+	}
+	if ctx.Err() != nil {
+		return newError(ctx.Err(), nil)
 	}
 	if p.err != nil {
 		return p.err
@@ -156,10 +169,17 @@ func (p *Pipeline) Add(operation Operation, done func(Result)) error {
 	return nil
 }
 
-// Do adds an operation and waits for its result, whose Err is why there is none.
+// Do adds an operation and waits for its result, whose Err is why there is none: Canceled or
+// DeadlineExceeded when the context ends first; whether the operation was or will be done is
+// then unknown.
 func (p *Pipeline) Do(ctx context.Context, operation Operation) Result {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
 	answer := make(chan Result, 1)
-	if err := p.Add(operation, func(result Result) { answer <- result }); err != nil {
+	if err := p.add(ctx, operation, func(result Result) { answer <- result }); err != nil {
 		return Result{Err: err}
 	}
 	p.Flush()
@@ -264,6 +284,9 @@ func (p *Pipeline) receive() {
 	for {
 		response, err := p.stream.Recv()
 		if err != nil {
+			if err != io.EOF {
+				err = newError(err, p.stream.Trailer())
+			}
 			p.end(err)
 			return
 		}

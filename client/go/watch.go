@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -249,7 +250,7 @@ func (c *Client) Consume(ctx context.Context, group string, options ConsumeOptio
 			request.Start = pb.WatchStart_WATCH_START_EARLIEST
 		}
 		if options.MaxInFlight != 0 {
-			request.MaxInFlight = new(uint32(options.MaxInFlight))
+			request.MaxInFlight = new(toUint32(options.MaxInFlight))
 		}
 		return opened(c.cache.ConsumeExpired(ctx, request))
 	}
@@ -290,7 +291,7 @@ func (c *Client) newWatch(ctx context.Context, namespaces []string, reconnect Re
 	}
 	reconnect.MinPause = cmp.Or(reconnect.MinPause, 100*time.Millisecond)
 	reconnect.MaxPause = cmp.Or(reconnect.MaxPause, time.Second)
-	return &watch{ctx: collect(call).outgoing(ctx), client: c, namespaces: namespaces, reconnect: reconnect,
+	return &watch{ctx: collect(call).outgoing(ctx), client: c, namespaces: slices.Clone(namespaces), reconnect: reconnect,
 		maxMessageBytes: MaxMessageBytes, positions: map[string]*position{},
 		pauses: pauses{min: reconnect.MinPause, max: reconnect.MaxPause}}
 }
@@ -426,7 +427,7 @@ func (w *watch) isBreak(failure *Error) bool {
 	if !w.established && !w.reconnect.WaitForServer {
 		return false
 	}
-	return failure.connectionLost() || failure.Reason == MaxWatchers || failure.Reason == MaxExpiringWatchers
+	return w.client.mayComeBack(failure) || failure.Reason == MaxWatchers || failure.Reason == MaxExpiringWatchers
 }
 
 // response is what the three kinds of messages have.

@@ -370,7 +370,8 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 		}
 		w.report(err)
 		failure := newError(err, nil)
-		mayPass := failure.connectionLost() || errors.Is(err, context.DeadlineExceeded)
+		mayPass := w.client.mayComeBack(failure) || errors.Is(err, context.DeadlineExceeded) ||
+			failure.Reason == UnreadResponses
 		if mayPass && w.pause(pauses.next()) {
 			continue
 		}

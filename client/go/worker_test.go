@@ -2,7 +2,6 @@ package timecache_test
 
 import (
 	"context"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -62,19 +61,6 @@ func (g *group) SettleExpired(ctx context.Context, request *pb.SettleExpiredRequ
 	return &pb.SettleExpiredResponse{Results: make([]*pb.SettleResult, len(request.Settlements))}, nil
 }
 
-// serve runs a service until the test ends, and makes a client of it.
-func serve(t *testing.T, service pb.TimeCacheServiceServer) *timecache.Client {
-	t.Helper()
-	server := grpc.NewServer()
-	pb.RegisterTimeCacheServiceServer(server, service)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	go server.Serve(listener)
-	t.Cleanup(server.Stop)
-	client := must(timecache.NewClient(listener.Addr().String(), timecache.Options{}))(t)
-	t.Cleanup(func() { client.Close() })
-	return client
-}
-
 // working runs a worker, and returns how to stop it, and its end.
 func working(t *testing.T, worker *timecache.Worker) (stop func(), end chan error) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +93,7 @@ func TestWorkerTellsEventsOfOneIDApart(t *testing.T) {
 	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
 	begun := make(chan string, 10)
 	goOn := map[string]chan bool{"old": make(chan bool), "new": make(chan bool)}
-	worker := serve(t, service).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
 		begun <- event.Key
 		<-goOn[event.Key]
 		return nil
@@ -155,7 +141,7 @@ func TestWorkerSettlesNoOtherEvent(t *testing.T) {
 	}
 	begun := make(chan string, 10)
 	waits := make(chan bool)
-	worker := serve(t, service).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
 		begun <- event.Key
 		if event.Key == "new" {
 			<-waits
@@ -192,7 +178,7 @@ func TestWorkerStopsWhileItSettles(t *testing.T) {
 		<-goOn
 		return nil, ctx.Err()
 	}
-	worker := serve(t, service).Worker("g", func(context.Context, *timecache.ExpiredEvent) error { return nil },
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(context.Context, *timecache.ExpiredEvent) error { return nil },
 		timecache.WorkerOptions{Reconnect: quick})
 	stop, end := working(t, worker)
 	messages := make(chan *pb.ConsumeExpiredResponse)

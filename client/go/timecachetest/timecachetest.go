@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -155,10 +156,7 @@ func (s *Server) start() {
 		fmt.Fprintln(&said, lines.Text())
 		if match := started.FindStringSubmatch(lines.Text()); match != nil {
 			s.Address = match[1]
-			go func() { // Else the server would wait for its log.
-				for lines.Scan() {
-				}
-			}()
+			go io.Copy(io.Discard, log) // Else the server would wait for its log.
 			return
 		}
 	}
