@@ -24,10 +24,12 @@ import {
   type Numbers,
   type Time,
   enumName,
+  enumValue,
   fromDuration,
   fromTimestamp,
   numbers,
   toDuration,
+  toUint32,
   toUint64,
 } from './values.js';
 
@@ -175,25 +177,24 @@ export interface ServerInfo {
 }
 
 export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsMessage {
-  const { limitPolicy = 'UNSPECIFIED', durability = 'UNSPECIFIED', restartPolicy = 'UNSPECIFIED' } = options;
   return {
     ttl: toDuration(options.ttlMs, 'ttlMs'),
-    numBuckets: options.numBuckets,
+    numBuckets: toUint32(options.numBuckets, 'numBuckets'),
     maxTtl: toDuration(options.maxTtlMs, 'maxTtlMs'),
     sliding: options.sliding,
     maxEntries: toUint64(options.maxEntries, 'maxEntries'),
     maxBytes: toUint64(options.maxBytes, 'maxBytes'),
-    limitPolicy: LimitPolicyEnum[`LIMIT_POLICY_${limitPolicy}`],
-    maxValueBytes: options.maxValueBytes,
+    limitPolicy: enumValue(LimitPolicyEnum, 'LIMIT_POLICY_', options.limitPolicy, 'limitPolicy'),
+    maxValueBytes: toUint32(options.maxValueBytes, 'maxValueBytes'),
     eventRetention: toDuration(options.eventRetentionMs, 'eventRetentionMs'),
     eventRetentionBytes: toUint64(options.eventRetentionBytes, 'eventRetentionBytes'),
-    numShards: options.numShards,
+    numShards: toUint32(options.numShards, 'numShards'),
     deadLetterNamespace: options.deadLetterNamespace,
-    maxOperationsPerSecond: options.maxOperationsPerSecond,
+    maxOperationsPerSecond: toUint32(options.maxOperationsPerSecond, 'maxOperationsPerSecond'),
     maxBacklogBytes: toUint64(options.maxBacklogBytes, 'maxBacklogBytes'),
     unusedGroupTtl: toDuration(options.unusedGroupTtlMs, 'unusedGroupTtlMs'),
-    durability: DurabilityEnum[`DURABILITY_${durability}`],
-    restartPolicy: RestartPolicyEnum[`RESTART_POLICY_${restartPolicy}`],
+    durability: enumValue(DurabilityEnum, 'DURABILITY_', options.durability, 'durability'),
+    restartPolicy: enumValue(RestartPolicyEnum, 'RESTART_POLICY_', options.restartPolicy, 'restartPolicy'),
   };
 }
 
@@ -246,7 +247,7 @@ function fromNamespaceStatistics(message: NamespaceStatisticsMessage): Namespace
 export function toGroupOptions(options: GroupOptions): GroupOptionsMessage {
   return {
     ackTimeout: toDuration(options.ackTimeoutMs, 'ackTimeoutMs'),
-    maxAttempts: options.maxAttempts,
+    maxAttempts: toUint32(options.maxAttempts, 'maxAttempts'),
     maxBacklogBytes: toUint64(options.maxBacklogBytes, 'maxBacklogBytes'),
     unusedTtl: toDuration(options.unusedTtlMs, 'unusedTtlMs'),
   };

@@ -43,7 +43,7 @@ import {
   type SizeResult,
   type TouchOptions,
 } from './types.js';
-import { fromJson, numbers, toBuffer, toJson, type Bytes } from './values.js';
+import { fromJson, numbers, toBuffer, toJson, toUint32, type Bytes } from './values.js';
 import {
   Watcher,
   expiredSource,
@@ -113,7 +113,11 @@ export class TimecacheClient {
     return new TimecacheClient(this.#connection, { namespace: name });
   }
 
-  /** Closes the connection, for all clients that share it. What is under way ends with CANCELLED or UNAVAILABLE. */
+  /**
+   * Closes the connection, for all clients that share it. What is under way, watches and workers among it, ends with
+   * CANCELLED, what comes later with FAILED_PRECONDITION. Stop workers before: what they have not settled is given to
+   * others. May be called again.
+   */
   close(): void {
     this.#connection.close();
   }
@@ -276,7 +280,10 @@ export class TimecacheClient {
       namespace: this.defaultNamespace,
       keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
       keysOnly: options.keysOnly ?? false,
-      maxMessageBytes: options.maxMessageBytes ?? this.#connection.maxMessageBytes,
+      maxMessageBytes: toUint32(
+        options.maxMessageBytes ?? this.#connection.maxMessageBytes,
+        'maxMessageBytes',
+      ),
     };
     const stream = await this.#connection.serverStream(Service.scan, request, options);
     try {

@@ -1,6 +1,7 @@
 // The connection to a server, and how calls go over it. Internal, but for the options.
 
 import * as grpc from '@grpc/grpc-js';
+import { isLocal, makeCredentials, type TlsOptions } from './credentials.js';
 import { TimecacheError, fromServiceError, isConnectionLost } from './errors.js';
 import { Backoff, LATE, pause, withLimit } from './timing.js';
 
@@ -37,18 +38,6 @@ export interface RetryOptions {
   maxPauseMs?: number;
 }
 
-/** How a connection is secured. All are PEM; read the files with `fs.readFile`. */
-export interface TlsOptions {
-  /** Roots that the server's certificate must lead to. Default: Node's. */
-  ca?: Buffer | string;
-  /** The client's own certificate with its chain, for mutual TLS; with `key`. */
-  cert?: Buffer | string;
-  /** The private key of `cert`. */
-  key?: Buffer | string;
-  /** The name that the server's certificate must have. Default: the address's host. */
-  serverName?: string;
-}
-
 /** What the calls of a client have in common. */
 export interface ClientOptions {
   /** The namespace of all calls that name none. Default `default`. */
@@ -59,7 +48,10 @@ export interface ClientOptions {
   retry?: RetryOptions;
   /** TLS; `true`: with Node's roots. Default: plain text. */
   tls?: boolean | TlsOptions;
-  /** A bearer token, or what gives one for each call. Not sent in plain text to another machine. */
+  /**
+   * A bearer token, or what gives one for each call: where it fails, or takes longer than `timeoutMs`, the call fails
+   * with UNAVAILABLE. Not sent in plain text to another machine.
+   */
   token?: string | (() => string | Promise<string>);
   /** Send the token in plain text also to another machine: for a proxy that encrypts. */
   allowPlaintextToken?: boolean;
@@ -85,18 +77,6 @@ const CHANNEL_OPTIONS: grpc.ChannelOptions = {
   // Connections are not shared with other clients of the process.
   'grpc.use_local_subchannel_pool': 1,
 };
-
-function isLocal(address: string): boolean {
-  return /^(unix:|localhost(:|$)|127\.\d+\.\d+\.\d+(:|$)|\[::1\](:|$))/.test(address);
-}
-
-function makeCredentials(tls: ClientOptions['tls']): grpc.ChannelCredentials {
-  if (!tls) return grpc.credentials.createInsecure();
-  const { ca, cert, key } = tls === true ? {} : tls;
-  if ((cert === undefined) !== (key === undefined)) throw new TypeError('tls.cert and tls.key go together');
-  const pem = (text: Buffer | string | undefined) => (text === undefined ? null : Buffer.from(text));
-  return grpc.credentials.createSsl(pem(ca), pem(key), pem(cert));
-}
 
 type UnaryMethod<Request, Response> = grpc.MethodDefinition<Request, Response> & {
   requestStream: false;
@@ -124,11 +104,15 @@ export class Connection {
   readonly #backoff = new Backoff(100, 1_000);
   #connecting: Promise<boolean> | undefined;
   #nextAttempt = 0;
+  // What is under way.
+  readonly #calls = new Set<{ cancel(): void }>();
+  #isClosed = false;
 
   constructor(address: string, options: ClientOptions) {
     this.address = address;
-    this.timeoutMs = options.timeoutMs ?? 5_000;
-    this.#retry = { maxAttempts: 3, minPauseMs: 50, maxPauseMs: 1_000, ...options.retry };
+    this.timeoutMs = checkTimeout(options.timeoutMs ?? 5_000);
+    const { maxAttempts = 3, minPauseMs = 50, maxPauseMs = 1_000 } = options.retry ?? {};
+    this.#retry = { maxAttempts, minPauseMs, maxPauseMs };
     this.#token = options.token;
     if (options.token !== undefined && !options.tls && !options.allowPlaintextToken && !isLocal(address)) {
       throw new TypeError(`a token is not sent to ${address} in plain text: use tls, or allowPlaintextToken`);
@@ -139,19 +123,31 @@ export class Connection {
     this.#client = new grpc.Client(address, makeCredentials(options.tls), {
       ...CHANNEL_OPTIONS,
       ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
+      // What is for this machine, as a token in plain text, does not leave it by a proxy that the environment names.
+      ...(isLocal(address) ? { 'grpc.enable_http_proxy': 0 } : {}),
       ...options.channelOptions,
     });
   }
 
+  /** Ends all that is under way. What comes later fails with FAILED_PRECONDITION. */
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // gRPC would let streams live on.
+    for (const call of this.#calls) call.cancel();
     this.#client.close();
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /**
    * To be called before each call: connects if there is no connection, and waits for it for at most 250 ms, and not
    * beyond the deadline. Returns whether there is one; without, the call itself says why.
    */
-  async connect(deadline = Infinity): Promise<boolean> {
+  async connect(deadline = Infinity, signal?: AbortSignal): Promise<boolean> {
+    this.#checkOpen();
     const channel = this.#client.getChannel();
     if (channel.getConnectivityState(true) === grpc.connectivityState.READY) return true;
     if (!this.#connecting) {
@@ -165,7 +161,19 @@ export class Connection {
         });
       });
     }
-    return (await withLimit(this.#connecting, deadline - Date.now())) === true;
+    const isConnected = await withLimit(this.#connecting, deadline - Date.now(), signal);
+    this.#checkOpen();
+    return isConnected === true;
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new TimecacheError('FAILED_PRECONDITION', 'the client is closed');
+  }
+
+  /** Ended by `close`, from now until it ends. */
+  #own(call: grpc.ClientUnaryCall | grpc.ClientReadableStream<unknown>): void {
+    this.#calls.add(call);
+    call.once('status', () => this.#calls.delete(call));
   }
 
   /** Does the attempts of a call. */
@@ -177,16 +185,17 @@ export class Connection {
   ): Promise<Response> {
     const { signal } = call;
     signal?.throwIfAborted();
-    const deadline = Date.now() + (call.timeoutMs ?? this.timeoutMs);
+    const deadline = Date.now() + checkTimeout(call.timeoutMs ?? this.timeoutMs);
     const attempts = isSafe || call.repeatable ? this.#retry.maxAttempts : 1;
     const backoff = new Backoff(this.#retry.minPauseMs, this.#retry.maxPauseMs);
     for (let attempt = 1; ; ++attempt) {
-      const connected = await this.connect(deadline);
+      const connected = await this.connect(deadline, signal);
       try {
-        return await this.#attempt(method, request, await this.#metadata(call), deadline, signal);
+        const metadata = await this.#metadata(call, deadline);
+        return await this.#attempt(method, request, metadata, deadline, signal);
       } catch (error) {
         signal?.throwIfAborted();
-        if (!connected || attempt >= attempts || !isConnectionLost(error)) throw error;
+        if (this.#isClosed || !connected || attempt >= attempts || !isConnectionLost(error)) throw error;
         const ms = backoff.next();
         if (Date.now() + ms >= deadline) throw error;
         await pause(ms, signal);
@@ -203,6 +212,7 @@ export class Connection {
   ): Promise<Response> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
+      this.#checkOpen();
       const cancel = () => call.cancel();
       const call = this.#client.makeUnaryRequest(
         method.path,
@@ -217,6 +227,7 @@ export class Connection {
           else resolve(response as Response);
         },
       );
+      this.#own(call);
       signal?.addEventListener('abort', cancel, { once: true });
     });
   }
@@ -227,12 +238,13 @@ export class Connection {
     request: Request,
     call: CallOptions = {},
   ): Promise<MessageStream<Response>> {
-    const deadline = Date.now() + (call.timeoutMs ?? Infinity);
+    const deadline = Date.now() + checkTimeout(call.timeoutMs ?? Infinity);
     const { signal } = call;
     signal?.throwIfAborted();
-    await this.connect(deadline);
-    const metadata = await this.#metadata(call);
+    await this.connect(deadline, signal);
+    const metadata = await this.#metadata(call, deadline);
     signal?.throwIfAborted();
+    this.#checkOpen();
     const stream = this.#client.makeServerStreamRequest(
       method.path,
       method.requestSerialize,
@@ -241,6 +253,7 @@ export class Connection {
       metadata,
       { deadline },
     );
+    this.#own(stream);
     return new MessageStream(stream, signal);
   }
 
@@ -249,22 +262,69 @@ export class Connection {
     method: DuplexMethod<Request, Response>,
     call: CallOptions,
   ): Promise<grpc.ClientDuplexStream<Request, Response>> {
-    await this.connect();
+    await this.connect(Infinity, call.signal);
     const { requestSerialize, responseDeserialize } = method;
     const metadata = await this.#metadata(call);
-    return this.#client.makeBidiStreamRequest(method.path, requestSerialize, responseDeserialize, metadata);
+    this.#checkOpen();
+    const stream = this.#client.makeBidiStreamRequest(
+      method.path,
+      requestSerialize,
+      responseDeserialize,
+      metadata,
+    );
+    this.#own(stream);
+    return stream;
   }
 
-  async #metadata(call: CallOptions): Promise<grpc.Metadata> {
+  async #metadata(call: CallOptions, deadline = Infinity): Promise<grpc.Metadata> {
     const metadata = new grpc.Metadata();
-    for (const [key, value] of Object.entries(call.metadata ?? {})) metadata.set(key, value);
-    if (call.requestId !== undefined) metadata.set('x-request-id', call.requestId);
-    if (call.traceparent !== undefined) metadata.set('traceparent', call.traceparent);
+    for (const [key, value] of Object.entries(call.metadata ?? {})) setMetadata(metadata, key, value);
+    if (call.requestId !== undefined) setMetadata(metadata, 'x-request-id', call.requestId);
+    if (call.traceparent !== undefined) setMetadata(metadata, 'traceparent', call.traceparent);
     if (this.#token !== undefined) {
-      const token = typeof this.#token === 'string' ? this.#token : await this.#token();
-      metadata.set('authorization', `Bearer ${token}`);
+      const token =
+        typeof this.#token === 'string'
+          ? this.#token
+          : await this.#askToken(this.#token, deadline, call.signal);
+      setMetadata(metadata, 'authorization', `Bearer ${token}`);
     }
     return metadata;
+  }
+
+  async #askToken(
+    ask: () => string | Promise<string>,
+    deadline: number,
+    signal: AbortSignal | undefined,
+  ): Promise<string> {
+    const limitMs = Math.min(deadline - Date.now(), this.timeoutMs);
+    let cause: unknown;
+    try {
+      // A function that throws is as one that rejects.
+      const token = await withLimit((async () => ask())(), limitMs, signal);
+      if (token !== LATE) return token;
+    } catch (error) {
+      signal?.throwIfAborted();
+      cause = error;
+    }
+    // By another call it may come: a watch goes on, as after any break.
+    const why = cause instanceof Error ? cause.message : String(cause ?? 'it did not come in time');
+    throw new TimecacheError('UNAVAILABLE', `no token: ${why}`, { cause });
+  }
+}
+
+function checkTimeout(ms: number): number {
+  if (typeof ms !== 'number' || Number.isNaN(ms)) throw new TypeError('timeoutMs must be a number');
+  return ms;
+}
+
+// gRPC's own error would have the value in its message: a token.
+function setMetadata(metadata: grpc.Metadata, key: string, value: string | Buffer): void {
+  try {
+    metadata.set(key, value);
+  } catch {
+    throw new TypeError(
+      `the metadata ${key} cannot be sent: it has characters, or is of a type, that it may not have`,
+    );
   }
 }
 

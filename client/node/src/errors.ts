@@ -92,7 +92,7 @@ export function isConnectionLost(error: unknown): boolean {
 export function fromServiceError(error: ServiceError): TimecacheError {
   const metadata = error.metadata ?? new Metadata();
   const [bytes] = metadata.get('grpc-status-details-bin');
-  const details = Buffer.isBuffer(bytes) ? readDetails(Status.decode(bytes)) : {};
+  const details = Buffer.isBuffer(bytes) ? decodeDetails(bytes) : {};
   const [requestId] = metadata.get('x-request-id');
   const code = (grpcCodes[error.code] ?? 'UNKNOWN') as ErrorCode;
   return new TimecacheError(code, error.details || error.message, {
@@ -108,6 +108,15 @@ export function fromStatus(status: Status): TimecacheError {
     status.message,
     readDetails(status),
   );
+}
+
+// What a proxy has put there may be anything.
+function decodeDetails(bytes: Buffer): Partial<TimecacheError> {
+  try {
+    return readDetails(Status.decode(bytes));
+  } catch {
+    return {};
+  }
 }
 
 function readDetails(status: Status): Partial<TimecacheError> {

@@ -26,7 +26,8 @@ export {
   type SettledResults,
   type UpdateOptions,
 } from './client.js';
-export type { CallOptions, ClientOptions, RetryOptions, TlsOptions } from './connection.js';
+export type { CallOptions, ClientOptions, RetryOptions } from './connection.js';
+export type { TlsOptions } from './credentials.js';
 export {
   TimecacheError,
   isMessageTooLarge,

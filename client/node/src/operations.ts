@@ -38,7 +38,7 @@ import {
   type RemoveResult,
   type TouchOptions,
 } from './types.js';
-import { type Bytes, toBuffer, toDuration, toInt64, toUint64 } from './values.js';
+import { type Bytes, toBuffer, toDuration, toInt64, toUint32, toUint64 } from './values.js';
 
 /** One of many operations that go to the server together: made by {@link op}, done by execute or a pipeline. */
 export interface Operation<Result> {
@@ -238,7 +238,7 @@ export function gatherRequest(
     key: toBuffer(key, 'key'),
     part: toBuffer(part, 'part'),
     value: toBuffer(value, 'value'),
-    expectedParts: options.expectedParts ?? 0,
+    expectedParts: toUint32(options.expectedParts ?? 0, 'expectedParts'),
     expectedNames: (options.expectedNames ?? []).map((name) => toBuffer(name, 'expectedNames')),
     touch: options.touch ?? false,
     ttl: toDuration(options.ttlMs, 'ttlMs'),

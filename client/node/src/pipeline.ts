@@ -9,6 +9,7 @@ import {
   type ExecuteResponse,
 } from './gen/timecache/v1/data.js';
 import { mismatch, type Operation } from './operations.js';
+import { timerMs } from './timing.js';
 
 /** How operations are grouped, and how many are under way. */
 export interface PipelineOptions extends Pick<
@@ -212,7 +213,7 @@ export class Pipeline {
     if (timeoutMs === Infinity) return;
     this.#timer = setTimeout(() => {
       this.#end(new TimecacheError('DEADLINE_EXCEEDED', `no answer within ${timeoutMs} ms`));
-    }, timeoutMs);
+    }, timerMs(timeoutMs));
   }
 
   #end(error: unknown): void {

@@ -1,7 +1,7 @@
 // What members of a consumer group do with the events that they are given.
 
 import type { Settlement as SettlementMessage } from './gen/timecache/v1/watch.js';
-import { toDuration, toUint64 } from './values.js';
+import { toDuration, toUint32, toUint64 } from './values.js';
 
 /** What to do with an event: made by {@link ack}, {@link nack} and {@link putBack}. */
 export type Settle =
@@ -35,7 +35,11 @@ export interface Settlement {
 }
 
 export function toSettlement({ eventId, attempt, how }: Settlement): SettlementMessage {
-  return { eventId: toUint64(eventId, 'eventId'), attempt, action: toAction(how) };
+  return {
+    eventId: toUint64(eventId, 'eventId'),
+    attempt: toUint32(attempt, 'attempt'),
+    action: toAction(how),
+  };
 }
 
 /** Throws a TypeError for what is no Settle. */

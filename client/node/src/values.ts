@@ -34,6 +34,9 @@ export function toBuffer(bytes: Bytes, what: string): Buffer {
   throw new TypeError(`${what} must be a string or a Uint8Array`);
 }
 
+/** What a Duration has room for, by its definition. */
+const MAX_SECONDS = 315_576_000_000;
+
 /** Rounds to whole nanoseconds; the server rounds up to microseconds. */
 export function toDuration(ms: number, what: string): Duration;
 export function toDuration(ms: number | undefined, what: string): Duration | undefined;
@@ -41,6 +44,7 @@ export function toDuration(ms: number | undefined, what: string): Duration | und
   if (ms === undefined) return undefined;
   if (!Number.isFinite(ms)) throw new TypeError(`${what} must be a finite number of milliseconds`);
   const seconds = Math.trunc(ms / 1000);
+  if (Math.abs(seconds) >= MAX_SECONDS) throw new TypeError(`${what} must be less than 10,000 years`);
   const nanos = Math.round((ms - seconds * 1000) * 1e6);
   if (Math.abs(nanos) === 1e9) return { seconds: BigInt(seconds + Math.sign(nanos)), nanos: 0 };
   return { seconds: BigInt(seconds), nanos };
@@ -71,6 +75,15 @@ export function toUint64(value: number | undefined, what: string): bigint | unde
   return BigInt(value);
 }
 
+export function toUint32(value: number, what: string): number;
+export function toUint32(value: number | undefined, what: string): number | undefined;
+export function toUint32(value: number | undefined, what: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (!Number.isInteger(value) || value < 0 || value >= 2 ** 32)
+    throw new TypeError(`${what} must be a non-negative integer of 32 bits`);
+  return value;
+}
+
 export function toInt64(value: number | bigint, what: string): bigint {
   if (typeof value === 'number' && !Number.isSafeInteger(value)) {
     throw new TypeError(`${what} must be an integer: beyond 2^53, a bigint`);
@@ -78,6 +91,18 @@ export function toInt64(value: number | bigint, what: string): bigint {
   const big = BigInt(value);
   if (BigInt.asIntN(64, big) !== big) throw new TypeError(`${what} must have 64 bits`);
   return big;
+}
+
+/** The value of a generated enum that has this name behind the prefix; undefined: 0, which stands for the default. */
+export function enumValue<Enum extends number>(
+  values: Record<string, Enum | string>,
+  prefix: string,
+  name: string | undefined,
+  what: string,
+): Enum {
+  const value = values[prefix + (name ?? 'UNSPECIFIED')];
+  if (typeof value !== 'number') throw new TypeError(`${what} cannot be ${name}`);
+  return value;
 }
 
 /** The name of a value of a generated enum, without the prefix that it shares with the others. */

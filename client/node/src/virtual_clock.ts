@@ -39,7 +39,7 @@ export class VirtualClock {
   }
 
   async #advance(request: AdvanceRequest, options: CallOptions): Promise<Time> {
-    const call = { timeoutMs: 60_000, ...options };
+    const call = { ...options, timeoutMs: options.timeoutMs ?? 60_000 };
     return fromTimestamp((await this.#client.connection.unary(Service.advance, request, call, false)).now);
   }
 }

@@ -11,7 +11,7 @@ import {
 } from './gen/timecache/v1/watch.js';
 import { Backoff, pause } from './timing.js';
 import type { GatheredParts } from './types.js';
-import { type Bytes, type Time, enumName, fromTimestamp, toBuffer, toDuration } from './values.js';
+import { type Bytes, type Time, enumName, fromTimestamp, toBuffer, toDuration, toUint32 } from './values.js';
 
 /**
  * Why an entry died: its time was up; the namespace was full; its bucket was killed by hand. EXPIRING: it is not dead,
@@ -144,7 +144,7 @@ export interface WatchBatch {
 
 /** What the three calls differ in: the method with its request. Internal. */
 export interface WatchSource {
-  open(connection: Connection, state: WatchState): Promise<MessageStream<WatchMessage>>;
+  open(connection: Connection, state: WatchState, signal: AbortSignal): Promise<MessageStream<WatchMessage>>;
 }
 
 type WatchMessage = Pick<WatchExpiredResponse, 'namespace' | 'events' | 'watermark'> &
@@ -233,25 +233,18 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
       let stream: MessageStream<WatchMessage> | undefined;
       try {
         signal.throwIfAborted();
-        stream = await source.open(connection, state);
-        const cancel = () => stream?.cancel();
-        if (signal.aborted) cancel();
-        signal.addEventListener('abort', cancel, { once: true });
-        try {
-          for (;;) {
-            const message = await stream.next(options.silenceMaxMs);
-            signal.throwIfAborted();
-            if (message === undefined) throw new TimecacheError('UNAVAILABLE', 'the server is stopping');
-            state.established = true;
-            backoff.reset();
-            yield accept(message, state.positions);
-          }
-        } finally {
-          signal.removeEventListener('abort', cancel);
+        stream = await source.open(connection, state, signal);
+        for (;;) {
+          const message = await stream.next(options.silenceMaxMs);
+          if (message === undefined) throw new TimecacheError('UNAVAILABLE', 'the server is stopping');
+          state.established = true;
+          backoff.reset();
+          yield accept(message, state.positions);
         }
       } catch (error) {
         if (closed.aborted) return undefined;
         options.signal?.throwIfAborted();
+        if (connection.isClosed) throw error;
         if (!options.failOnLoss && beginAnew(error, state.positions)) continue;
         if (isMessageTooLarge(error) && state.maxMessageBytes > GRPC_MAX_MESSAGE_BYTES) {
           state.maxMessageBytes = GRPC_MAX_MESSAGE_BYTES;
@@ -338,7 +331,7 @@ function common(options: CommonWatchOptions, maxMessageBytes: number) {
     namespaces: [...(options.namespaces ?? [])],
     keysOnly: options.keysOnly ?? false,
     heartbeatInterval: toDuration(options.heartbeatIntervalMs, 'heartbeatIntervalMs'),
-    maxMessageBytes,
+    maxMessageBytes: toUint32(maxMessageBytes, 'maxMessageBytes'),
   };
 }
 
@@ -348,9 +341,9 @@ function startOf(fromEarliest: boolean): WatchStartEnum {
 
 export function expiredSource(options: WatchOptions): WatchSource {
   return {
-    open(connection, { positions, maxMessageBytes }) {
+    open(connection, { positions, maxMessageBytes }, signal) {
       const all = [...positions.values()];
-      return connection.serverStream(Service.watchExpired, {
+      const request = {
         ...common(options, maxMessageBytes),
         // Namespaces without a token all begin alike: where one needs all of its log, another that has not begun gets
         // more than was asked, never less.
@@ -358,31 +351,36 @@ export function expiredSource(options: WatchOptions): WatchSource {
         resumeTokens: all.map(({ resumeToken }) => resumeToken).filter((token) => token.length > 0),
         failOnLoss: options.failOnLoss ?? false,
         keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
-      });
+      };
+      return connection.serverStream(Service.watchExpired, request, { signal });
     },
   };
 }
 
 export function expiringSource(options: WatchExpiringOptions): WatchSource {
   return {
-    open: (connection, { maxMessageBytes }) =>
-      connection.serverStream(Service.watchExpiring, {
+    open(connection, { maxMessageBytes }, signal) {
+      const request = {
         ...common(options, maxMessageBytes),
         leadTime: toDuration(options.leadTimeMs, 'leadTimeMs'),
         keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
-      }),
+      };
+      return connection.serverStream(Service.watchExpiring, request, { signal });
+    },
   };
 }
 
 export function groupSource(options: ConsumeOptions): WatchSource {
   return {
-    open: (connection, { established, maxMessageBytes }) =>
-      connection.serverStream(Service.consumeExpired, {
+    open(connection, { established, maxMessageBytes }, signal) {
+      const request = {
         ...common(options, maxMessageBytes),
         group: options.group,
         // A group that has to be made again leaves nothing out.
         start: startOf(established || options.start === 'EARLIEST'),
-        maxInFlight: options.maxInFlight,
-      }),
+        maxInFlight: toUint32(options.maxInFlight, 'maxInFlight'),
+      };
+      return connection.serverStream(Service.consumeExpired, request, { signal });
+    },
   };
 }

@@ -397,7 +397,7 @@ class Reader {
   }
 
   async readCount(count: number): Promise<void> {
-    const timer = setTimeout(() => this.watcher.close(), 10_000);
+    const timer = setTimeout(() => this.watcher.close(), 60_000);
     while (this.#batches.reduce((sum, { events }) => sum + events.length, 0) < count) await this.#read();
     clearTimeout(timer);
   }

@@ -44,7 +44,7 @@ async function runProgram(name: string, text: string, stepMs = 100): Promise<str
   await eventually(async () => {
     await fixture.clock.advance(stepMs);
     return child.exitCode !== null;
-  }, 30_000);
+  }, 120_000);
   const [code] = await exit;
   assert.equal(code, 0, output);
   return output;

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { TimecacheClient } from 'timecache';
-import { makeTemporaryDirectory, TestServer } from './support.js';
+import { TimecacheClient, type TimecacheError, type TlsOptions } from 'timecache';
+import { eventually, makeTemporaryDirectory, TestServer } from './support.js';
 
 const TOKEN = 'a-token-of-the-tests-0123456789abcdef';
 
@@ -33,11 +33,30 @@ function makeCertificate(name: string, subject: string, ca?: string): void {
   execFileSync('openssl', ['req', '-x509', ...key, ...from, ...names, ...out], options);
 }
 
+async function startServer(address: string): Promise<void> {
+  const config = join(directory.path, 'timecached.yaml');
+  writeFileSync(
+    config,
+    `listeners:
+  - address: ${address}
+    tls:
+      certificate_file: ${directory.path}/server.crt
+      key_file: ${directory.path}/server.key
+      client_ca_file: ${directory.path}/ca.crt
+      client_certificate: optional
+access:
+  file: ${directory.path}/access.yaml
+`,
+  );
+  server = await TestServer.start(['--config', config]);
+}
+
 before(async () => {
   directory = makeTemporaryDirectory();
   makeCertificate('ca', '');
   makeCertificate('server', 'DNS:cache.example', 'ca');
   makeCertificate('client', 'URI:spiffe://test/billing', 'ca');
+  makeCertificate('unknown', 'URI:spiffe://test/unknown', 'ca');
   writeFileSync(
     join(directory.path, 'access.yaml'),
     `principals:
@@ -54,21 +73,7 @@ rules:
     verbs: [read]
 `,
   );
-  const config = join(directory.path, 'timecached.yaml');
-  writeFileSync(
-    config,
-    `listeners:
-  - address: 127.0.0.1:0
-    tls:
-      certificate_file: ${directory.path}/server.crt
-      key_file: ${directory.path}/server.key
-      client_ca_file: ${directory.path}/ca.crt
-      client_certificate: optional
-access:
-  file: ${directory.path}/access.yaml
-`,
-  );
-  server = await TestServer.start(['--config', config]);
+  await startServer('127.0.0.1:0');
 });
 after(async () => {
   await server.stop();
@@ -86,6 +91,34 @@ test('a certificate says who calls', async () => {
   await client.put('a', '1');
   assert.equal(await client.getText('a'), '1');
   client.close();
+});
+
+test('certificates in files may be renewed while the client runs', async () => {
+  const file = (name: string) => join(directory.path, name);
+  const install = (name: string) => {
+    for (const kind of ['crt', 'key']) copyFileSync(file(`${name}.${kind}`), file(`own.${kind}`));
+  };
+  const tls = { caFile: file('ca.crt'), certFile: file('own.crt'), keyFile: file('own.key') };
+  install('unknown');
+  const client = new TimecacheClient(server.address, { tls: { ...tls, serverName: 'cache.example' } });
+  await assert.rejects(client.get('a'), { reason: 'UNKNOWN_CERTIFICATE' });
+  install('client');
+  // The connection that stands has the old one.
+  await assert.rejects(client.get('a'), { reason: 'UNKNOWN_CERTIFICATE' });
+  await server.stop();
+  await startServer(server.address);
+  await eventually(() =>
+    client.put('a', '1').then(
+      () => true,
+      (error: TimecacheError) => error.code !== 'UNAVAILABLE' && assert.fail(error),
+    ),
+  );
+  client.close();
+
+  const make = (options: TlsOptions) => () => new TimecacheClient(server.address, { tls: options });
+  assert.throws(make({ caFile: file('absent') }), /ENOENT.*absent/);
+  assert.throws(make({ ca: 'x', caFile: file('ca.crt') }), TypeError);
+  assert.throws(make({ certFile: file('own.crt') }), TypeError);
 });
 
 test('a token says who calls, also one that changes', async () => {

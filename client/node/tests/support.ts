@@ -45,8 +45,9 @@ export class TestServer {
     throw new Error(`the server did not start:\n${log.join('\n')}`);
   }
 
+  /** Patient: a busy machine is no reason to fail. */
   client(options: ClientOptions = {}): TimecacheClient {
-    return new TimecacheClient(this.address, options);
+    return new TimecacheClient(this.address, { timeoutMs: 60_000, ...options });
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
@@ -106,7 +107,7 @@ export function keysOf(batches: readonly WatchBatch[]): string[] {
 /** Waits, for at most so long, until what happens in the background has. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  limitMs = 10_000,
+  limitMs = 60_000,
 ): Promise<void> {
   for (const end = Date.now() + limitMs; !(await condition());) {
     if (Date.now() > end) throw new Error('it has not happened in time');
