@@ -51,6 +51,11 @@ final class Connection {
     channel.notifyWhenStateChanged(state, this::follow);
   }
 
+  /** Whether its owner has closed it: there will be no connection any more. */
+  boolean isShutdown() {
+    return channel != null && channel.isShutdown();
+  }
+
   /**
    * To be called before each call: connects if there is no connection, and waits for it for a
    * moment. While the server is away, only one call in 50 ms to 1 s does so; the others have their

@@ -87,6 +87,9 @@ public record ExpiredEvent(
 
   /** The same event, given out again. */
   ExpiredEvent withAttempt(int attempt) {
+    if (attempt == this.attempt) {
+      return this;
+    }
     return new ExpiredEvent(
         namespace,
         key,

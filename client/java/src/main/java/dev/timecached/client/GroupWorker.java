@@ -5,10 +5,9 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -31,6 +30,34 @@ import java.util.concurrent.CompletableFuture;
 public final class GroupWorker implements AutoCloseable {
   private static final Duration MAX_SETTLE_TIME = Duration.ofSeconds(5);
 
+  /**
+   * An event in the worker's hands, from its arrival until it is settled: what is given out again
+   * meanwhile is not handled twice. Guarded by the worker.
+   */
+  static final class Task {
+    private ExpiredEvent event;
+    private int attempt; // The newest.
+    private boolean givenAgain; // Since it was last settled.
+    private boolean returned; // By a nack: what comes again is to be handled again.
+    // Its id was given again, to a later attempt of what was returned, or to another event, as a
+    // server that restarts without a journal numbers its events anew: a settlement would be of the
+    // wrong one.
+    private boolean gone;
+
+    Task(ExpiredEvent event) {
+      this.event = event;
+      attempt = event.attempt();
+    }
+
+    long eventId() {
+      return event.eventId();
+    }
+
+    boolean is(ExpiredEvent other) {
+      return event.version() == other.version() && event.key().equals(other.key());
+    }
+  }
+
   private final GroupWorkerOptions options;
   private final EventHandler handler;
   private final Watcher watcher;
@@ -40,14 +67,8 @@ public final class GroupWorker implements AutoCloseable {
   private final Object telling = new Object(); // One callback at a time.
 
   // Guarded by this.
-  private final Deque<ExpiredEvent> queue = new ArrayDeque<>(); // Not begun.
-  // Every event in the queue or with a handler, or that a handler is done with for good and the
-  // server
-  // does not know yet; and its newest attempt. What is given out again meanwhile is not handled
-  // twice.
-  private final Map<Long, Integer> attempts = new HashMap<>();
-  // Of these, what was given out again since its handler was done.
-  private final Set<Long> givenAgain = new HashSet<>();
+  private final Map<Long, Task> tasks = new HashMap<>(); // By event id: all that is not settled.
+  private final Deque<Task> queue = new ArrayDeque<>(); // Of these, what is not begun.
   private int running; // Handlers.
   private boolean stopping;
   private int handlersLeft; // Threads that have not ended.
@@ -132,9 +153,8 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   // A thread reads the stream and fills the queue, which the handlers' threads empty; the settler
-  // has
-  // another. The stream stays open until the last handler is settled: with its end the server gives
-  // out again what is not.
+  // has another. The stream stays open until the last handler is settled: with its end the server
+  // gives out again what is not.
 
   private void read() {
     TimecacheException why;
@@ -162,35 +182,40 @@ public final class GroupWorker implements AutoCloseable {
       synchronized (this) {
         lost += batch.lost();
       }
-      synchronized (telling) {
-        options.onLoss.accept(batch.lost());
-      }
+      callBack(() -> options.onLoss.accept(batch.lost()));
     }
     synchronized (this) {
-      for (ExpiredEvent event : batch.events()) {
-        boolean isKnown = attempts.containsKey(event.eventId());
-        if (isKnown || !stopping) {
-          attempts.put(event.eventId(), event.attempt());
-        }
-        if (isKnown) {
-          givenAgain.add(event.eventId());
-        } else if (!stopping) {
-          queue.addLast(event);
-        }
-      }
+      batch.events().forEach(this::take);
       notifyAll();
-      while (!stopping && attempts.size() >= options.maxInFlight) {
+      while (!stopping && tasks.size() >= options.maxInFlight) {
         wait();
       }
+    }
+  }
+
+  private synchronized void take(ExpiredEvent event) {
+    Task known = tasks.get(event.eventId());
+    if (known != null && known.is(event) && !known.returned) {
+      known.attempt = event.attempt();
+      known.givenAgain = true;
+      return;
+    }
+    if (known != null) {
+      known.gone = true;
+      forget(known);
+    }
+    if (!stopping) {
+      Task task = new Task(event);
+      tasks.put(event.eventId(), task);
+      queue.addLast(task);
     }
   }
 
   /** With the stream's end the server has given them out again. */
   private void loseUnbegun(TimecacheException why) {
     synchronized (this) {
-      queue.forEach(event -> attempts.remove(event.eventId()));
+      queue.forEach(this::forget);
       queue.clear();
-      notifyAll();
       if (stopping) {
         watcher.close(); // What a new stream would bring is for others.
       }
@@ -199,8 +224,8 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   private void work() {
-    for (ExpiredEvent event = begin(); event != null; event = begin()) {
-      finish(event.eventId(), handle(event));
+    for (Task task = begin(); task != null; task = begin()) {
+      finish(task, handle(task.event));
     }
     synchronized (this) {
       if (--handlersLeft > 0) {
@@ -220,7 +245,7 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   /** Waits for an event. Null: no more is to be begun. */
-  private synchronized ExpiredEvent begin() {
+  private synchronized Task begin() {
     while (!stopping && queue.isEmpty()) {
       try {
         wait();
@@ -231,10 +256,10 @@ public final class GroupWorker implements AutoCloseable {
     if (stopping) {
       return null;
     }
-    ExpiredEvent event = queue.removeFirst();
+    Task task = queue.removeFirst();
+    task.event = task.event.withAttempt(task.attempt);
     ++running;
-    int attempt = attempts.get(event.eventId());
-    return attempt == event.attempt() ? event : event.withAttempt(attempt);
+    return task;
   }
 
   private Settle handle(ExpiredEvent event) {
@@ -250,19 +275,13 @@ public final class GroupWorker implements AutoCloseable {
     }
   }
 
-  private void finish(long eventId, Settle how) {
-    int attempt;
+  private void finish(Task task, Settle how) {
+    Settler.Owed owed;
     synchronized (this) {
       ++handled;
-      attempt = attempts.get(eventId);
-      givenAgain.remove(eventId);
-      // It may come again before the answer to this.
-      if (how.kind == Settle.Kind.NACK) {
-        attempts.remove(eventId);
-        notifyAll();
-      }
+      owed = owe(task, how);
     }
-    settler.add(new Settlement(eventId, attempt, how));
+    settler.add(owed);
     boolean isIdle;
     synchronized (this) {
       isIdle = --running == 0 && (stopping || queue.isEmpty());
@@ -272,72 +291,81 @@ public final class GroupWorker implements AutoCloseable {
     }
   }
 
+  /** The settlement of the newest attempt. */
+  private synchronized Settler.Owed owe(Task task, Settle how) {
+    task.givenAgain = false;
+    task.returned = how.kind == Settle.Kind.NACK;
+    return new Settler.Owed(task, task.attempt, how);
+  }
+
+  /** Leaves out what must not be settled any more. */
+  synchronized List<Settler.Owed> withoutGone(List<Settler.Owed> batch) {
+    List<Settler.Owed> left = batch.stream().filter(owed -> !owed.task().gone).toList();
+    stale += batch.size() - left.size();
+    return left;
+  }
+
   /** The server's answer; returns what to settle in its place, or null. */
-  Settlement settled(Settlement settlement, TimecacheException error, boolean isRepeated) {
-    boolean isDone = error != null && error.is(ErrorReason.EVENT_NOT_UNSETTLED);
-    if (error != null && !isDone && !error.is(ErrorReason.STALE_ATTEMPT)) {
-      return refused(settlement, error);
-    }
+  Settler.Owed settled(Settler.Owed owed, TimecacheException error, boolean isRepeated) {
+    Task task = owed.task();
     synchronized (this) {
-      if (error != null
-          && settlement.how().kind != Settle.Kind.NACK
-          && givenAgain.remove(settlement.eventId())) {
-        // It was given to this worker again, as by a server that was restarted.
-        int attempt = attempts.get(settlement.eventId());
-        return new Settlement(settlement.eventId(), attempt, settlement.how());
-      }
-      if (isDone && isRepeated) {
-        error = null; // An attempt that was not answered has settled it.
-      }
-      forget(settlement);
-      if (error != null) {
-        ++stale;
-      } else {
-        switch (settlement.how().kind) {
+      boolean isDone = error != null && error.is(ErrorReason.EVENT_NOT_UNSETTLED);
+      // An attempt that was not answered may have settled it.
+      if (error == null || (isDone && isRepeated)) {
+        switch (owed.how().kind) {
           case ACK -> ++acked;
           case NACK -> ++nacked;
           case PUT_BACK -> ++putBack;
         }
+        forget(task);
+        return null;
       }
-      return null;
+      if (task.givenAgain && owed.how().kind != Settle.Kind.NACK) {
+        // To this worker: no other would settle it. A server that was restarted does not count the
+        // attempt that was under way, nor does a group that was made again count any.
+        return owe(task, owed.how());
+      }
+      if (isDone || error.is(ErrorReason.STALE_ATTEMPT)) {
+        ++stale;
+        forget(task);
+        return null;
+      }
     }
+    return refused(owed, error);
   }
 
   /** It is tried again later, unless that is what was refused. */
-  private Settlement refused(Settlement settlement, TimecacheException error) {
+  private Settler.Owed refused(Settler.Owed owed, TimecacheException error) {
     tell(error);
-    if (settlement.how().kind == Settle.Kind.ACK || settlement.how() == retry) {
-      dropped(settlement);
+    if (owed.how().kind == Settle.Kind.ACK || owed.how() == retry) {
+      drop(owed);
       return null;
     }
-    synchronized (this) {
-      forget(settlement);
-    }
-    return new Settlement(settlement.eventId(), settlement.attempt(), retry);
+    return owe(owed.task(), retry);
   }
 
-  synchronized void dropped(Settlement settlement) {
+  /** Gives a settlement up. */
+  synchronized void drop(Settler.Owed owed) {
     ++unsettled;
-    forget(settlement);
+    forget(owed.task());
   }
 
-  /**
-   * From here on the event is handled when it comes again. A nack was forgotten when it was said:
-   * what there is now is the event's next attempt.
-   */
-  private void forget(Settlement settlement) {
-    if (settlement.how().kind != Settle.Kind.NACK) {
-      attempts.remove(settlement.eventId());
-      givenAgain.remove(settlement.eventId());
-      notifyAll();
-    }
+  /** From here on the event is handled when it comes again. */
+  private synchronized void forget(Task task) {
+    tasks.remove(task.eventId(), task);
+    notifyAll();
   }
 
   void tell(Throwable why) {
+    callBack(() -> options.onError.accept(why));
+  }
+
+  /** Whatever it throws, the worker's threads go on: without one of them a stop would not end. */
+  private void callBack(Runnable callback) {
     synchronized (telling) {
       try {
-        options.onError.accept(why);
-      } catch (RuntimeException e) {
+        callback.run();
+      } catch (Throwable e) {
         Thread thread = Thread.currentThread();
         thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
       }

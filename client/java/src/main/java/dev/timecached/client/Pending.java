@@ -12,8 +12,8 @@ record Pending<R>(Operation<R> operation, CompletableFuture<R> future) {
   void complete(OperationResult result) {
     try {
       future.complete(operation.result(result));
-    } catch (TimecacheException e) {
-      future.completeExceptionally(e);
+    } catch (RuntimeException e) { // Also of an answer that cannot be read.
+      future.completeExceptionally(TimecacheException.of(e));
     }
   }
 }

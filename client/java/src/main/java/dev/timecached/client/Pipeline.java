@@ -130,13 +130,15 @@ public final class Pipeline implements AutoCloseable {
 
   /**
    * Ends the stream in good order: takes no more, waits as {@link #await} does, and for the
-   * server's word. May be called again.
+   * server's word. May be called again. A thread that is interrupted meanwhile ends the stream as
+   * {@link #cancel} does.
    *
-   * @throws TimecacheException if the stream had ended before, by anything but {@link #cancel}
+   * @throws TimecacheException if the stream had ended before, by anything but {@link #cancel}; if
+   *     the thread is interrupted
    */
   @Override
-  public void close() {
-    synchronized (this) {
+  public synchronized void close() {
+    try {
       if (!closing) {
         closing = true;
         await();
@@ -145,9 +147,12 @@ public final class Pipeline implements AutoCloseable {
         }
       }
       awaitAnswers(() -> false);
-      if (error != null && error != CANCELLED) {
-        throw error.rethrown();
-      }
+    } catch (TimecacheException interrupted) {
+      cancel();
+      throw interrupted;
+    }
+    if (error != null && error != CANCELLED) {
+      throw error.rethrown();
     }
   }
 

@@ -13,13 +13,20 @@ import java.util.concurrent.TimeUnit;
 
 /** Sends a worker's settlements in batches, each until it has arrived. Thread-safe. */
 final class Settler {
+  /** What the server has not answered. */
+  record Owed(GroupWorker.Task task, int attempt, Settle how) {
+    dev.timecached.v1.Settlement toProto() {
+      return new Settlement(task.eventId(), attempt, how).toProto();
+    }
+  }
+
   private final Rpc rpc;
   private final String namespace;
   private final GroupWorkerOptions options;
   private final GroupWorker worker;
 
   // Guarded by this.
-  private final Deque<Settlement> pending = new ArrayDeque<>();
+  private final Deque<Owed> pending = new ArrayDeque<>();
   private long dueAt; // Of the first.
   private boolean hurry;
   private boolean finishing; // There will be no more.
@@ -35,14 +42,14 @@ final class Settler {
   }
 
   /** Waits while too many wait already. */
-  synchronized void add(Settlement settlement) {
+  synchronized void add(Owed owed) {
     while (pending.size() >= options.maxInFlight) {
       waitFor(Long.MAX_VALUE / 2);
     }
     if (pending.isEmpty()) {
       dueAt = System.nanoTime() + Times.nanos(options.settleLinger);
     }
-    pending.addLast(settlement);
+    pending.addLast(owed);
     notifyAll();
   }
 
@@ -69,7 +76,7 @@ final class Settler {
   }
 
   void run() {
-    for (List<Settlement> batch = next(); !batch.isEmpty(); batch = next()) {
+    for (List<Owed> batch = next(); !batch.isEmpty(); batch = next()) {
       send(batch);
     }
     synchronized (this) {
@@ -79,7 +86,7 @@ final class Settler {
   }
 
   /** None: there will be no more. */
-  private synchronized List<Settlement> next() {
+  private synchronized List<Owed> next() {
     while (!finishing && pending.isEmpty()) {
       waitFor(Long.MAX_VALUE / 2);
     }
@@ -88,7 +95,7 @@ final class Settler {
       waitFor(left);
       left = dueAt - System.nanoTime();
     }
-    List<Settlement> batch = new ArrayList<>();
+    List<Owed> batch = new ArrayList<>();
     while (!pending.isEmpty() && batch.size() < options.settleBatchMax) {
       batch.add(pending.removeFirst());
     }
@@ -97,40 +104,55 @@ final class Settler {
     return batch;
   }
 
-  private void send(List<Settlement> batch) {
-    SettleExpiredRequest.Builder request =
-        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(options.group);
-    batch.forEach(settlement -> request.addSettlements(settlement.toProto()));
+  private void send(List<Owed> batch) {
     Backoff backoff = new Backoff(options.minPause, options.maxPause);
-    for (boolean isRepeated = false; ; isRepeated = true) {
-      TimecacheException error;
+    TimecacheException error = gaveUp();
+    for (boolean isRepeated = false; error == null; isRepeated = true) {
+      batch = worker.withoutGone(batch);
+      if (batch.isEmpty()) {
+        return;
+      }
       try {
-        tell(
-            batch,
-            rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false),
-            isRepeated);
+        tell(batch, call(batch), isRepeated);
         return;
       } catch (TimecacheException e) {
-        error = e;
+        worker.tell(e);
+        if (!mayPass(e) || !pause(backoff.nextNanos())) {
+          error = e;
+        }
       }
-      worker.tell(error);
-      boolean mayPass = error.isConnectionLost() || error.code() == Status.Code.DEADLINE_EXCEEDED;
-      if (mayPass && pause(backoff.nextNanos())) {
-        continue;
-      }
-      batch.forEach(worker::dropped);
-      synchronized (this) {
-        gaveUp = givingUp ? error : gaveUp;
-      }
-      return;
+    }
+    batch.forEach(worker::drop);
+    synchronized (this) {
+      gaveUp = givingUp ? error : gaveUp;
     }
   }
 
-  private void tell(List<Settlement> batch, SettleExpiredResponse response, boolean isRepeated) {
-    List<Settlement> instead = new ArrayList<>();
+  private SettleExpiredResponse call(List<Owed> batch) {
+    SettleExpiredRequest.Builder request =
+        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(options.group);
+    batch.forEach(owed -> request.addSettlements(owed.toProto()));
+    return rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false);
+  }
+
+  /** RESOURCE_EXHAUSTED is of a connection whose answers wait to be read: nothing was done. */
+  private boolean mayPass(TimecacheException error) {
+    return !rpc.connection.isShutdown()
+        && (error.isConnectionLost()
+            || error.code() == Status.Code.DEADLINE_EXCEEDED
+            || error.code() == Status.Code.RESOURCE_EXHAUSTED);
+  }
+
+  /** Once one could not be sent in time, the others are not tried: a stop has an end. */
+  private synchronized TimecacheException gaveUp() {
+    return gaveUp;
+  }
+
+  private void tell(List<Owed> batch, SettleExpiredResponse response, boolean isRepeated) {
+    List<Owed> instead = new ArrayList<>();
     for (int i = 0; i < batch.size(); ++i) {
       TimecacheException error = SettleResult.of(response.getResults(i)).error().orElse(null);
-      Settlement other = worker.settled(batch.get(i), error, isRepeated);
+      Owed other = worker.settled(batch.get(i), error, isRepeated);
       if (other != null) {
         instead.add(other);
       }

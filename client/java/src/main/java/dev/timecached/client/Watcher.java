@@ -36,7 +36,8 @@ import java.util.function.Function;
  * connection that is lost, {@link WatchOptions#silenceMax}, or, once, a message larger than the
  * channel takes. Anything else that the server says ends the watch: NOT_FOUND (no such namespace or
  * group, or deleted meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED
- * (MAX_WATCHERS) at the first attempt, and with {@link WatchOptions#failOnLoss} a loss.
+ * (MAX_WATCHERS) at the first attempt, and with {@link WatchOptions#failOnLoss} a loss. So does,
+ * with CANCELLED, a client that is closed.
  *
  * <p>In a group, or with a lead time, there is no place to go on from: what was given and not
  * settled is given out again, what is going to die is told again.
@@ -316,6 +317,10 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
         isOrderly
             ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
             : error;
+    if (rpc.connection.isShutdown()) {
+      end = TimecacheException.of(Status.Code.CANCELLED, "the client was closed");
+      return;
+    }
     if (beginsAnew(why)) {
       return;
     }

@@ -1,0 +1,265 @@
+package dev.timecached.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.protobuf.Any;
+import com.google.protobuf.ByteString;
+import com.google.rpc.ErrorInfo;
+import dev.timecached.v1.ConsumeExpiredResponse;
+import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.Settlement;
+import io.grpc.Status;
+import io.grpc.Status.Code;
+import io.grpc.stub.StreamObserver;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a client does as the server, or its own user, does what they should not. */
+@Timeout(120)
+final class FaultsTest {
+  private static final GroupWorkerOptions OPTIONS =
+      new GroupWorkerOptions("g").pauses(Duration.ofMillis(1), Duration.ofMillis(10));
+
+  private final BlockingQueue<ExpiredEvent> handled = new LinkedBlockingQueue<>();
+  private final FakeServer server = new FakeServer();
+  private final TimecacheClient client = server.builder().build();
+
+  @AfterEach
+  void stop() {
+    client.close();
+    server.close();
+  }
+
+  private static void give(
+      StreamObserver<ConsumeExpiredResponse> member, int id, int attempt, String key) {
+    member.onNext(
+        ConsumeExpiredResponse.newBuilder()
+            .setNamespace("default")
+            .addEvents(
+                dev.timecached.v1.ExpiredEvent.newBuilder()
+                    .setEventId(id)
+                    .setAttempt(attempt)
+                    .setVersion(key.hashCode())
+                    .setKey(ByteString.copyFromUtf8(key)))
+            .build());
+  }
+
+  private static void breakOff(StreamObserver<ConsumeExpiredResponse> member) {
+    member.onError(Status.UNAVAILABLE.asRuntimeException());
+  }
+
+  private static com.google.rpc.Status error(Code code, ErrorReason reason) {
+    return com.google.rpc.Status.newBuilder()
+        .setCode(code.value())
+        .addDetails(Any.pack(ErrorInfo.newBuilder().setReason(reason.name()).build()))
+        .build();
+  }
+
+  /** The only settlement of the next call, which it answers. */
+  private Settlement settle(com.google.rpc.Status error) throws Exception {
+    FakeServer.SettleCall call = FakeServer.take(server.settles);
+    call.answer(error);
+    assertEquals(1, call.request().getSettlementsCount());
+    return call.request().getSettlements(0);
+  }
+
+  private static void await(GroupWorker worker, Predicate<GroupWorkerCounters> condition)
+      throws Exception {
+    for (int i = 0; !condition.test(worker.counters()); ++i) {
+      assertTrue(i < 30_000, () -> "does not get there: " + worker.counters());
+      Thread.sleep(1);
+    }
+  }
+
+  @Test
+  void anotherEventOfTheSameIdIsHandledAndSettledByItself() throws Exception {
+    CountDownLatch releaseOld = new CountDownLatch(1);
+    CountDownLatch releaseNew = new CountDownLatch(1);
+    EventHandler handler =
+        event -> {
+          handled.add(event);
+          if (event.keyUtf8().equals("old")) {
+            releaseOld.await();
+            return Settle.ack();
+          }
+          releaseNew.await();
+          return Settle.nack();
+        };
+    try (GroupWorker worker = client.worker(OPTIONS, handler)) {
+      StreamObserver<ConsumeExpiredResponse> member = FakeServer.take(server.members);
+      give(member, 1, 1, "old");
+      assertEquals("old", FakeServer.take(handled).keyUtf8());
+      breakOff(member);
+      // Of a server that was restarted and numbers its events anew.
+      give(FakeServer.take(server.members), 1, 1, "new");
+      assertEquals("new", FakeServer.take(handled).keyUtf8());
+      releaseOld.countDown();
+      await(worker, counters -> counters.stale() == 1);
+      releaseNew.countDown();
+      assertTrue(settle(null).hasNack());
+      await(worker, counters -> counters.nacked() == 1);
+      assertEquals(0, worker.counters().acked());
+    } finally {
+      releaseOld.countDown();
+      releaseNew.countDown();
+    }
+  }
+
+  @Test
+  void whatCameAgainIsNotReturnedByTheNackOfBefore() throws Exception {
+    EventHandler handler =
+        event -> {
+          handled.add(event);
+          return handled.size() == 1 ? Settle.nack() : Settle.ack();
+        };
+    try (GroupWorker worker = client.worker(OPTIONS, handler)) {
+      StreamObserver<ConsumeExpiredResponse> member = FakeServer.take(server.members);
+      give(member, 1, 1, "k");
+      FakeServer.SettleCall nack = FakeServer.take(server.settles);
+      breakOff(member);
+      // By a server that was restarted and does not count the attempt.
+      give(FakeServer.take(server.members), 1, 1, "k");
+      await(worker, counters -> counters.handled() == 2);
+      nack.fail(Code.UNAVAILABLE);
+      assertTrue(settle(null).hasAck());
+      await(worker, counters -> counters.acked() == 1 && counters.stale() == 1);
+    }
+  }
+
+  @Test
+  void whatAGroupMadeAnewGivesAgainIsSettledAgain() throws Exception {
+    try (GroupWorker worker = client.worker(OPTIONS, EventHandler.acking(handled::add))) {
+      StreamObserver<ConsumeExpiredResponse> member = FakeServer.take(server.members);
+      give(member, 1, 3, "k");
+      FakeServer.SettleCall first = FakeServer.take(server.settles);
+      assertEquals(3, first.request().getSettlements(0).getAttempt());
+      breakOff(member);
+      member = FakeServer.take(server.members);
+      give(member, 1, 1, "k");
+      give(member, 2, 1, "behind");
+      assertEquals("k", FakeServer.take(handled).keyUtf8());
+      assertEquals("behind", FakeServer.take(handled).keyUtf8());
+      first.answer(error(Code.INVALID_ARGUMENT, ErrorReason.INVALID_FIELD));
+      FakeServer.SettleCall both = FakeServer.take(server.settles);
+      both.answer(null);
+      assertEquals(1, both.request().getSettlements(0).getEventId());
+      assertEquals(1, both.request().getSettlements(0).getAttempt());
+      await(worker, counters -> counters.acked() > 0 && counters.unsettled() == 0);
+    }
+  }
+
+  @Test
+  void aSettlementThatFindsTheConnectionFullIsSentAgain() throws Exception {
+    try (GroupWorker worker = client.worker(OPTIONS, EventHandler.acking(handled::add))) {
+      give(FakeServer.take(server.members), 1, 1, "k");
+      FakeServer.take(server.settles).fail(Code.RESOURCE_EXHAUSTED);
+      assertTrue(settle(null).hasAck());
+      await(worker, counters -> counters.acked() == 1);
+    }
+  }
+
+  @Test
+  void aStopDoesNotTryEachBatchWithAServerThatDoesNotAnswer() throws Exception {
+    GroupWorker worker =
+        client
+            .withTimeout(Duration.ofMillis(200))
+            .worker(
+                OPTIONS.settleBatch(1, Duration.ZERO).stopTimeout(Duration.ZERO),
+                EventHandler.acking(handled::add));
+    StreamObserver<ConsumeExpiredResponse> member = FakeServer.take(server.members);
+    for (int i = 1; i <= 8; ++i) {
+      give(member, i, 1, "k" + i);
+    }
+    await(worker, counters -> counters.handled() == 8);
+    TimecacheException error = assertThrows(TimecacheException.class, worker::close);
+    assertEquals(Code.DEADLINE_EXCEEDED, error.code());
+    assertEquals(8, worker.counters().unsettled());
+    Set<Long> tried = new HashSet<>();
+    server.settles.forEach(call -> tried.add(call.request().getSettlements(0).getEventId()));
+    assertEquals(1, tried.size());
+  }
+
+  @Test
+  void callbacksThatThrowDoNotEndAWorker() throws Exception {
+    BlockingQueue<Throwable> uncaught = new LinkedBlockingQueue<>();
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((thread, why) -> uncaught.add(why));
+    GroupWorkerOptions options =
+        OPTIONS
+            .threads(1)
+            .onError(
+                why -> {
+                  throw new AssertionError("of onError", why);
+                })
+            .onLoss(
+                lost -> {
+                  throw new AssertionError("of onLoss");
+                });
+    try (GroupWorker worker =
+        client.worker(
+            options,
+            event -> {
+              throw new IllegalStateException("of the handler");
+            })) {
+      StreamObserver<ConsumeExpiredResponse> member = FakeServer.take(server.members);
+      member.onNext(
+          ConsumeExpiredResponse.newBuilder().setNamespace("default").setLost(7).build());
+      assertEquals("of onLoss", FakeServer.take(uncaught).getMessage());
+      for (int i = 1; i <= 2; ++i) {
+        give(member, i, 1, "k" + i);
+        assertEquals("of onError", FakeServer.take(uncaught).getMessage());
+        assertTrue(settle(null).hasNack());
+      }
+      FakeServer.SettleCall refused = null;
+      give(member, 3, 1, "k3");
+      refused = FakeServer.take(server.settles);
+      refused.fail(Code.UNAVAILABLE); // Which the settling thread tells.
+      assertTrue(settle(null).hasNack());
+      await(worker, counters -> counters.nacked() == 3 && counters.lost() == 7);
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+  }
+
+  @Test
+  void aClosedClientEndsItsWatchesAndWorkers() throws Exception {
+    BlockingQueue<WatchBatch> batches = new LinkedBlockingQueue<>();
+    Watch watch = client.watch(new WatchOptions(), batches::add);
+    GroupWorker worker = client.worker(OPTIONS, event -> Settle.ack());
+    FakeServer.take(batches);
+    FakeServer.take(server.members);
+    client.close();
+    for (CompletableFuture<Void> ended : List.of(watch.ended(), worker.ended())) {
+      ExecutionException error =
+          assertThrows(ExecutionException.class, () -> ended.get(30, TimeUnit.SECONDS));
+      assertEquals(Code.CANCELLED, ((TimecacheException) error.getCause()).code());
+      assertEquals("CANCELLED: the client was closed", error.getCause().getMessage());
+    }
+  }
+
+  @Test
+  void aPipelineWhoseCloseIsInterruptedLeavesNoStream() throws Exception {
+    Pipeline pipeline = client.pipeline();
+    CompletableFuture<Boolean> pending = pipeline.add(Operation.contains("k"));
+    Thread.currentThread().interrupt();
+    TimecacheException error = assertThrows(TimecacheException.class, pipeline::close);
+    assertTrue(Thread.interrupted());
+    assertEquals(Code.CANCELLED, error.code());
+    assertTrue(server.pipelineCancelled.await(30, TimeUnit.SECONDS));
+    assertThrows(ExecutionException.class, () -> pending.get(30, TimeUnit.SECONDS));
+  }
+}
