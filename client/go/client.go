@@ -31,6 +31,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,10 +103,14 @@ type Client struct {
 	cache   pb.TimeCacheServiceClient
 }
 
-// NewClient makes a client for the server at address, "host:port" or "unix:/path". It
-// does not connect yet: that there is no server is told by the first call. An error is
-// about the options.
+// NewClient makes a client for the server at address, "host:port" or "unix:/path", or
+// another target of gRPC's with a scheme, such as "dns:///host:port". It does not connect
+// yet: that there is no server is told by the first call. An error is about the address or
+// the options.
 func NewClient(address string, options Options) (*Client, error) {
+	if err := checkAddress(address); err != nil {
+		return nil, err
+	}
 	dial := []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes)),
 		grpc.WithDisableServiceConfig(),
@@ -128,6 +134,19 @@ func NewClient(address string, options Options) (*Client, error) {
 	client := NewClientFromConn(conn, options)
 	client.close = sync.OnceValue(conn.Close)
 	return client, nil
+}
+
+// checkAddress refuses what gRPC would take and never connect to: a URL, and a host without
+// a port, for which it takes 443.
+func checkAddress(address string) error {
+	isURL := strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+	if !isURL && (strings.Contains(address, "://") || strings.HasPrefix(address, "unix")) {
+		return nil
+	}
+	if _, port, err := net.SplitHostPort(address); isURL || err != nil || port == "" {
+		return invalid(`address %q: must be "host:port" or "unix:/path"`, address)
+	}
+	return nil
 }
 
 // NewClientFromConn makes a client over a connection of the caller's making, who closes
@@ -165,6 +184,16 @@ func (c *Client) Close() error { return c.close() }
 func (c *Client) isClosed() bool {
 	conn, ok := c.conn.(*grpc.ClientConn)
 	return ok && conn.GetState() == connectivity.Shutdown
+}
+
+// failure takes an error of gRPC's, which does not say what host it found no address of.
+func (c *Client) failure(err error, trailer metadata.MD) *Error {
+	failure := newError(err, trailer)
+	conn, ok := c.conn.(*grpc.ClientConn)
+	if ok && failure.Code == codes.Unavailable && strings.HasPrefix(failure.Message, "name resolver error") {
+		failure.Message = conn.Target() + ": " + failure.Message
+	}
+	return failure
 }
 
 // mayComeBack says whether the same again may succeed.
@@ -209,7 +238,7 @@ func call[Request, Response any](ctx context.Context, c *Client,
 		if err == nil {
 			return response, nil
 		}
-		failure := newError(err, trailer)
+		failure := c.failure(err, trailer)
 		attempts--
 		if attempts <= 0 || !c.mayComeBack(failure) || !sleep(ctx, pauses.next()) {
 			// What the server has answered stands.

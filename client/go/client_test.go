@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 	"timecached.dev/client/go"
 	pb "timecached.dev/client/go/gen/timecache/v1"
@@ -488,6 +490,41 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		client.Close()
 	}
 	eventually(t, func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// An address that never leads to a server is told at once.
+func TestAddresses(t *testing.T) {
+	for address, good := range map[string]bool{"127.0.0.1:7171": true, "[::1]:7171": true, "cache:7171": true,
+		"unix:/run/timecached": true, "unix-abstract:t": true, "dns:///cache:7171": true, "passthrough:///cache:7171": true,
+		"": false, "cache": false, "127.0.0.1": false, "::1": false, "cache:": false, "http://cache:7171": false,
+		"https://cache:7171": false} {
+		client, err := timecache.NewClient(address, timecache.Options{})
+		if equal(t, address, err == nil, good); err != nil {
+			refused(t, err, codes.InvalidArgument, "")
+			continue
+		}
+		client.Close()
+	}
+}
+
+// A host without an address is named.
+func TestUnknownHost(t *testing.T) {
+	builder := manual.NewBuilderWithScheme("test")
+	builder.InitialState(resolver.State{})
+	client := must(timecache.NewClient("test:///no-such-host:7171", timecache.Options{
+		DialOptions: []grpc.DialOption{grpc.WithResolvers(builder)}}))(t)
+	defer client.Close()
+	_, _, err := client.Get(t.Context(), "k")
+	refused(t, err, codes.Unavailable, "")
+	errs := []error{err}
+	for _, err := range client.Watch(t.Context(), timecache.WatchOptions{}) {
+		errs = append(errs, err)
+	}
+	for _, err := range errs {
+		if strings.Count(err.Error(), "no-such-host") != 1 {
+			t.Error(err)
+		}
+	}
 }
 
 func TestNoServer(t *testing.T) {

@@ -350,7 +350,7 @@ func (w *watch) stream(yield func(*WatchBatch, error) bool) (failure *Error, lef
 	}
 	stream, err := w.open(ctx)
 	if err != nil {
-		return newError(err, nil), false
+		return w.client.failure(err, nil), false
 	}
 	for {
 		batch, err := stream.receive()
@@ -361,7 +361,7 @@ func (w *watch) stream(yield func(*WatchBatch, error) bool) (failure *Error, lef
 			if err == io.EOF {
 				return &Error{Code: codes.Unavailable, Message: "the server is stopping"}, false
 			}
-			return newError(err, stream.trailer()), false
+			return w.client.failure(err, stream.trailer()), false
 		}
 		if w.reconnect.MaxSilence > 0 {
 			silence.Stop()
