@@ -96,7 +96,9 @@ type WorkerStats struct {
 // workers at once. In one worker an event is never with two handlers at once.
 //
 // Reconnects by itself, as [Client.Watch] does; settlements are sent again until they
-// arrive.
+// arrive. A server that restarts without a journal has forgotten its groups, and what was
+// unsettled in them: the worker goes on in the new group, with the oldest event that is
+// retained.
 type Worker struct {
 	client  *Client
 	group   string
