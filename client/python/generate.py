@@ -42,7 +42,7 @@ TO_SYNC = [
     (r"\bopen_async\b", "open_sync"),
     (r"\basync (def|for|with) ", r"\1 "),
     (r"\bawait ", ""),
-    (r"\bAsync(Iterator|Iterable|Generator)\b", r"\1"),
+    (r"\bAsync(Connection|Iterator|Iterable|Generator)\b", r"\1"),
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),
     (

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import hashlib
+import io
 import pickle
+import secrets
 import socket
 import subprocess
+import sys
+import tarfile
+import threading
 import time
 import unittest
-from collections.abc import Callable
+import unittest.mock
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
+import grpc
 from server import Server
 
 import timecache
-from timecache import Operation
+from timecache import Operation, connection
 from timecache.types import from_duration, to_duration
 
 
@@ -107,6 +115,175 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(
             [name for name in names if name.startswith("page-")], ["page-0", "page-1", "page-2"]
         )
+
+    def test_one_name_is_no_list_of_names(self) -> None:
+        for wrong in (
+            lambda: self.client.watch("orders"),
+            lambda: self.client.consume("g", "orders"),
+            lambda: self.client.gather("a", "p", "1", expected_names="names"),
+            lambda: self.client.update_namespace(
+                "default", timecache.NamespaceOptions(), to_default="ttl"
+            ),
+        ):
+            with self.assertRaises(TypeError):
+                wrong()
+
+    def test_health_needs_no_right(self) -> None:
+        self.assertTrue(self.client.is_serving())
+
+    def test_a_server_without_a_journal_has_no_backup(self) -> None:
+        self.assertIsNone(self.client.get_server().journal)
+        with self.assertRaises(timecache.FailedPreconditionError) as caught:
+            next(iter(self.client.backup_journal()))
+        self.assertEqual(caught.exception.reason, "NO_JOURNAL")
+
+
+class BackupTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = Server("--journal", "DIRECTORY/journal")
+        self.addCleanup(self.server.close)
+        with timecache.Client(self.server.address) as client:
+            client.create_namespace(
+                "orders", timecache.NamespaceOptions(durability=timecache.Durability.SYNC)
+            )
+            for i in range(3):
+                client.namespace("orders").put(f"k{i}", secrets.token_bytes(1 << 20))
+
+    def test_a_backup_is_a_whole_archive(self) -> None:
+        with timecache.Client(self.server.address) as client:
+            journal = client.get_server().journal
+            assert journal is not None
+            self.assertEqual(journal.directory, str(self.server.directory / "journal"))
+            self.assertGreater(journal.written_bytes, 3 << 20)
+            self.assertFalse(journal.disk_full)
+            pieces = list(client.backup_journal())
+        self.check(pieces)
+
+    def test_a_backup_by_asyncio(self) -> None:
+        async def main() -> list[timecache.BackupPiece]:
+            async with timecache.aio.Client(self.server.address) as client:
+                return [piece async for piece in client.backup_journal()]
+
+        self.check(asyncio.run(main()))
+
+    def check(self, pieces: list[timecache.BackupPiece]) -> None:
+        archive = b"".join(piece.data for piece in pieces)
+        self.assertEqual({piece.total_bytes for piece in pieces}, {len(archive)})
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            self.assertGreater(sum(member.size for member in tar), 3 << 20)
+
+
+class ClosedTest(unittest.TestCase):
+    """A client that is closed, before a call and during it."""
+
+    def setUp(self) -> None:
+        # Connections are taken, and never answered.
+        self.mute = socket.socket()
+        self.addCleanup(self.mute.close)
+        self.mute.bind(("127.0.0.1", 0))
+        self.mute.listen()
+        self.address = f"127.0.0.1:{self.mute.getsockname()[1]}"
+
+    def test_calls_end_with_it(self) -> None:
+        calls: list[Callable[[timecache.Client], object]] = [
+            lambda c: c.get("a"),
+            lambda c: c.put("a", "1"),
+            lambda c: list(c.scan()),
+            lambda c: c.watch().next(),
+            lambda c: c.pipeline().add(Operation.get("a")).result(20),
+        ]
+        for call in calls:
+            client = timecache.Client(self.address)
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                under_way = pool.submit(call, client)
+                client.close()
+                self.assertIsInstance(under_way.exception(20), timecache.ClosedError)
+            with self.assertRaises(timecache.ClosedError):
+                call(client)
+            client.close()
+
+    def test_calls_of_asyncio_end_with_it(self) -> None:
+        async def scan(client: timecache.aio.Client) -> None:
+            async for _ in client.scan():
+                pass
+
+        async def add(client: timecache.aio.Client) -> None:
+            await (await client.pipeline().add(Operation.get("a")))
+
+        calls: list[Callable[[timecache.aio.Client], Coroutine[Any, Any, object]]] = [
+            lambda c: c.get("a"),
+            lambda c: c.put("a", "1"),
+            scan,
+            lambda c: c.watch().next(),
+            add,
+        ]
+
+        async def main() -> None:
+            for call in calls:
+                client = timecache.aio.Client(self.address)
+                under_way = asyncio.create_task(call(client))
+                await asyncio.sleep(0)
+                await client.close()
+                # Before Python 3.11 a task does not know whether it was cancelled.
+                ended = (
+                    timecache.ClosedError
+                    if sys.version_info >= (3, 11)
+                    else (timecache.ClosedError, asyncio.CancelledError)
+                )
+                with self.assertRaises(ended):
+                    await asyncio.wait_for(under_way, 20)
+                with self.assertRaises(timecache.ClosedError):
+                    await asyncio.wait_for(call(client), 20)
+                await client.close()
+
+        asyncio.run(main())
+
+
+class StartingTest(unittest.TestCase):
+    """A server that is just starting: calls wait for it a little."""
+
+    def setUp(self) -> None:
+        self.server = Server(starts=False)
+        self.addCleanup(self.server.close)
+
+    def test_a_call_waits_for_it(self) -> None:
+        starting = threading.Thread(target=self.server.start)
+        with (
+            unittest.mock.patch.object(connection, "PATIENCE", 30.0),
+            timecache.Client(self.server.address, timeout=30) as client,
+        ):
+            check = client._connection._check
+
+            def checked(*args: Any, **more: Any) -> Any:
+                starting.start()
+                return check(*args, **more)
+
+            client._connection._check = checked
+            self.assertGreater(client.put("a", "1").version, 0)
+        starting.join()
+
+    def test_a_call_of_asyncio_waits_for_it(self) -> None:
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address, timeout=30) as client:
+                put = asyncio.create_task(client.put("a", "1"))
+                state = client.channel.get_state()
+                while state is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+                    await client.channel.wait_for_state_change(state)
+                    state = client.channel.get_state()
+                await asyncio.to_thread(self.server.start)
+                self.assertGreater((await put).version, 0)
+
+        with unittest.mock.patch.object(connection, "PATIENCE", 30.0):
+            asyncio.run(main())
+
+    def test_who_comes_while_none_waits_fails_at_once(self) -> None:
+        turns = connection._Turns()
+        self.assertEqual(turns.take(10.0), 0.25)
+        self.assertAlmostEqual(turns.take(10.1), 0.15)
+        self.assertEqual(turns.take(10.26), 0)
+        self.assertEqual(turns.take(11.0), 0.25)
+        turns.reset()
+        self.assertEqual(turns.take(11.3), 0.25)
 
 
 class NoServerTest(unittest.TestCase):
@@ -232,6 +409,11 @@ access: {file: DIR/access.yaml}
     def test_what_does_not_go_together_is_refused(self) -> None:
         with self.assertRaises(ValueError):
             timecache.Client("cache.example:7171", token="secret")
+        # A name that only looks like a loopback address.
+        with self.assertRaises(ValueError):
+            timecache.Client("127.cache.example:7171", token="secret")
+        for address in ("localhost:1", "127.8.0.1:1", "[::1]:1", "unix:/tmp/socket"):
+            timecache.Client(address, token="secret").close()
         with self.assertRaises(ValueError):
             timecache.Client("cache.example:7171", certificate_file="client.crt")
         with self.assertRaises(OSError):

@@ -14,7 +14,7 @@ from test_watch import await_
 
 import timecache
 from timecache import Nack, Operation, testing
-from timecache.watching import WorkerState
+from timecache.working import WorkerState
 
 
 class Base(unittest.TestCase):
@@ -40,13 +40,14 @@ class StateTest(unittest.TestCase):
 
     def setUp(self) -> None:
         self.state = WorkerState(retry_delay=1)
-        (self.event,) = self.state.take(self.batch(attempt=2))
+        (self.held,) = self.state.take(self.batch(attempt=2))
 
-    def batch(self, attempt: int) -> timecache.WatchBatch:
+    def batch(self, attempt: int, version: int = 1) -> timecache.WatchBatch:
         now = datetime.now(timezone.utc)
         event = timecache.ExpiredEvent(
-            "default", b"a", b"1", 1, now, now, now, now, timecache.ExpiryCause.EXPIRED, 7, attempt
-        )
+            "default", b"a", b"1", version, now, now, now, now, timecache.ExpiryCause.EXPIRED,
+            event_id=7, attempt=attempt,
+        )  # fmt: skip
         return timecache.WatchBatch("default", (event,), now)
 
     def refused(self, reason: str) -> timecache.TimecacheError:
@@ -56,30 +57,58 @@ class StateTest(unittest.TestCase):
         for how in (timecache.Ack(), timecache.PutBack()):
             with self.subTest(how):
                 self.setUp()
-                settlement = self.state.end(self.event, how)
+                owed = self.state.end(self.held, how)
                 # A server that was restarted counts attempts anew.
                 self.assertEqual(self.state.take(self.batch(attempt=1)), [])
                 error = self.refused("STALE_ATTEMPT")
-                instead, told = self.state.settled(settlement, error, repeated=False)
-                self.assertEqual(instead, timecache.Settlement(7, 1, how))
-                self.assertIsNone(told)
+                instead, told = self.state.settled(owed, error, repeated=False)
                 assert instead is not None
+                self.assertEqual(instead.settlement, timecache.Settlement(7, 1, how))
+                self.assertIsNone(told)
                 self.assertEqual(self.state.settled(instead, None, False), (None, None))
-                self.assertEqual(self.state.held(), 0)
+                self.assertEqual(self.state.count(), 0)
 
     def test_what_comes_again_while_it_is_handled_is_settled_by_its_newest_attempt(self) -> None:
         self.assertEqual(self.state.take(self.batch(attempt=3)), [])
-        settlement = self.state.end(self.event, None)
-        self.assertEqual(settlement.attempt, 3)
+        owed = self.state.end(self.held, None)
+        self.assertEqual(owed.settlement.attempt, 3)
         error = self.refused("EVENT_NOT_UNSETTLED")
-        self.assertEqual(self.state.settled(settlement, error, repeated=False), (None, None))
-        self.assertEqual((self.state.held(), self.state.counters.stale), (0, 1))
+        self.assertEqual(self.state.settled(owed, error, repeated=False), (None, None))
+        self.assertEqual((self.state.count(), self.state.counters.stale), (0, 1))
 
     def test_an_event_comes_anew_after_its_nack(self) -> None:
-        settlement = self.state.end(self.event, timecache.Nack(0))
-        self.assertEqual(len(self.state.take(self.batch(attempt=3))), 1)
-        self.assertEqual(self.state.settled(settlement, None, repeated=False), (None, None))
-        self.assertEqual(self.state.held(), 1)
+        owed = self.state.end(self.held, timecache.Nack(0))
+        (again,) = self.state.take(self.batch(attempt=3))
+        self.assertEqual(self.state.begin(again).attempt, 3)
+        self.assertEqual(self.state.settled(owed, None, repeated=False), (None, None))
+        self.assertEqual((self.state.count(), self.state.counters.nacked), (1, 1))
+
+    def test_a_nack_of_an_attempt_that_is_over_is_not_sent(self) -> None:
+        # A server that was restarted counts attempts anew: the next one may have the same number.
+        owed = self.state.end(self.held, timecache.Nack(0))
+        self.assertEqual(len(self.state.take(self.batch(attempt=2))), 1)
+        self.assertEqual(self.state.without_gone([owed]), [])
+        self.assertEqual(self.state.counters.stale, 1)
+
+    def test_another_event_with_its_id_is_another_event(self) -> None:
+        (other,) = self.state.take(self.batch(attempt=1, version=2))
+        self.assertEqual(other.event.version, 2)
+        owed = self.state.end(self.held, None)
+        self.assertEqual(self.state.without_gone([owed]), [])
+        self.assertEqual(self.state.count(), 1)
+        sent = self.state.end(other, None)
+        self.assertEqual(self.state.without_gone([sent]), [sent])
+        self.assertEqual(self.state.settled(sent, None, repeated=False), (None, None))
+        self.assertEqual((self.state.count(), self.state.counters.acked), (0, 1))
+
+    def test_what_is_refused_is_returned_with_its_newest_attempt(self) -> None:
+        owed = self.state.end(self.held, timecache.PutBack())
+        self.assertEqual(self.state.take(self.batch(attempt=3)), [])
+        error = self.refused("MAX_ENTRIES")
+        instead, told = self.state.settled(owed, error, repeated=False)
+        assert instead is not None
+        self.assertEqual(instead.settlement, timecache.Settlement(7, 3, Nack(1)))
+        self.assertIs(told, error)
 
 
 class WorkerTest(Base):
@@ -174,6 +203,81 @@ class WorkerTest(Base):
             worker.wait(20)
         self.assertEqual(caught.exception.reason, "GROUP_NOT_FOUND")
 
+    def lose(self, count: int) -> None:
+        """Makes the group lose events."""
+        self.client.update_group("g", timecache.GroupOptions(max_backlog_bytes=1 << 20))
+        self.client.execute(
+            [Operation.put(f"k{i}", b"x" * 600_000, ttl=1) for i in range(count + 1)]
+        )
+        self.clock.advance(2)
+
+    def test_a_loss_is_told_or_logged(self) -> None:
+        self.lose(2)
+
+        def told(lost: int) -> None:
+            losses.append(lost)
+            raise RuntimeError("broken")
+
+        losses: list[int] = []
+        with self.assertLogs("timecache"):
+            with self.client.worker("g", lambda event: None, on_loss=told) as worker:
+                await_(lambda: self.statistics().acked == 1)
+        self.assertEqual((sum(losses), worker.counters.lost), (2, 2))
+        self.lose(2)
+        with self.assertLogs("timecache") as logged:
+            with self.client.worker("g", lambda event: None):
+                await_(lambda: self.statistics().acked == 2)
+        self.assertIn("has lost 2 events", logged.output[0])
+
+    def test_a_token_that_fails_for_a_while_stops_no_worker(self) -> None:
+        broken = threading.Event()
+
+        def token() -> str:
+            if broken.is_set():
+                raise OSError("no token")
+            return "t"
+
+        errors: list[Exception] = []
+
+        def handle(event: timecache.ExpiredEvent) -> None:
+            broken.set()
+
+        with timecache.Client(self.server.address, token=token) as client:
+            with client.worker("g", handle, on_error=errors.append) as worker:
+                self.expire(1)
+                await_(lambda: errors)
+                broken.clear()
+                await_(lambda: worker.counters.acked == 1)
+        assert isinstance(errors[0], timecache.UnavailableError)
+        self.assertIsInstance(errors[0].__cause__, OSError)
+
+    def test_a_client_that_is_closed_ends_its_worker(self) -> None:
+        client = timecache.Client(self.server.address)
+        closed = threading.Event()
+
+        def handle(event: timecache.ExpiredEvent) -> None:
+            closed.wait(20)
+
+        worker = client.worker("g", handle, on_error=lambda error: None).start()
+        self.expire(1)
+        await_(lambda: self.statistics().in_flight == 1)
+        client.close()
+        closed.set()
+        with self.assertRaises(timecache.CallCancelledError):
+            worker.wait(5)
+
+    def test_what_no_worker_can_do_is_refused(self) -> None:
+        async def coroutine(event: timecache.ExpiredEvent) -> None:
+            pass
+
+        wrong: Any = coroutine
+        with self.assertRaises(TypeError):
+            self.client.worker("g", wrong)
+        with self.assertRaises(ValueError):
+            self.client.worker("g", lambda event: None, concurrency=0)
+        with self.assertRaises(ValueError):
+            self.client.worker("g", lambda event: None, retry_delay=-1)
+
     def test_workers_of_asyncio(self) -> None:
         async def main() -> None:
             async with timecache.aio.Client(self.server.address) as client:
@@ -218,6 +322,55 @@ class WorkerTest(Base):
 
         asyncio.run(main())
 
+    def test_a_worker_of_asyncio_survives_its_handler_and_its_token(self) -> None:
+        failing = False
+
+        def token() -> str:
+            if failing:
+                raise OSError("no token")
+            return "t"
+
+        async def main() -> None:
+            nonlocal failing
+
+            async def handle(event: timecache.ExpiredEvent) -> None:
+                nonlocal failing
+                if event.attempt == 1:
+                    raise asyncio.CancelledError
+                failing = True
+
+            errors: list[Exception] = []
+            async with timecache.aio.Client(self.server.address, token=token) as client:
+                worker = client.worker("g", handle, retry_delay=0, on_error=errors.append)
+                async with worker:
+                    await asyncio.to_thread(self.expire, 1)
+                    while len(errors) < 2:
+                        await asyncio.sleep(0.005)
+                    failing = False
+                    while worker.counters.acked < 1:
+                        await asyncio.sleep(0.005)
+            self.assertEqual(worker.counters.raised, 1)
+
+        asyncio.run(asyncio.wait_for(main(), 30))
+
+    def test_a_worker_of_asyncio_ends_with_its_client(self) -> None:
+        async def main() -> None:
+            closed = asyncio.Event()
+
+            async def handle(event: timecache.ExpiredEvent) -> None:
+                await closed.wait()
+
+            client = timecache.aio.Client(self.server.address)
+            worker = client.worker("g", handle, on_error=lambda error: None).start()
+            await asyncio.to_thread(self.expire, 1)
+            await asyncio.to_thread(await_, lambda: self.statistics().in_flight == 1)
+            await client.close()
+            closed.set()
+            with self.assertRaises(timecache.CallCancelledError):
+                await asyncio.wait_for(worker.wait(), 5)
+
+        asyncio.run(main())
+
 
 class PipelineTest(Base):
     def test_results_come_in_order_and_futures_have_errors(self) -> None:
@@ -253,6 +406,26 @@ class PipelineTest(Base):
                 pipeline.add(Operation.put("a", "1")).result(20)
         with self.assertRaises(timecache.TimecacheError):
             pipeline.close()
+
+    def test_a_token_that_fails_ends_it(self) -> None:
+        def token() -> str:
+            raise OSError("no token")
+
+        with timecache.Client(self.server.address, token=token) as client:
+            pipeline = client.pipeline()
+            future = pipeline.add(Operation.put("a", "1"))
+            self.assertIsInstance(future.exception(20), timecache.UnavailableError)
+            with self.assertRaises(timecache.UnavailableError):
+                pipeline.close()
+
+    def test_an_end_in_good_order_that_nobody_asked_for_is_an_end(self) -> None:
+        with timecache.Client(self.server.address) as client:
+            client._stubs.data.Pipeline = lambda requests, metadata: iter(())
+            pipeline = client.pipeline()
+            future = pipeline.add(Operation.put("a", "1"))
+            self.assertIsInstance(future.exception(20), timecache.UnavailableError)
+            with self.assertRaises(timecache.UnavailableError):
+                pipeline.add(Operation.put("b", "1"))
 
     def test_cancel_ends_it_at_once(self) -> None:
         pipeline = self.client.pipeline()

@@ -19,7 +19,9 @@ from .reasons import ErrorReason
 from .types import (
     Ack,
     AppendResult,
+    BackupPiece,
     BytesLike,
+    CheckpointState,
     CombineResult,
     Durability,
     Duration,
@@ -31,8 +33,10 @@ from .types import (
     Group,
     GroupOptions,
     GroupStatistics,
+    JournalStatus,
     LimitPolicy,
     LimitUse,
+    MemoryShares,
     Nack,
     Namespace,
     NamespaceOptions,
@@ -51,8 +55,8 @@ from .types import (
     encode_json,
 )
 from .watcher import Watcher
-from .watching import WorkerCounters
 from .worker import GroupWorker
+from .working import WorkerCounters
 
 __version__ = "0.1.0"
 
@@ -61,8 +65,10 @@ __all__ = [
     "MAX_REQUEST_BYTES",
     "Ack",
     "AppendResult",
+    "BackupPiece",
     "BytesLike",
     "Client",
+    "CheckpointState",
     "CombineResult",
     "Durability",
     "Duration",
@@ -76,8 +82,10 @@ __all__ = [
     "GroupOptions",
     "GroupStatistics",
     "GroupWorker",
+    "JournalStatus",
     "LimitPolicy",
     "LimitUse",
+    "MemoryShares",
     "Nack",
     "Namespace",
     "NamespaceOptions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from .errors import UnavailableError
 from .types import RetryPolicy
 from .v1 import data_pb2_grpc, groups_pb2_grpc, namespaces_pb2_grpc, server_pb2_grpc
 
@@ -74,7 +76,16 @@ class Security:
         """What each call shows to the server."""
         if self.token is None:
             return ()
-        token = self.token if isinstance(self.token, str) else self.token()
+        if isinstance(self.token, str):
+            token = self.token
+        else:
+            try:
+                token = self.token()
+            except Exception as error:
+                # As gRPC takes it. It may pass, as where a file is just being replaced.
+                raise UnavailableError(
+                    grpc.StatusCode.UNAVAILABLE, f"the token function raised {error!r}"
+                ) from error
         return (("authorization", f"Bearer {token.strip()}"),)
 
 
@@ -87,7 +98,12 @@ def _read(path: PathLike | None) -> bytes | None:
 
 def _is_local(address: str) -> bool:
     host = address.rsplit(":", 1)[0].strip("[]")
-    return address.startswith("unix:") or host in ("localhost", "::1") or host.startswith("127.")
+    if address.startswith("unix:") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _options(security: Security, more: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -132,10 +148,9 @@ def open_async(
 class Stubs:
     """A channel, and the generated stubs on it."""
 
-    def __init__(self, channel: Any, security: Security) -> None:
+    def __init__(self, channel: Any) -> None:
         """Of either kind of channel."""
         self.channel = channel
-        self.security = security
         self.data: Any = data_pb2_grpc.TimeCacheServiceStub(channel)  # type: ignore[no-untyped-call]
         self.namespaces: Any = namespaces_pb2_grpc.NamespaceServiceStub(channel)  # type: ignore[no-untyped-call]
         self.groups: Any = groups_pb2_grpc.GroupServiceStub(channel)  # type: ignore[no-untyped-call]

@@ -13,6 +13,7 @@ from google.rpc import error_details_pb2, status_pb2
 __all__ = [
     "AlreadyExistsError",
     "CallCancelledError",
+    "ClosedError",
     "DeadlineExceededError",
     "FailedPreconditionError",
     "FieldViolation",
@@ -154,6 +155,21 @@ class CallCancelledError(TimecacheError):
     """CANCELLED: the call, watch or pipeline was ended by its owner, or by the server."""
 
 
+class ClosedError(CallCancelledError):
+    """The client was closed, before the call or during it."""
+
+    def __init__(self) -> None:
+        super().__init__(grpc.StatusCode.CANCELLED, "the client is closed")
+
+    @property
+    def is_connection_lost(self) -> bool:
+        """Never: it does not come back."""
+        return False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClosedError, ()
+
+
 class UnimplementedError(TimecacheError):
     """UNIMPLEMENTED: the server has no such method."""
 
@@ -226,3 +242,20 @@ def _request_id(call: Any) -> str | None:
 def cancelled(message: str) -> TimecacheError:
     """For what its owner has ended."""
     return CallCancelledError(grpc.StatusCode.CANCELLED, message)
+
+
+def stopping() -> TimecacheError:
+    """For a stream that the server has closed in good order."""
+    return UnavailableError(grpc.StatusCode.UNAVAILABLE, "the server is stopping")
+
+
+def silent() -> TimecacheError:
+    """For a stream that brings nothing."""
+    return UnavailableError(grpc.StatusCode.UNAVAILABLE, "the server fell silent")
+
+
+def broken(error: Exception) -> TimecacheError:
+    """For a stream that something unforeseen has ended."""
+    failure = InternalError(grpc.StatusCode.INTERNAL, f"the stream cannot go on: {error!r}")
+    failure.__cause__ = error
+    return failure

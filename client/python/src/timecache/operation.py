@@ -18,6 +18,7 @@ from .types import (
     RemoveResult,
     to_bytes,
     to_duration,
+    to_names,
 )
 from .v1 import data_pb2
 
@@ -201,7 +202,7 @@ class Operation(Generic[T]):
         request.value = to_bytes(value)
         if expected_parts is not None:
             request.expected_parts = expected_parts
-        request.expected_names.extend(to_bytes(name) for name in expected_names)
+        request.expected_names.extend(map(to_bytes, to_names(expected_names)))
         if touch:
             request.touch = True
         _set_ttl(request, ttl)

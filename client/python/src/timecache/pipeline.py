@@ -10,13 +10,11 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, TypeVar
 
-import grpc
-
 from .channel import Settings
-from .errors import TimecacheError, cancelled, error_from_rpc
+from .connection import Connection
+from .errors import TimecacheError, broken, cancelled, stopping
 from .operation import MAX_OPERATIONS, Operation
 from .v1 import data_pb2
-from .watching import stopping
 
 T = TypeVar("T")
 _Batch = list[tuple[Operation[Any], "Future[Any]"]]
@@ -41,6 +39,7 @@ class Pipeline:
 
     def __init__(
         self,
+        connection: Connection,
         method: Any,
         settings: Settings,
         metadata: Callable[[], Any],
@@ -49,6 +48,7 @@ class Pipeline:
         requests_in_flight_max: int,
     ) -> None:
         """For Client.pipeline."""
+        self._connection = connection
         self._settings = settings
         self._operations_max = min(max(1, batch_operations_max), MAX_OPERATIONS)
         self._bytes_max = batch_bytes_max
@@ -136,7 +136,6 @@ class Pipeline:
         if not self._batch or self._end is not None:
             return
         if self._reader is None:
-            self._call = self._method(iter(self._requests.get, None), metadata=self._metadata())
             self._reader = threading.Thread(
                 target=self._read, name="timecache-pipeline", daemon=True
             )
@@ -152,28 +151,45 @@ class Pipeline:
 
     def _read(self) -> None:
         try:
-            for response in self._call:
-                with self._changed:
-                    if self._end is not None:
-                        return
-                    batch = self._in_flight.popleft()
-                    if not self._in_flight:
-                        self._flush()
-                    self._changed.notify_all()
-                for (operation, future), result in zip(batch, response.results, strict=True):
-                    outcome = operation.parse_result(result)
-                    if not future.set_running_or_notify_cancel():
-                        continue
-                    if isinstance(outcome, TimecacheError):
-                        future.set_exception(outcome)
-                    else:
-                        future.set_result(outcome)
+            with self._connection.errors():
+                self._open()
+                for response in self._call:
+                    self._answered(response)
             with self._changed:
-                unanswered = bool(self._in_flight or self._batch)
-            if unanswered:
+                over = self._closing and not self._in_flight and not self._batch
+            if not over:
                 self._ended(stopping())
-        except grpc.RpcError as error:
-            self._ended(error_from_rpc(error))
+        except TimecacheError as error:
+            self._ended(error)
+        except Exception as error:
+            self._ended(broken(error))
+
+    def _open(self) -> None:
+        self._connection.wait(None)
+        call = self._method(iter(self._requests.get, None), metadata=self._metadata())
+        with self._changed:
+            self._call = call
+            if self._end is not None:
+                call.cancel()
+
+    def _answered(self, response: data_pb2.ExecuteResponse) -> None:
+        with self._changed:
+            if self._end is not None:
+                return
+            if not self._in_flight or len(self._in_flight[0]) != len(response.results):
+                raise ValueError("an answer to no request")
+            batch = self._in_flight.popleft()
+            if not self._in_flight:
+                self._flush()
+            self._changed.notify_all()
+        for (operation, future), result in zip(batch, response.results, strict=True):
+            outcome = operation.parse_result(result)
+            if not future.set_running_or_notify_cancel():
+                continue
+            if isinstance(outcome, TimecacheError):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
     def _ended(self, error: TimecacheError) -> None:
         with self._changed:

@@ -12,7 +12,7 @@ import enum
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,6 +20,8 @@ from google.protobuf.duration_pb2 import Duration as DurationProto
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from .v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
+
+T = TypeVar("T")
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview | str
 """A key or value: bytes, or a str that stands for its UTF-8."""
@@ -39,6 +41,13 @@ def to_bytes(value: BytesLike) -> bytes:
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     raise TypeError(f"expected bytes or str, not {type(value).__name__}")
+
+
+def to_names(names: Iterable[T]) -> list[T]:
+    """A list of names. TypeError: it is one name, whose letters were not meant."""
+    if isinstance(names, (str, bytes)):
+        raise TypeError(f"expected a list of names, not {names!r}")
+    return list(names)
 
 
 def encode_json(value: Any) -> bytes:
@@ -506,8 +515,62 @@ class LimitUse:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class MemoryShares:
+    """What holds the memory that the server's max_memory_bytes counts."""
+
+    entries_bytes: int
+    retained_bytes: int
+    """Events that logs retain; they give way to entries."""
+    backlog_bytes: int
+    """Events that only consumer groups, or messages in flight, hold."""
+
+
+class CheckpointState(enum.Enum):
+    """What the journal does to become smaller."""
+
+    IDLE = 1
+    WRITING = 2
+    """Live entries are written again."""
+    WAITING = 3
+    """They are; what was before them goes once no event from before is retained."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JournalStatus:
+    """The journal on the server's disk; counts are since the server's start."""
+
+    directory: str
+    disk_bytes: int
+    waiting_bytes: LimitUse
+    """Changes in memory that wait for the disk; beyond the limit they are refused."""
+    disk_full: bool
+    """Whether changes of durable namespaces are refused (DISK_FULL)."""
+    commits: int
+    appends: int
+    written_bytes: int
+    commit_time: timedelta
+    """Of all commits together."""
+    commit_p99: timedelta | None
+    """99 % of commits took no longer, within a factor of two."""
+    checkpoints: int
+    """That are over."""
+    checkpoint_state: CheckpointState | None
+    """None: one that this client is too old to know."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BackupPiece:
+    """A piece of a backup of the server's journal."""
+
+    total_bytes: int
+    """Of all pieces together."""
+    data: bytes
+    """At most 1 MiB, never empty."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerInfo:
-    """The server; limits are None for who may not read all namespaces."""
+    """The server; limits and the journal are None for who may not read all namespaces."""
 
     version: str
     start_time: datetime | None
@@ -519,8 +582,14 @@ class ServerInfo:
     watchers: LimitUse | None
     memory_bytes: LimitUse | None
     connections: LimitUse | None
-    has_journal: bool = False
-    """Whether durable namespaces are possible."""
+    memory_shares: MemoryShares | None
+    journal: JournalStatus | None
+    """None, too, where there is none: all namespaces are of durability MEMORY."""
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether durable namespaces are possible."""
+        return self.journal is not None
 
 
 # --- from and to the protos; for the client itself ---
@@ -590,9 +659,7 @@ def group_from(message: groups_pb2.Group) -> Group:
 
 def server_from(message: server_pb2.GetServerResponse) -> ServerInfo:
     """For the client itself."""
-    return dataclasses.replace(
-        from_proto(ServerInfo, message), has_journal=message.HasField("journal")
-    )
+    return from_proto(ServerInfo, message)
 
 
 def parts_from(message: watch_pb2.GatheredParts) -> GatheredParts:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-import grpc
-
-from .errors import TimecacheError, cancelled, error_from_rpc
+from .connection import Connection
+from .errors import TimecacheError, cancelled, silent
 from .types import WatchBatch
-from .watching import WatchState, silent
+from .watching import WatchState
 
 
 class Watcher:
@@ -35,8 +34,11 @@ class Watcher:
     each, more only for a larger value). Costs a thread.
     """
 
-    def __init__(self, stub: Any, metadata: Callable[[], Any], state: WatchState) -> None:
+    def __init__(
+        self, connection: Connection, stub: Any, metadata: Callable[[], Any], state: WatchState
+    ) -> None:
         """For Client.watch and its like."""
+        self._connection = connection
         self._stub = stub
         self._metadata = metadata
         self._state = state
@@ -86,7 +88,6 @@ class Watcher:
         """
         give_up_at = None if timeout is None else time.monotonic() + timeout
         silence = self._state.reconnecting.silence_max
-        silent_at = None if silence is None else time.monotonic() + silence
         while True:
             if self._closed.is_set():
                 raise cancelled("the watch was closed")
@@ -94,19 +95,20 @@ class Watcher:
                 raise self._end
             if self._stream is None:
                 self._await_attempt(give_up_at)
-                if not self._open():
+                if not self._open(give_up_at):
                     continue
-                silent_at = None if silence is None else time.monotonic() + silence
             assert self._stream is not None
+            silent_at = None if silence is None else self._stream.waiting_since + silence
             limits = [limit for limit in (give_up_at, silent_at) if limit is not None]
             try:
-                message = self._stream.take(min(limits) if limits else None)
+                with self._connection.errors():
+                    message = self._stream.take(min(limits) if limits else None)
             except TimeoutError:
                 if silent_at is None or time.monotonic() < silent_at:
                     raise TimeoutError("nothing came within the timeout") from None
                 self._break(silent())
-            except grpc.RpcError as error:
-                self._break(error_from_rpc(error))
+            except TimecacheError as error:
+                self._break(error)
             else:
                 if message is not None:
                     return self._state.accept(message)
@@ -122,18 +124,26 @@ class Watcher:
                 raise TimeoutError("no connection within the timeout")
         self._closed.wait(pause)
 
-    def _open(self) -> bool:
-        with self._lock:
-            if self._closed.is_set():
-                return False
-            self._stream = _Stream(self._state.open(self._stub, self._metadata()))
-            return True
+    # False if it was closed, or there is no stream to be had.
+    def _open(self, give_up_at: float | None) -> bool:
+        try:
+            with self._connection.errors():
+                self._connection.wait(give_up_at)
+                metadata = self._metadata()
+                with self._lock:
+                    if self._closed.is_set():
+                        return False
+                    self._stream = _Stream(self._state.open(self._stub, metadata))
+        except TimecacheError as error:
+            self._break(error)
+            return False
+        return True
 
     def _break(self, error: TimecacheError | None) -> None:
         with self._lock:
-            assert self._stream is not None
-            self._stream.close()
-            self._stream = None
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
         if self._closed.is_set():
             return
         try:
@@ -150,12 +160,14 @@ class _Stream:
         self._changed = threading.Condition()
         self._message: Any = None
         self._ended = False
-        self._error: grpc.RpcError | None = None
+        self._error: Exception | None = None
         self._closed = False
+        self.waiting_since = time.monotonic()
+        """Since when there has been room for a message."""
         threading.Thread(target=self._read, name="timecache-watch", daemon=True).start()
 
     def _read(self) -> None:
-        error = None
+        error: Exception | None = None
         try:
             for message in self._call:
                 with self._changed:
@@ -165,7 +177,7 @@ class _Stream:
                         self._changed.wait()
                     if self._closed:
                         break
-        except grpc.RpcError as caught:
+        except Exception as caught:
             error = caught
         with self._changed:
             self._ended = True
@@ -173,7 +185,7 @@ class _Stream:
             self._changed.notify_all()
 
     def take(self, until: float | None) -> Any:
-        """The next message; None at the end of the stream. TimeoutError, grpc.RpcError."""
+        """The next message; None at the end of the stream. TimeoutError, what the call raised."""
         with self._changed:
             while self._message is None and not self._ended:
                 left = None if until is None else until - time.monotonic()
@@ -185,6 +197,7 @@ class _Stream:
                     raise self._error
                 return None
             message, self._message = self._message, None
+            self.waiting_since = time.monotonic()
             self._changed.notify_all()
             return message
 

@@ -1,36 +1,26 @@
-"""What a watch and a worker know and decide, whatever they wait with: internal to the client."""
+"""What a watch knows and decides, whatever it waits with: internal to the client."""
 
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-import grpc
-
 from .channel import MAX_MESSAGE_BYTES, Backoff
-from .errors import TimecacheError, UnavailableError
+from .errors import TimecacheError, stopping
 from .reasons import ErrorReason
 from .types import (
-    Ack,
     BytesLike,
     Duration,
-    ExpiredEvent,
-    Nack,
-    PutBack,
-    Settle,
-    Settlement,
     WatchBatch,
     event_from,
     from_timestamp,
     to_bytes,
     to_duration,
+    to_names,
 )
 from .v1 import watch_pb2
-
-_LOG = logging.getLogger("timecache")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,16 +32,6 @@ class Reconnecting:
     max_pause: float = 1.0
     silence_max: float | None = None
     on_break: Callable[[TimecacheError], object] | None = None
-
-
-def stopping() -> TimecacheError:
-    """For a stream that the server has closed in good order."""
-    return UnavailableError(grpc.StatusCode.UNAVAILABLE, "the server is stopping")
-
-
-def silent() -> TimecacheError:
-    """For a stream that brings nothing."""
-    return UnavailableError(grpc.StatusCode.UNAVAILABLE, "the server fell silent")
 
 
 @dataclasses.dataclass(slots=True)
@@ -89,7 +69,7 @@ class WatchState:
         self._key_prefix = to_bytes(key_prefix)
         self._max_in_flight = max_in_flight
         self._common: dict[str, Any] = {
-            "namespaces": list(namespaces),
+            "namespaces": to_names(namespaces),
             "keys_only": keys_only,
             "max_message_bytes": MAX_MESSAGE_BYTES,
         }
@@ -201,163 +181,3 @@ class WatchState:
 
 def _start(from_earliest: bool) -> watch_pb2.WatchStart:
     return watch_pb2.WATCH_START_EARLIEST if from_earliest else watch_pb2.WATCH_START_UNSPECIFIED
-
-
-def to_settlement(settlement: Settlement) -> watch_pb2.Settlement:
-    """As it goes on the wire."""
-    message = watch_pb2.Settlement(event_id=settlement.event_id, attempt=settlement.attempt)
-    how = settlement.how
-    if isinstance(how, Nack):
-        message.nack.delay.CopyFrom(to_duration(how.delay))
-    elif isinstance(how, PutBack):
-        message.put_back.SetInParent()
-        if how.ttl is not None:
-            message.put_back.ttl.CopyFrom(to_duration(how.ttl))
-    elif isinstance(how, Ack):
-        message.ack.SetInParent()
-    else:
-        raise TypeError(f"expected Ack(), Nack() or PutBack(), not {how!r}")
-    return message
-
-
-@dataclasses.dataclass(slots=True)
-class WorkerCounters:
-    """What a worker has done since its start."""
-
-    handled: int = 0
-    """Handlers that have returned, or raised."""
-    raised: int = 0
-    """Of these, that have raised."""
-    acked: int = 0
-    """Settled by Ack."""
-    nacked: int = 0
-    """Given back by Nack, or for a handler that raised."""
-    put_back: int = 0
-    """Settled by PutBack, put or let go."""
-    stale: int = 0
-    """Settled too late: the event had been given to another member, or was done."""
-    unsettled: int = 0
-    """Not settled: refused, or not delivered. The event is given out again."""
-    lost: int = 0
-    """Events that the group lost, as this worker was told."""
-
-
-class WorkerState:
-    """Which events a worker has, and what becomes of them. Not thread-safe."""
-
-    def __init__(self, retry_delay: Duration) -> None:
-        """`retry_delay`: of the Nack for a handler that raised."""
-        self.retry_delay = retry_delay
-        self.counters = WorkerCounters()
-        # Every event that is waiting or with a handler, or that a handler is done with for good
-        # and the server does not know yet; and its newest attempt. What is given out again
-        # meanwhile is not handled twice.
-        self._attempts: dict[int, int] = {}
-        # Of these, what was given out again since its handler was done.
-        self._given_again: set[int] = set()
-
-    def take(self, batch: WatchBatch) -> list[ExpiredEvent]:
-        """What is new in a batch."""
-        self.counters.lost += batch.lost
-        new = []
-        for event in batch.events:
-            if event.event_id in self._attempts:
-                self._given_again.add(event.event_id)
-            else:
-                new.append(event)
-            self._attempts[event.event_id] = event.attempt
-        return new
-
-    def held(self) -> int:
-        """How many events this worker holds."""
-        return len(self._attempts)
-
-    def drop(self, events: Iterable[ExpiredEvent]) -> None:
-        """Forgets events that were not begun: with the stream's end they are given out again."""
-        for event in events:
-            self._attempts.pop(event.event_id, None)
-            self._given_again.discard(event.event_id)
-
-    def begin(self, event: ExpiredEvent) -> ExpiredEvent:
-        """The event as it is to be handled."""
-        attempt = self._attempts[event.event_id]
-        if attempt == event.attempt:
-            return event
-        return dataclasses.replace(event, attempt=attempt)
-
-    def end(self, event: ExpiredEvent, how: Settle | None, raised: bool = False) -> Settlement:
-        """What a handler has said, or that it raised."""
-        self.counters.handled += 1
-        if raised:
-            self.counters.raised += 1
-            how = Nack(self.retry_delay)
-        attempt = self._attempts[event.event_id]
-        self._given_again.discard(event.event_id)
-        # It may come again before the answer to this.
-        if isinstance(how, Nack):
-            del self._attempts[event.event_id]
-        return Settlement(event.event_id, attempt, Ack() if how is None else how)
-
-    def settled(
-        self, settlement: Settlement, error: TimecacheError | None, repeated: bool
-    ) -> tuple[Settlement | None, TimecacheError | None]:
-        """The server's answer; returns what to settle in its place and what to tell, if anything.
-
-        `repeated`: an attempt that was not answered may have settled it.
-        """
-        how = settlement.how
-        stale = error is not None and error.reason == ErrorReason.STALE_ATTEMPT
-        gone = error is not None and error.reason == ErrorReason.EVENT_NOT_UNSETTLED
-        if error is not None and not stale and not gone:
-            retry = Nack(self.retry_delay)
-            if isinstance(how, Ack) or how == retry:
-                self.dropped(settlement)
-                return None, error
-            self._forget(settlement)
-            return Settlement(settlement.event_id, settlement.attempt, retry), error
-        given_again = settlement.event_id in self._given_again
-        if error is not None and given_again and not isinstance(how, Nack):
-            # It was given to this worker again, as by a server that was restarted, which counts
-            # attempts anew: nobody else would settle it.
-            self._given_again.discard(settlement.event_id)
-            attempt = self._attempts[settlement.event_id]
-            return Settlement(settlement.event_id, attempt, how), None
-        self._forget(settlement)
-        counters = self.counters
-        if stale or (gone and not repeated):
-            counters.stale += 1
-        elif isinstance(how, Ack):
-            counters.acked += 1
-        elif isinstance(how, Nack):
-            counters.nacked += 1
-        else:
-            counters.put_back += 1
-        return None, None
-
-    def dropped(self, settlement: Settlement) -> None:
-        """It did not reach the server, or was refused for good."""
-        self.counters.unsettled += 1
-        self._forget(settlement)
-
-    # From here on the event is handled when it comes again. One with a Nack was forgotten when
-    # that was said: what there is now is the event's next attempt.
-    def _forget(self, settlement: Settlement) -> None:
-        if not isinstance(settlement.how, Nack):
-            self._attempts.pop(settlement.event_id, None)
-            self._given_again.discard(settlement.event_id)
-
-
-def tell(on_error: Callable[[Exception], object] | None, error: Exception) -> None:
-    """Hands an error that a worker survives to its owner, or to the log."""
-    if on_error is None:
-        _LOG.warning("a worker goes on after an error", exc_info=error)
-        return
-    try:
-        on_error(error)
-    except Exception:
-        _LOG.exception("on_error has failed")
-
-
-def may_pass(error: TimecacheError) -> bool:
-    """Whether settlements that failed so are worth another attempt."""
-    return error.is_connection_lost or error.code is grpc.StatusCode.DEADLINE_EXCEEDED

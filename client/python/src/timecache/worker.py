@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import threading
-import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -13,13 +13,15 @@ from .channel import Backoff
 from .errors import TimecacheError
 from .types import Duration, ExpiredEvent, Settle, Settlement
 from .watcher import Watcher
-from .watching import (
-    Reconnecting,
-    WatchState,
+from .watching import Reconnecting, WatchState
+from .working import (
+    Held,
+    Owed,
     WorkerCounters,
     WorkerState,
     may_pass,
     tell,
+    tell_loss,
     to_settlement,
 )
 
@@ -64,9 +66,13 @@ class GroupWorker:
         on_loss: Callable[[int], object] | None,
     ) -> None:
         """For Client.worker."""
+        if concurrency < 1:
+            raise ValueError("concurrency must be at least 1")
+        if inspect.iscoroutinefunction(handler):
+            raise TypeError("a coroutine function as a handler is for timecache.aio")
         self._group = group
         self._handler = handler
-        self._concurrency = max(1, concurrency)
+        self._concurrency = concurrency
         self._max_in_flight = max_in_flight
         self._stop_timeout = stop_timeout
         self._on_error = on_error
@@ -74,19 +80,20 @@ class GroupWorker:
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
-        self._queue: collections.deque[ExpiredEvent] = collections.deque()
-        self._settlements: collections.deque[Settlement] = collections.deque()
+        self._queue: collections.deque[Held] = collections.deque()
+        self._owed: collections.deque[Owed] = collections.deque()
         self._changed = threading.Condition()
         self._started = False
         self._stopping = False
         self._giving_up = False
         self._settler_done = False
-        self._given_up: TimecacheError | None = None
+        self._given_up: Exception | None = None
         self._handlers_left = self._concurrency
         self._threads_left = self._concurrency + 1
-        self._end: BaseException | None = None
+        self._end: Exception | None = None
         self._pauses = (reconnecting.min_pause, reconnecting.max_pause)
         self._watcher = Watcher(
+            client._connection,
             client._stubs.data,
             client._metadata,
             WatchState(
@@ -160,20 +167,20 @@ class GroupWorker:
                 raise self._end
 
     def _read(self) -> None:
-        end: BaseException | None = None
+        end: Exception | None = None
         try:
             for batch in self._watcher:
-                if batch.lost and self._on_loss is not None:
-                    self._on_loss(batch.lost)
+                if batch.lost:
+                    tell_loss(self._on_loss, self._group, batch.lost)
                 with self._changed:
-                    events = self._state.take(batch)
+                    taken = self._state.take(batch)
                     if self._stopping:
-                        self._state.drop(events)
+                        self._state.drop(taken)
                     else:
-                        self._queue.extend(events)
+                        self._queue.extend(taken)
                     self._changed.notify_all()
                     self._changed.wait_for(
-                        lambda: self._stopping or self._state.held() < self._max_in_flight
+                        lambda: self._stopping or self._state.count() < self._max_in_flight
                     )
         except Exception as error:
             end = error
@@ -201,10 +208,12 @@ class GroupWorker:
                 self._changed.wait_for(lambda: self._stopping or self._queue)
                 if self._stopping:
                     break
-                event = self._state.begin(self._queue.popleft())
-            settlement = self._handled(event)
+                held = self._queue.popleft()
+                event = self._state.begin(held)
+            how, raised = self._call_handler(event)
             with self._changed:
-                self._settlements.append(settlement)
+                owed = self._state.failed(held) if raised else self._state.end(held, how)
+                self._owed.append(owed)
                 self._changed.notify_all()
         with self._changed:
             self._handlers_left -= 1
@@ -215,6 +224,19 @@ class GroupWorker:
         with self._changed:
             self._threads_left -= 1
             self._changed.notify_all()
+
+    # What it has said, and whether it has raised.
+    def _call_handler(self, event: ExpiredEvent) -> tuple[Settle | None, bool]:
+        try:
+            how = self._handler(event)
+            if how is not None:
+                # What the server would not understand is the handler's error, too.
+                to_settlement(Settlement(event.event_id, event.attempt, how))
+            return how, False
+        except BaseException as error:
+            # Also of one that would end its thread, as sys.exit does.
+            self._tell(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+            return None, True
 
     # The stream stays open until all is settled: with its end the server gives out again what is
     # not.
@@ -228,55 +250,44 @@ class GroupWorker:
                 self._end = self._given_up
         self._watcher.close()
 
-    def _handled(self, event: ExpiredEvent) -> Settlement:
-        try:
-            how = self._handler(event)
-            # What the server would not understand is the handler's error, too.
-            to_settlement(Settlement(0, 0) if how is None else Settlement(0, 0, how))
-        except BaseException as error:
-            # Also of one that would end its thread, as sys.exit does.
-            self._tell(error if isinstance(error, Exception) else RuntimeError(repr(error)))
-            with self._changed:
-                return self._state.end(event, None, raised=True)
-        with self._changed:
-            return self._state.end(event, how)
-
     def _settle(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._settlements or self._handlers_left == 0)
-                if not self._settlements:
+                self._changed.wait_for(lambda: self._owed or self._handlers_left == 0)
+                if not self._owed:
                     self._settler_done = True
                     self._changed.notify_all()
                     return
-                size = min(len(self._settlements), _SETTLE_MAX)
-                batch = [self._settlements.popleft() for _ in range(size)]
+                size = min(len(self._owed), _SETTLE_MAX)
+                batch = [self._owed.popleft() for _ in range(size)]
             self._send(batch)
 
-    def _send(self, batch: list[Settlement]) -> None:
+    def _send(self, batch: list[Owed]) -> None:
         backoff = Backoff(*self._pauses)
         repeated = False
         while True:
+            with self._changed:
+                batch = self._state.without_gone(batch)
             try:
-                results = self._client.settle(self._group, batch)
-            except TimecacheError as error:
+                results = self._client.settle(self._group, [owed.settlement for owed in batch])
+            except Exception as error:
                 self._tell(error)
                 if may_pass(error) and self._pause(backoff.next()):
                     repeated = True
                     continue
                 with self._changed:
-                    for settlement in batch:
-                        self._state.dropped(settlement)
+                    for owed in batch:
+                        self._state.dropped(owed)
                     if self._giving_up:
                         self._given_up = error
                     self._changed.notify_all()
                 return
-            for settlement, result in zip(batch, results, strict=True):
+            for owed, result in zip(batch, results, strict=True):
                 failure = result if isinstance(result, TimecacheError) else None
                 with self._changed:
-                    instead, told = self._state.settled(settlement, failure, repeated)
+                    instead, told = self._state.settled(owed, failure, repeated)
                     if instead is not None:
-                        self._settlements.appendleft(instead)
+                        self._owed.appendleft(instead)
                     self._changed.notify_all()
                 if told is not None:
                     self._tell(told)
@@ -284,12 +295,8 @@ class GroupWorker:
 
     # False if there is no time left for another attempt.
     def _pause(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._giving_up or time.monotonic() >= until, timeout=seconds
-            )
-            return not self._giving_up
+            return not self._changed.wait_for(lambda: self._giving_up, timeout=seconds)
 
     def _tell(self, error: Exception) -> None:
         tell(self._on_error, error)

@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 import grpc
 
 from ..channel import Backoff, PathLike, Security, Settings, Stubs, open_async
-from ..errors import TimecacheError, error_from_rpc, error_from_status
+from ..connection import AsyncConnection
+from ..errors import TimecacheError, error_from_status
 from ..operation import Operation
 from ..types import (
     AppendResult,
+    BackupPiece,
     BytesLike,
     CombineResult,
     Duration,
@@ -40,14 +42,19 @@ from ..types import (
     namespace_from,
     server_from,
     to_bytes,
+    to_names,
 )
 from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
-from ..watching import Reconnecting, WatchState, to_settlement
+from ..watching import Reconnecting, WatchState
+from ..working import to_settlement
 from .pipeline import Pipeline
 from .watcher import Watcher
 from .worker import GroupWorker
 
 T = TypeVar("T")
+
+# A HealthCheckResponse with the status SERVING.
+_SERVING = b"\x08\x01"
 
 
 class Client:
@@ -93,11 +100,12 @@ class Client:
 
         ValueError, OSError: options that do not go together, files that cannot be read.
         """
-        security = Security(
+        self._security = Security(
             tls, ca_file, certificate_file, key_file, server_name, token, allow_plaintext_token
         )
-        channel = open_async(address, security, channel_options, interceptors)
-        self._stubs = Stubs(channel, security)
+        channel = open_async(address, self._security, channel_options, interceptors)
+        self._connection = AsyncConnection(channel)
+        self._stubs = Stubs(channel)
         self._settings = Settings(namespace, timeout, retry or RetryPolicy())
 
     # --- the client itself ---
@@ -150,8 +158,11 @@ class Client:
         return self._with(metadata=(*self._settings.metadata, *pairs), **changes)
 
     async def close(self) -> None:
-        """Closes the connection, also that of all views of this client."""
-        await self._stubs.channel.close()
+        """Closes the connection, also that of all views of this client.
+
+        Calls, watches and workers that are under way end with a ClosedError, as do later ones.
+        """
+        await self._connection.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -367,6 +378,7 @@ class Client:
     ) -> Pipeline:
         """A stream of operations without waiting for each answer: see Pipeline."""
         return Pipeline(
+            self._connection,
             self._stubs.data.Pipeline,
             self._settings,
             self._metadata,
@@ -393,15 +405,14 @@ class Client:
             keys_only=keys_only,
             max_message_bytes=64 << 20,
         )
-        call = self._stubs.data.Scan(request, timeout=timeout, metadata=self._metadata())
-        try:
-            async for page in call:
-                for entry in page.entries:
-                    yield entry_from(entry)
-        except grpc.RpcError as error:
-            raise error_from_rpc(error) from error
-        finally:
-            call.cancel()
+        with self._connection.errors():
+            call = await self._open(self._stubs.data.Scan, request, timeout)
+            try:
+                async for page in call:
+                    for entry in page.entries:
+                        yield entry_from(entry)
+            finally:
+                call.cancel()
 
     # --- what expires ---
 
@@ -454,7 +465,7 @@ class Client:
                 on_break=on_break,
             ),
         )
-        return Watcher(self._stubs.data, self._metadata, state)
+        return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
     def watch_expiring(
         self,
@@ -480,7 +491,7 @@ class Client:
             heartbeat_interval=heartbeat_interval,
             reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
         )
-        return Watcher(self._stubs.data, self._metadata, state)
+        return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
     def consume(
         self,
@@ -510,7 +521,7 @@ class Client:
             heartbeat_interval=heartbeat_interval,
             reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
         )
-        return Watcher(self._stubs.data, self._metadata, state)
+        return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
     def worker(
         self,
@@ -622,7 +633,7 @@ class Client:
         request = groups_pb2.UpdateGroupRequest()
         request.group.namespace = self._settings.namespace
         request.group.name = name
-        names = [*fill_options(request.group.options, options), *to_default]
+        names = [*fill_options(request.group.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
         response = await self._call(self._stubs.groups.UpdateGroup, request)
         return group_from(response.group)
@@ -668,7 +679,7 @@ class Client:
         """Changes the options that are set, and sets those that `to_default` names to defaults."""
         request = namespaces_pb2.UpdateNamespaceRequest()
         request.namespace.name = name
-        names = [*fill_options(request.namespace.options, options), *to_default]
+        names = [*fill_options(request.namespace.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
         response = await self._call(self._stubs.namespaces.UpdateNamespace, request)
         return namespace_from(response.namespace)
@@ -691,6 +702,29 @@ class Client:
         )
         return server_from(response)
 
+    async def is_serving(self) -> bool:
+        """Whether the server serves, by grpc.health.v1; needs no right."""
+        # The two messages have a field each; a package of stubs for them would be one more to need.
+        check = self._stubs.channel.unary_unary("/grpc.health.v1.Health/Check")
+        return bool(await self._call(check, b"", safe=True) == _SERVING)
+
+    async def backup_journal(self, *, timeout: float | None = None) -> AsyncIterator[BackupPiece]:
+        """Iterates over a backup of the server's journal: a tar archive, in pieces.
+
+        Only an iteration that ends without an error has given all of it. The server waits for who
+        is slow, but not longer than 30 s for a piece. Never repeated; `timeout`: of the whole, in
+        seconds. FailedPreconditionError (NO_JOURNAL), ResourceExhaustedError (MAX_BACKUPS).
+        """
+        with self._connection.errors():
+            call = await self._open(
+                self._stubs.server.BackupJournal, server_pb2.BackupJournalRequest(), timeout
+            )
+            try:
+                async for piece in call:
+                    yield BackupPiece(piece.total_bytes, piece.data)
+            finally:
+                call.cancel()
+
     # --- how calls are done ---
 
     def _with(self, **changes: Any) -> Client:
@@ -699,7 +733,7 @@ class Client:
         return view
 
     def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
-        return (*self._stubs.security.authorization(), *self._settings.metadata)
+        return (*self._security.authorization(), *self._settings.metadata)
 
     async def _do(self, operation: Operation[T], safe: bool = False) -> T:
         response = await self._call(
@@ -714,17 +748,25 @@ class Client:
         left = settings.retry.max_attempts if safe or settings.repeatable else 1
         give_up_at = None if settings.timeout is None else time.monotonic() + settings.timeout
         backoff = Backoff(settings.retry.min_pause, settings.retry.max_pause)
-        timeout = settings.timeout
         while True:
             try:
-                return await method(request, timeout=timeout, metadata=self._metadata())
-            except grpc.RpcError as error:
-                failure = error_from_rpc(error)
+                return await self._attempt(method, request, give_up_at)
+            except TimecacheError as error:
                 left -= 1
                 pause = backoff.next()
-                if give_up_at is not None:
-                    timeout = give_up_at - time.monotonic() - pause
-                out_of_time = timeout is not None and timeout <= 0
-                if left <= 0 or out_of_time or not failure.is_connection_lost:
-                    raise failure from error
+                out_of_time = give_up_at is not None and time.monotonic() + pause >= give_up_at
+                if left <= 0 or out_of_time or not error.is_connection_lost:
+                    raise
             await asyncio.sleep(pause)
+
+    async def _attempt(self, method: Any, request: Any, give_up_at: float | None) -> Any:
+        with self._connection.errors():
+            await self._connection.wait(give_up_at)
+            timeout = None if give_up_at is None else give_up_at - time.monotonic()
+            return await method(request, timeout=timeout, metadata=self._metadata())
+
+    async def _open(self, method: Any, request: Any, timeout: float | None) -> Any:
+        give_up_at = None if timeout is None else time.monotonic() + timeout
+        await self._connection.wait(give_up_at)
+        timeout = None if give_up_at is None else give_up_at - time.monotonic()
+        return method(request, timeout=timeout, metadata=self._metadata())

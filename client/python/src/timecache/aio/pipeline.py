@@ -8,13 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-import grpc
-
 from ..channel import Settings
-from ..errors import TimecacheError, cancelled, error_from_rpc
+from ..connection import AsyncConnection
+from ..errors import TimecacheError, broken, cancelled, stopping
 from ..operation import MAX_OPERATIONS, Operation
 from ..v1 import data_pb2
-from ..watching import stopping
 
 T = TypeVar("T")
 _Batch = list[tuple[Operation[Any], "asyncio.Future[Any]"]]
@@ -39,6 +37,7 @@ class Pipeline:
 
     def __init__(
         self,
+        connection: AsyncConnection,
         method: Any,
         settings: Settings,
         metadata: Callable[[], Any],
@@ -47,6 +46,7 @@ class Pipeline:
         requests_in_flight_max: int,
     ) -> None:
         """For Client.pipeline."""
+        self._connection = connection
         self._settings = settings
         self._operations_max = min(max(1, batch_operations_max), MAX_OPERATIONS)
         self._bytes_max = batch_bytes_max
@@ -136,6 +136,8 @@ class Pipeline:
         self._ended(cancelled(_CANCELLED))
         if self._call is not None:
             self._call.cancel()
+        elif self._reader is not None:
+            self._reader.cancel()
 
     async def _send(self) -> AsyncIterator[data_pb2.ExecuteRequest]:
         while (request := await self._requests.get()) is not None:
@@ -143,26 +145,37 @@ class Pipeline:
 
     async def _read(self) -> None:
         try:
-            self._call = self._method(self._send(), metadata=self._metadata())
-            async for response in self._call:
-                batch = self._in_flight.popleft()
-                for (operation, future), result in zip(batch, response.results, strict=True):
-                    outcome = operation.parse_result(result)
-                    if future.done():
-                        continue
-                    if isinstance(outcome, TimecacheError):
-                        future.set_exception(outcome)
-                    else:
-                        future.set_result(outcome)
-                self._room.set()
-                if not self._in_flight:
-                    self.flush()
-            if self._in_flight or self._batch:
+            with self._connection.errors():
+                await self._connection.wait(None)
+                self._call = self._method(self._send(), metadata=self._metadata())
+                async for response in self._call:
+                    self._answered(response)
+            if not self._closing or self._in_flight or self._batch:
                 self._ended(stopping())
-        except grpc.RpcError as error:
-            self._ended(error_from_rpc(error))
+        except TimecacheError as error:
+            self._ended(error)
+        except Exception as error:
+            self._ended(broken(error))
         except asyncio.CancelledError:
             self._ended(cancelled(_CANCELLED))
+
+    def _answered(self, response: data_pb2.ExecuteResponse) -> None:
+        if self._end is not None:
+            return
+        if not self._in_flight or len(self._in_flight[0]) != len(response.results):
+            raise ValueError("an answer to no request")
+        batch = self._in_flight.popleft()
+        for (operation, future), result in zip(batch, response.results, strict=True):
+            outcome = operation.parse_result(result)
+            if future.done():
+                continue
+            if isinstance(outcome, TimecacheError):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+        self._room.set()
+        if not self._in_flight:
+            self.flush()
 
     def _ended(self, error: TimecacheError) -> None:
         if self._end is None:

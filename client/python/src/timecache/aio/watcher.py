@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-import grpc
 import grpc.aio
 
-from ..errors import TimecacheError, cancelled, error_from_rpc
+from ..connection import AsyncConnection
+from ..errors import ClosedError, TimecacheError, cancelled, silent
 from ..types import WatchBatch
-from ..watching import WatchState, silent
+from ..watching import WatchState
 
 
 class Watcher:
@@ -34,13 +35,21 @@ class Watcher:
     stands. Holds at most one unread message (about 1 MiB, more only for a larger value).
     """
 
-    def __init__(self, stub: Any, metadata: Callable[[], Any], state: WatchState) -> None:
+    def __init__(
+        self,
+        connection: AsyncConnection,
+        stub: Any,
+        metadata: Callable[[], Any],
+        state: WatchState,
+    ) -> None:
         """For Client.watch and its like."""
+        self._connection = connection
         self._stub = stub
         self._metadata = metadata
         self._state = state
         self._call: Any = None
         self._read: asyncio.Future[Any] | None = None
+        self._waiting_since = 0.0
         self._pause = 0.0
         self._end: TimecacheError | None = None
         self._closed = False
@@ -70,8 +79,7 @@ class Watcher:
     def close(self) -> None:
         """Ends the watch: a ``next`` that waits raises CallCancelledError, an iteration ends."""
         self._closed = True
-        if self._call is not None:
-            self._call.cancel()
+        self._drop_call()
 
     async def next(self, timeout: float | None = None) -> WatchBatch:
         """The next batch, waited for no longer than `timeout` seconds.
@@ -82,54 +90,77 @@ class Watcher:
         loop = asyncio.get_running_loop()
         give_up_at = None if timeout is None else loop.time() + timeout
         silence = self._state.reconnecting.silence_max
-        silent_at = None if silence is None else loop.time() + silence
         while True:
             if self._closed:
                 raise cancelled("the watch was closed")
             if self._end is not None:
                 raise self._end
             if self._pause > 0:
-                before = loop.time()
-                left = self._pause if give_up_at is None else give_up_at - before
-                await asyncio.sleep(max(0.0, min(self._pause, left, 0.1)))
-                self._pause -= loop.time() - before
-                if give_up_at is not None and loop.time() >= give_up_at and self._pause > 0:
-                    raise TimeoutError("no connection within the timeout")
+                await self._await_attempt(give_up_at)
                 continue
-            if self._call is None:
-                self._call = self._state.open(self._stub, self._metadata())
-                silent_at = None if silence is None else loop.time() + silence
+            if self._call is None and not await self._open(timeout):
+                continue
             if self._read is None:
                 self._read = asyncio.ensure_future(self._call.read())
+                self._waiting_since = loop.time()
+            silent_at = None if silence is None else self._waiting_since + silence
             limits = [limit - loop.time() for limit in (give_up_at, silent_at) if limit is not None]
             done, _ = await asyncio.wait([self._read], timeout=min(limits) if limits else None)
             if not done:
-                if silent_at is not None and loop.time() >= silent_at:
-                    await self._break(silent())
-                    continue
-                raise TimeoutError("nothing came within the timeout")
+                if silent_at is None or loop.time() < silent_at:
+                    raise TimeoutError("nothing came within the timeout")
+                self._break(silent())
+                continue
+            if self._read is None:
+                continue  # Closed meanwhile.
             read, self._read = self._read, None
             try:
-                message = read.result()
-            except grpc.RpcError as error:
-                await self._break(error_from_rpc(error))
-                continue
+                with self._connection.errors():
+                    message = read.result()
+            except TimecacheError as error:
+                self._break(error)
             except asyncio.CancelledError:
-                # The call was cancelled, not this task: by close, or with its channel.
-                await self._break(cancelled("the watch was closed"))
-                self._closed = True
-                continue
-            if message is grpc.aio.EOF:
-                await self._break(None)
-                continue
-            return self._state.accept(message)
+                # The call was cancelled, not this task: with its channel.
+                self._break(ClosedError())
+            else:
+                if message is not grpc.aio.EOF:
+                    return self._state.accept(message)
+                self._break(None)
 
-    async def _break(self, error: TimecacheError | None) -> None:
-        self._call.cancel()
-        self._call = None
+    async def _await_attempt(self, give_up_at: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        before = loop.time()
+        left = self._pause if give_up_at is None else give_up_at - before
+        await asyncio.sleep(max(0.0, min(self._pause, left, 0.1)))
+        self._pause -= loop.time() - before
+        if give_up_at is not None and loop.time() >= give_up_at and self._pause > 0:
+            raise TimeoutError("no connection within the timeout")
+
+    # False if it was closed, or there is no stream to be had.
+    async def _open(self, timeout: float | None) -> bool:
+        try:
+            with self._connection.errors():
+                await self._connection.wait(None if timeout is None else time.monotonic() + timeout)
+                if self._closed:
+                    return False
+                self._call = self._state.open(self._stub, self._metadata())
+        except TimecacheError as error:
+            self._break(error)
+            return False
+        return True
+
+    def _drop_call(self) -> None:
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
         if self._read is not None:
+            # If it has failed already: who does not ask does not want to know.
+            self._read.add_done_callback(lambda read: read.cancelled() or read.exception())
             self._read.cancel()
             self._read = None
+
+    def _break(self, error: TimecacheError | None) -> None:
+        self._drop_call()
         if self._closed:
             return
         try:

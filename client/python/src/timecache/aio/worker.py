@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from ..channel import Backoff
 from ..errors import TimecacheError
 from ..types import Duration, ExpiredEvent, Settle, Settlement
-from ..watching import (
-    Reconnecting,
-    WatchState,
+from ..watching import Reconnecting, WatchState
+from ..working import (
+    Held,
+    Owed,
     WorkerCounters,
     WorkerState,
     may_pass,
     tell,
+    tell_loss,
     to_settlement,
 )
 from .watcher import Watcher
@@ -62,9 +64,11 @@ class GroupWorker:
         on_loss: Callable[[int], object] | None,
     ) -> None:
         """For Client.worker."""
+        if concurrency < 1:
+            raise ValueError("concurrency must be at least 1")
         self._group = group
         self._handler = handler
-        self._concurrency = max(1, concurrency)
+        self._concurrency = concurrency
         self._max_in_flight = max_in_flight
         self._stop_timeout = stop_timeout
         self._on_error = on_error
@@ -72,8 +76,8 @@ class GroupWorker:
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
-        self._queue: collections.deque[ExpiredEvent] = collections.deque()
-        self._settlements: collections.deque[Settlement] = collections.deque()
+        self._queue: collections.deque[Held] = collections.deque()
+        self._owed: collections.deque[Owed] = collections.deque()
         self._changed = asyncio.Condition()
         self._stopping = False
         self._giving_up = False
@@ -81,6 +85,7 @@ class GroupWorker:
         self._main: asyncio.Task[None] | None = None
         self._pauses = (reconnecting.min_pause, reconnecting.max_pause)
         self._watcher = Watcher(
+            client._connection,
             client._stubs.data,
             client._metadata,
             WatchState(
@@ -164,7 +169,7 @@ class GroupWorker:
         if failure is not None:
             raise failure
 
-    async def _finish(self, settler: asyncio.Task[TimecacheError | None]) -> TimecacheError | None:
+    async def _finish(self, settler: asyncio.Task[Exception | None]) -> Exception | None:
         done, _ = await asyncio.wait([settler], timeout=self._stop_timeout)
         if not done:
             self._giving_up = True
@@ -179,24 +184,24 @@ class GroupWorker:
         task = asyncio.ensure_future(self._wake())
         self._waking = task  # Or it might be collected before it runs.
 
-    async def _read(self) -> TimecacheError | None:
+    async def _read(self) -> Exception | None:
         """What ended the watch, if the worker was not stopping."""
-        end: TimecacheError | None = None
+        end: Exception | None = None
         try:
             async for batch in self._watcher:
-                if batch.lost and self._on_loss is not None:
-                    self._on_loss(batch.lost)
-                events = self._state.take(batch)
+                if batch.lost:
+                    tell_loss(self._on_loss, self._group, batch.lost)
+                taken = self._state.take(batch)
                 async with self._changed:
                     if self._stopping:
-                        self._state.drop(events)
+                        self._state.drop(taken)
                     else:
-                        self._queue.extend(events)
+                        self._queue.extend(taken)
                     self._changed.notify_all()
                     await self._changed.wait_for(
-                        lambda: self._stopping or self._state.held() < self._max_in_flight
+                        lambda: self._stopping or self._state.count() < self._max_in_flight
                     )
-        except TimecacheError as error:
+        except Exception as error:
             end = None if self._stopping else error
         self._stopping = True
         await self._wake()
@@ -217,60 +222,73 @@ class GroupWorker:
                 await self._changed.wait_for(lambda: self._stopping or self._queue)
                 if self._stopping:
                     break
-                event = self._state.begin(self._queue.popleft())
-            settlement = await self._handled(event)
+                held = self._queue.popleft()
+            try:
+                how = await self._call_handler(self._state.begin(held))
+                owed = self._state.end(held, how)
+            except Exception as error:
+                self._tell(error)
+                owed = self._state.failed(held)
             async with self._changed:
-                self._settlements.append(settlement)
+                self._owed.append(owed)
                 self._changed.notify_all()
         async with self._changed:
             self._handlers_left -= 1
             self._changed.notify_all()
 
-    async def _handled(self, event: ExpiredEvent) -> Settlement:
+    # In a task of its own: a handler that is cancelled from within has failed, no more.
+    async def _call_handler(self, event: ExpiredEvent) -> Settle | None:
+        task = asyncio.ensure_future(self._handler(event))
         try:
-            how = await self._handler(event)
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+        if task.cancelled():
+            raise RuntimeError("the handler was cancelled")
+        how = task.result()
+        if how is not None:
             # What the server would not understand is the handler's error, too.
-            to_settlement(Settlement(0, 0) if how is None else Settlement(0, 0, how))
-        except Exception as error:
-            self._tell(error)
-            return self._state.end(event, None, raised=True)
-        return self._state.end(event, how)
+            to_settlement(Settlement(event.event_id, event.attempt, how))
+        return how
 
-    async def _settle(self) -> TimecacheError | None:
+    async def _settle(self) -> Exception | None:
         """Why some were given up, if so."""
-        given_up: TimecacheError | None = None
+        given_up: Exception | None = None
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: self._settlements or self._handlers_left == 0)
-                if not self._settlements:
+                await self._changed.wait_for(lambda: self._owed or self._handlers_left == 0)
+                if not self._owed:
                     return given_up
-                size = min(len(self._settlements), _SETTLE_MAX)
-                batch = [self._settlements.popleft() for _ in range(size)]
+                size = min(len(self._owed), _SETTLE_MAX)
+                batch = [self._owed.popleft() for _ in range(size)]
             given_up = await self._send(batch) or given_up
             await self._wake()
 
-    async def _send(self, batch: list[Settlement]) -> TimecacheError | None:
+    async def _send(self, batch: list[Owed]) -> Exception | None:
         backoff = Backoff(*self._pauses)
         repeated = False
         while True:
+            batch = self._state.without_gone(batch)
             try:
-                results = await self._client.settle(self._group, batch)
-            except TimecacheError as error:
+                results = await self._client.settle(
+                    self._group, [owed.settlement for owed in batch]
+                )
+            except Exception as error:
                 self._tell(error)
                 if may_pass(error) and not self._giving_up:
                     repeated = True
                     await self._pause(backoff.next())
                     continue
-                for settlement in batch:
-                    self._state.dropped(settlement)
+                for owed in batch:
+                    self._state.dropped(owed)
                 return error if self._giving_up else None
-            for settlement, result in zip(batch, results, strict=True):
-                error_or_none = result if isinstance(result, TimecacheError) else None
-                instead, told = self._state.settled(settlement, error_or_none, repeated)
+            for owed, result in zip(batch, results, strict=True):
+                failure = result if isinstance(result, TimecacheError) else None
+                instead, told = self._state.settled(owed, failure, repeated)
                 if told is not None:
                     self._tell(told)
                 if instead is not None:
-                    self._settlements.appendleft(instead)
+                    self._owed.appendleft(instead)
             return None
 
     async def _pause(self, seconds: float) -> None:

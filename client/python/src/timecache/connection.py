@@ -1,0 +1,171 @@
+"""How a client gets connected, and what the errors of its channel mean: internal to the client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from .channel import Backoff
+from .errors import ClosedError, DeadlineExceededError, TimecacheError, error_from_rpc
+
+PATIENCE = 0.25
+"""Seconds that a call waits for a connection that is refused, before it fails."""
+
+
+class _Turns:
+    """Which calls wait for a connection. Thread-safe.
+
+    While the server is away, those that come within PATIENCE of the first one, and then none for a
+    pause of 50 ms to 1 s: the others fail at once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._backoff = Backoff(0.05, 1.0)
+        self._ends = 0.0
+        self._next = 0.0
+
+    def take(self, now: float) -> float:
+        """For how many seconds a call may wait; 0: not at all."""
+        with self._lock:
+            if now >= self._ends:
+                if now < self._next:
+                    return 0
+                self._ends = now + PATIENCE
+                self._next = self._ends + self._backoff.next()
+            return self._ends - now
+
+    def reset(self) -> None:
+        """There is a connection."""
+        with self._lock:
+            self._backoff.reset()
+            self._ends = self._next = 0.0
+
+
+def _limit(seconds: float, now: float, until: float | None) -> float:
+    return seconds if until is None else max(0.0, min(seconds, until - now))
+
+
+class Connection:
+    """Of a blocking client. Thread-safe.
+
+    To learn a channel's state from gRPC costs a thread, which a channel that is closed soon after
+    breaks. So a connection counts as there until a call has lost it, and to wait for one is to wait
+    for an answer of grpc.health.v1.
+    """
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self._channel = channel
+        self._check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
+        self._turns = _Turns()
+        self._up = False
+        self._closed = False
+
+    def close(self) -> None:
+        """Ends all calls: they raise a ClosedError, and so do later ones."""
+        self._closed = True
+        self._channel.close()
+
+    def wait(self, until: float | None) -> None:
+        """Waits for a connection, if there is none, but not after `until` (monotonic).
+
+        To be called before each call. Where it waits in vain the call says why there is none.
+        """
+        if self._up:
+            return
+        now = time.monotonic()
+        patience = _limit(self._turns.take(now), now, until)
+        if patience == 0:
+            return
+        try:
+            self._check(b"", timeout=patience, wait_for_ready=True)
+        except grpc.RpcError as error:
+            failure = error_from_rpc(error)
+            if failure.is_connection_lost or isinstance(failure, DeadlineExceededError):
+                return
+        self._up = True
+        self._turns.reset()
+
+    def failure(self, error: grpc.RpcError) -> TimecacheError:
+        """What a call's error means."""
+        if self._closed:
+            return ClosedError()
+        failure = error_from_rpc(error)
+        if failure.is_connection_lost:
+            self._up = False
+        return failure
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Around all that waits, begins a call or reads its answer: raises TimecacheError."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise self.failure(error) from error
+        except ValueError:
+            # So gRPC refuses a call on a channel that is closed.
+            if self._closed:
+                raise ClosedError from None
+            raise
+
+
+class AsyncConnection:
+    """Of a client for asyncio."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel: Any = channel
+        self._turns = _Turns()
+        self._closed = False
+
+    async def close(self) -> None:
+        """As Connection.close."""
+        self._closed = True
+        await self._channel.close()
+
+    async def wait(self, until: float | None) -> None:
+        """As Connection.wait."""
+        if self._channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY:
+            return
+        now = time.monotonic()
+        patience = _limit(self._turns.take(now), now, until)
+        if patience == 0:
+            return
+        try:
+            await asyncio.wait_for(self._channel.channel_ready(), patience)
+        except asyncio.TimeoutError:
+            return
+        self._turns.reset()
+
+    def failure(self, error: grpc.RpcError) -> TimecacheError:
+        """As Connection.failure."""
+        return ClosedError() if self._closed else error_from_rpc(error)
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """As Connection.errors."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise self.failure(error) from error
+        except grpc.aio.UsageError:
+            if self._closed:
+                raise ClosedError from None
+            raise
+        except asyncio.CancelledError:
+            # So gRPC ends a call whose channel is closed. Who waits for it was not cancelled.
+            if self._closed and not _is_cancelled():
+                raise ClosedError from None
+            raise
+
+
+def _is_cancelled() -> bool:
+    # Before Python 3.11 a task does not know.
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0

@@ -1,0 +1,236 @@
+"""What a worker knows and decides, whatever it waits with: internal to the client."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable
+
+import grpc
+
+from .errors import TimecacheError
+from .reasons import ErrorReason
+from .types import (
+    Ack,
+    Duration,
+    ExpiredEvent,
+    Nack,
+    PutBack,
+    Settle,
+    Settlement,
+    WatchBatch,
+    to_duration,
+)
+from .v1 import watch_pb2
+
+_LOG = logging.getLogger("timecache")
+
+
+def to_settlement(settlement: Settlement) -> watch_pb2.Settlement:
+    """As it goes on the wire."""
+    message = watch_pb2.Settlement(event_id=settlement.event_id, attempt=settlement.attempt)
+    how = settlement.how
+    if isinstance(how, Nack):
+        message.nack.delay.CopyFrom(to_duration(how.delay))
+    elif isinstance(how, PutBack):
+        message.put_back.SetInParent()
+        if how.ttl is not None:
+            message.put_back.ttl.CopyFrom(to_duration(how.ttl))
+    elif isinstance(how, Ack):
+        message.ack.SetInParent()
+    else:
+        raise TypeError(f"expected Ack(), Nack() or PutBack(), not {how!r}")
+    return message
+
+
+@dataclasses.dataclass(slots=True)
+class WorkerCounters:
+    """What a worker has done since its start."""
+
+    handled: int = 0
+    """Handlers that have returned, or raised."""
+    raised: int = 0
+    """Of these, that have raised."""
+    acked: int = 0
+    """Settled by Ack."""
+    nacked: int = 0
+    """Given back by Nack, or for a handler that raised."""
+    put_back: int = 0
+    """Settled by PutBack, put or let go."""
+    stale: int = 0
+    """Settled too late: the event had been given to another member, was done, or its log gone."""
+    unsettled: int = 0
+    """Not settled: refused, or not delivered. The event is given out again."""
+    lost: int = 0
+    """Events that the group lost, as this worker was told."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Held:
+    """An event in a worker's hands, from its arrival until the server knows what became of it."""
+
+    event: ExpiredEvent
+    attempt: int
+    """The newest that it was given out with."""
+    again: bool = False
+    """Whether it was given out again since it was last settled."""
+    returned: bool = False
+    """Whether a Nack was said: what comes again is to be handled again."""
+    gone: bool = False
+    """Whether its id has come again, for a later attempt of what was returned or for another event:
+    what is said of this one must not settle that one."""
+
+    def is_same(self, event: ExpiredEvent) -> bool:
+        """Whether what comes with its id is this event. A log that was made anew, as by a server
+        that was restarted without a journal, gives the ids of the old one to other events."""
+        return self.event.version == event.version and self.event.key == event.key
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Owed:
+    """A settlement that the server has not answered yet."""
+
+    held: Held
+    settlement: Settlement
+
+
+class WorkerState:
+    """Which events a worker has, and what becomes of them. Not thread-safe."""
+
+    def __init__(self, retry_delay: Duration) -> None:
+        """`retry_delay`: of the Nack for a handler that raised."""
+        if to_duration(retry_delay).ToNanoseconds() < 0:
+            raise ValueError("retry_delay must not be negative")
+        self.counters = WorkerCounters()
+        self._retry = Nack(retry_delay)
+        # By event id. What is given out again meanwhile is not handled twice.
+        self._held: dict[int, Held] = {}
+
+    def take(self, batch: WatchBatch) -> list[Held]:
+        """What is new in a batch."""
+        self.counters.lost += batch.lost
+        new = []
+        for event in batch.events:
+            known = self._held.get(event.event_id)
+            if known is not None:
+                if known.is_same(event) and not known.returned:
+                    known.attempt, known.again = event.attempt, True
+                    continue
+                known.gone = True
+            held = self._held[event.event_id] = Held(event, event.attempt)
+            new.append(held)
+        return new
+
+    def count(self) -> int:
+        """How many events this worker holds."""
+        return len(self._held)
+
+    def drop(self, unbegun: Iterable[Held]) -> None:
+        """Forgets events that were not begun: with the stream's end they are given out again."""
+        for held in unbegun:
+            self._forget(held)
+
+    def begin(self, held: Held) -> ExpiredEvent:
+        """The event as it is to be handled."""
+        if held.attempt == held.event.attempt:
+            return held.event
+        return dataclasses.replace(held.event, attempt=held.attempt)
+
+    def end(self, held: Held, how: Settle | None) -> Owed:
+        """What a handler has said."""
+        self.counters.handled += 1
+        return _owe(held, Ack() if how is None else how)
+
+    def failed(self, held: Held) -> Owed:
+        """That a handler raised."""
+        self.counters.raised += 1
+        return self.end(held, self._retry)
+
+    def without_gone(self, batch: Iterable[Owed]) -> list[Owed]:
+        """What may be sent."""
+        sendable = []
+        for owed in batch:
+            if owed.held.gone:
+                self.counters.stale += 1
+            else:
+                sendable.append(owed)
+        return sendable
+
+    def settled(
+        self, owed: Owed, error: TimecacheError | None, repeated: bool
+    ) -> tuple[Owed | None, TimecacheError | None]:
+        """The server's answer; returns what to settle in its place and what to tell, if anything.
+
+        `repeated`: an attempt that was not answered may have settled it.
+        """
+        held, how = owed.held, owed.settlement.how
+        stale = error is not None and error.reason == ErrorReason.STALE_ATTEMPT
+        done = error is not None and error.reason == ErrorReason.EVENT_NOT_UNSETTLED
+        if error is not None and not stale and not done:
+            # It did not like how it was settled, or has no room for what is put back.
+            if isinstance(how, Ack) or how == self._retry:
+                self.dropped(owed)
+                return None, error
+            return _owe(held, self._retry), error
+        if error is not None and held.again and not isinstance(how, Nack):
+            # It was given to this worker again, as by a server that was restarted, which counts
+            # attempts anew: nobody else would settle it.
+            return _owe(held, how), None
+        self._forget(held)
+        counters = self.counters
+        if stale or (done and not repeated):
+            counters.stale += 1
+        elif isinstance(how, Ack):
+            counters.acked += 1
+        elif isinstance(how, Nack):
+            counters.nacked += 1
+        else:
+            counters.put_back += 1
+        return None, None
+
+    def dropped(self, owed: Owed) -> None:
+        """It did not reach the server, or was refused for good."""
+        self.counters.unsettled += 1
+        self._forget(owed.held)
+
+    # From here on the event is handled when it comes again.
+    def _forget(self, held: Held) -> None:
+        if self._held.get(held.event.event_id) is held:
+            del self._held[held.event.event_id]
+
+
+def _owe(held: Held, how: Settle) -> Owed:
+    held.again = False
+    held.returned = isinstance(how, Nack)
+    return Owed(held, Settlement(held.event.event_id, held.attempt, how))
+
+
+def tell(on_error: Callable[[Exception], object] | None, error: Exception) -> None:
+    """Hands an error that a worker survives to its owner, or to the log."""
+    if on_error is None:
+        _LOG.warning("a worker goes on after an error", exc_info=error)
+        return
+    try:
+        on_error(error)
+    except Exception:
+        _LOG.exception("on_error has failed")
+
+
+def tell_loss(on_loss: Callable[[int], object] | None, group: str, lost: int) -> None:
+    """Hands the number of events that a group has lost to the worker's owner, or to the log."""
+    if on_loss is None:
+        _LOG.warning("group %s has lost %d events", group, lost)
+        return
+    try:
+        on_loss(lost)
+    except Exception:
+        _LOG.exception("on_loss has failed")
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether settlements that failed so are worth another attempt."""
+    if not isinstance(error, TimecacheError):
+        return False
+    # RESOURCE_EXHAUSTED: of all of them, as where the journal's disk is full.
+    passing = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED)
+    return error.is_connection_lost or error.code in passing
