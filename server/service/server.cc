@@ -10,8 +10,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/memory_budget.h"
+#include "server/service/admin/health_server.h"
 #include "server/service/call/convert.h"
 #include "server/service/call/server_limits.h"
+#include "server/service/services.h"
 
 namespace timecache::server {
 namespace {
@@ -57,51 +59,14 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
             &responses_),
       hub_(clock, options_.limits.max_watchers(),
            options_.limits.max_expiring_watchers()),
-      health_service_(&acceptor_.guard()),
-      backups_{options_.backup_source,
-               ToDuration(options_.limits.response_timeout())},
-      backup_turns_(options_.backup_source == nullptr
-                        ? nullptr
-                        : std::make_unique<Turns>()),
-      time_cache_service_(&gate_, store, &hub_, &streams_, &turns_,
-                          ToDuration(options_.limits.max_call_duration())),
-      namespace_service_(&gate_, store, options_.observer),
-      group_service_(&gate_, store, options_.observer),
-      server_service_(
-          &gate_,
+      services_(std::make_unique<Services>(
+          options_,
+          Services::Parts{store, &gate_, &acceptor_.guard(), &hub_, &streams_,
+                          &counted_calls_},
           [this](bool limits, v1::GetServerResponse* server) {
             Describe(server);
             if (limits) DescribeLimits(server);
-          },
-          &backups_, &streams_, backup_turns_.get()),
-      unknown_service_(&acceptor_.guard()) {
-  time_cache_service_.CountCalls(v1::TimeCacheService::service_full_name(),
-                                 &counted_calls_);
-  namespace_service_.CountCalls(v1::NamespaceService::service_full_name(),
-                                &counted_calls_);
-  group_service_.CountCalls(v1::GroupService::service_full_name(),
-                            &counted_calls_);
-  server_service_.CountCalls(v1::ServerService::service_full_name(),
-                             &counted_calls_);
-  if (options_.virtual_clock != nullptr) {
-    virtual_clock_service_ = std::make_unique<VirtualClockService>(
-        &gate_, options_.virtual_clock, options_.flush, &hub_);
-  }
-  if (options_.reflection) {
-    std::vector<std::string> services = {
-        grpc::health::v1::Health::service_full_name()};
-    for (const Method& method : kMethods) {
-      const std::string service(method.service);
-      const bool served =
-          service != methods::kTime || virtual_clock_service_ != nullptr;
-      if (served && std::find(services.begin(), services.end(), service) ==
-                        services.end()) {
-        services.push_back(service);
-      }
-    }
-    reflection_service_ = std::make_unique<ReflectionService>(
-        &gate_, &streams_, std::move(services));
-  }
+          })) {
   if (options_.access != nullptr) {
     store_->SetDeadLetterRight([access = options_.access](
                                    absl::string_view principal,
@@ -148,16 +113,7 @@ absl::Status Server::Start() {
   if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
   ApplyLimits(options_.limits, options_.grpc_memory_bytes, &builder);
-  builder.RegisterService(&health_service_);
-  builder.RegisterService(&time_cache_service_);
-  builder.RegisterService(&namespace_service_);
-  builder.RegisterService(&group_service_);
-  builder.RegisterService(&server_service_);
-  if (virtual_clock_service_ != nullptr) {
-    builder.RegisterService(virtual_clock_service_.get());
-  }
-  if (reflection_service_ != nullptr) reflection_service_->AddTo(&builder);
-  builder.RegisterCallbackGenericService(&unknown_service_);
+  services_->AddTo(&builder);
   options_.credentials.resize(options_.addresses.size());
   for (size_t i = 0; i < options_.addresses.size(); ++i) {
     const absl::Status status = acceptor_.Listen(
@@ -180,7 +136,7 @@ absl::Status Server::Start() {
 
 void Server::SetNotServing() {
   draining_.store(true, std::memory_order_relaxed);
-  health_service_.SetServing(false);
+  services_->health().SetServing(false);
   if (health_server_ != nullptr) health_server_->SetServing(false);
 }
 
@@ -204,7 +160,7 @@ DrainReport Server::Drain(int64_t grace_us) {
   std::this_thread::sleep_until(
       std::min(deadline, std::chrono::steady_clock::now() + linger));
   acceptor_.Stop();
-  health_service_.EndWatches();
+  services_->health().EndWatches();
   const SteadyTime asked = std::chrono::steady_clock::now();
   report.in_time = ShutDown(server_.get(), deadline, [this, asked] {
     const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -219,12 +175,12 @@ DrainReport Server::Drain(int64_t grace_us) {
 }
 
 size_t Server::health_watches() const {
-  return health_service_.watches() +
+  return services_->health().watches() +
          (health_server_ == nullptr ? 0 : health_server_->watches());
 }
 
 uint64_t Server::refused_health_watches() const {
-  return health_service_.refused_watches() +
+  return services_->health().refused_watches() +
          (health_server_ == nullptr ? 0 : health_server_->refused_watches());
 }
 

@@ -9,71 +9,27 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "server/engine/clock.h"
 #include "server/engine/store.h"
-#include "server/service/admin/change.h"
-#include "server/service/admin/group_service.h"
-#include "server/service/admin/health_server.h"
-#include "server/service/admin/health_service.h"
-#include "server/service/admin/namespace_service.h"
-#include "server/service/admin/reflection_service.h"
-#include "server/service/admin/server_service.h"
-#include "server/service/admin/unknown_service.h"
-#include "server/service/admin/virtual_clock_service.h"
-#include "server/service/call/access.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/connection/connection_acceptor.h"
-#include "server/service/data/time_cache_service.h"
 #include "server/service/grpc_version.h"
 #include "server/service/response/response_ledger.h"
+#include "server/service/server_options.h"
 #include "server/service/watch/watch_hub.h"
-#include "timecache/config/v1/config.pb.h"
+#include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
 
-struct ServerOptions {
-  // host:port or unix:/path, at least one.
-  std::vector<std::string> addresses;
-  // How each of them speaks; null, and where there are fewer: plain text.
-  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials;
-  // Where health alone is served, in plain text. Empty: nowhere.
-  std::string health_address;
-  // With every field set but max_response_bytes, which is 0 then: see
-  // DefaultConfig in server/config/config.h.
-  config::v1::ServerLimits limits;
-  // See ApplyLimits.
-  int64_t grpc_memory_bytes = 0;
-  // Set: VirtualClockService is served on it. Not owned; the same that
-  // everything else uses.
-  ManualClock* virtual_clock = nullptr;
-  // Of a virtual clock: waits until all that is due at its time has been
-  // published.
-  std::function<void()> flush;
-  // The rules that calls are held to; null: everybody may do everything. Not
-  // owned, as the observers, who are told of calls.
-  Access* access = nullptr;
-  std::vector<CallObserver*> call_observers;
-  // Serve gRPC's server reflection.
-  bool reflection = true;
-  // Serve gRPC's channelz, to everybody.
-  bool channelz = false;
-  // Told of changes of namespaces.
-  AdminObserver observer;
-  // What GetServer says.
-  std::string version;
-  // Says what the journal does; null: there is none.
-  std::function<void(v1::JournalStatus* journal)> describe_journal;
-  // Of the journal; null without one.
-  BackupSource backup_source;
-};
+class HealthServer;
+class Services;
 
 // How a drain went.
 struct DrainReport {
@@ -164,18 +120,7 @@ class Server {
   CallGate gate_;
   WatchHub hub_;
   OpenStreams streams_;
-  HealthService health_service_;
-  Turns turns_;
-  Backups backups_;
-  // Reads for them, which may wait for a disk; null without a journal.
-  const std::unique_ptr<Turns> backup_turns_;
-  TimeCacheService time_cache_service_;
-  NamespaceService namespace_service_;
-  GroupService group_service_;
-  ServerService server_service_;
-  std::unique_ptr<VirtualClockService> virtual_clock_service_;
-  std::unique_ptr<ReflectionService> reflection_service_;
-  UnknownService unknown_service_;
+  const std::unique_ptr<Services> services_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HealthServer> health_server_;
   std::unique_ptr<KeepAwake> keep_awake_;

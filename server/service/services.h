@@ -1,0 +1,71 @@
+// The gRPC services of a server, made and registered together.
+
+#ifndef TIMECACHED_SERVER_SERVICE_SERVICES_H_
+#define TIMECACHED_SERVER_SERVICE_SERVICES_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+
+#include "server/engine/store.h"
+#include "server/service/admin/backup_stream.h"
+#include "server/service/admin/group_service.h"
+#include "server/service/admin/health_service.h"
+#include "server/service/admin/namespace_service.h"
+#include "server/service/admin/reflection_service.h"
+#include "server/service/admin/server_service.h"
+#include "server/service/admin/unknown_service.h"
+#include "server/service/admin/virtual_clock_service.h"
+#include "server/service/call/call_gate.h"
+#include "server/service/call/counted_calls.h"
+#include "server/service/call/open_streams.h"
+#include "server/service/call/turns.h"
+#include "server/service/connection/peer_guard.h"
+#include "server/service/data/time_cache_service.h"
+#include "server/service/server_options.h"
+#include "server/service/watch/watch_hub.h"
+
+namespace timecache::server {
+
+// Thread-safe but for AddTo. Its header has those of all services, of which each
+// takes a compiler long: for the server alone.
+class Services {
+ public:
+  // What they work on. None is owned; all must outlive the services.
+  struct Parts {
+    Store* store;
+    CallGate* gate;
+    PeerGuard* guard;
+    WatchHub* hub;
+    OpenStreams* streams;
+    CountedCalls* counted_calls;
+  };
+
+  Services(const ServerOptions& options, const Parts& parts,
+           ServerService::DescribeServer describe_server);
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
+
+  // They must outlive the server that is built.
+  void AddTo(grpc::ServerBuilder* builder);
+
+  HealthService& health() { return health_; }
+
+ private:
+  HealthService health_;
+  Turns turns_;
+  Backups backups_;
+  // Reads for them, which may wait for a disk; null without a journal.
+  const std::unique_ptr<Turns> backup_turns_;
+  TimeCacheService time_cache_;
+  NamespaceService namespaces_;
+  GroupService groups_;
+  ServerService server_;
+  std::unique_ptr<VirtualClockService> virtual_clock_;
+  std::unique_ptr<ReflectionService> reflection_;
+  UnknownService unknown_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_SERVICES_H_
