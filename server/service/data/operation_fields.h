@@ -1,0 +1,22 @@
+// The fields of one operation of a batch, read by hand.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_OPERATION_FIELDS_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_OPERATION_FIELDS_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/map/operation.h"
+
+namespace timecache::server {
+
+// Reads the request of an operation of `op->kind`, such as a PutRequest, in the
+// plain form that every serializer writes: each field once, no unknown ones.
+// False for any other, malformed or only unusual, and for what the generated
+// parser's way refuses; `*op` may then be half set. Its key and value are views
+// of `bytes`. `new_gathering` is asked for what a Gather expects, once at most.
+bool ReadOperationFields(absl::string_view bytes, Operation* op,
+                         absl::FunctionRef<Gathering*()> new_gathering);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_OPERATION_FIELDS_H_

@@ -1,0 +1,117 @@
+// The wire format of protobuf, read where it lies.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_WIRE_READER_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_WIRE_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace timecache::server {
+
+// The tag of a field with a number below 16.
+constexpr uint8_t WireTag(int number, int wire_type) {
+  return static_cast<uint8_t>(number << 3 | wire_type);
+}
+constexpr int kVarint = 0;
+constexpr int kLengthDelimited = 2;
+
+// A number, and where it ends: null if there is none.
+struct LongVarint {
+  uint64_t value;
+  const char* end;
+};
+
+// Apart from WireReader, and all by value: so that its pointers can stay in
+// registers.
+LongVarint ReadLongVarint(const char* at, const char* end, int max_bytes);
+
+// Reads the protobuf wire format. Every call returns false at what it does not
+// take, malformed or only unusual.
+class WireReader {
+ public:
+  explicit WireReader(absl::string_view bytes)
+      : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  bool done() const { return at_ == end_; }
+
+  // Whether this tag is next; then the reader is behind it.
+  bool Skip(uint8_t tag) {
+    if (at_ == end_ || static_cast<uint8_t>(*at_) != tag) return false;
+    ++at_;
+    return true;
+  }
+
+  // One byte, as the tags of all fields that these messages have. The first of
+  // a longer one is none of theirs.
+  bool Tag(uint8_t* tag) {
+    if (at_ == end_) return false;
+    *tag = static_cast<uint8_t>(*at_++);
+    return true;
+  }
+
+  bool Varint(uint64_t* value, int max_bytes = 10) {
+    if (at_ == end_) return false;
+    // Nearly all flags and lengths take one byte or two.
+    const uint64_t first = static_cast<uint8_t>(*at_);
+    if (first < 0x80) {
+      at_ += 1;
+      *value = first;
+      return true;
+    }
+    if (end_ - at_ >= 2) {
+      const uint64_t second = static_cast<uint8_t>(at_[1]);
+      if (second < 0x80) {
+        at_ += 2;
+        *value = (first & 0x7f) | second << 7;
+        return true;
+      }
+    }
+    const LongVarint read = ReadLongVarint(at_, end_, max_bytes);
+    at_ = read.end;
+    *value = read.value;
+    return at_ != nullptr;
+  }
+
+  bool Bytes(absl::string_view* value) {
+    uint64_t size;
+    if (!Varint(&size, kMaxLengthBytes) ||
+        size > static_cast<uint64_t>(end_ - at_)) {
+      return false;
+    }
+    *value = absl::string_view(at_, static_cast<size_t>(size));
+    at_ += size;
+    return true;
+  }
+
+  // What must be all that is left.
+  bool Rest(absl::string_view* value) {
+    uint64_t size;
+    if (!Varint(&size, kMaxLengthBytes) ||
+        size != static_cast<uint64_t>(end_ - at_)) {
+      return false;
+    }
+    *value = absl::string_view(at_, static_cast<size_t>(size));
+    at_ = end_;
+    return true;
+  }
+
+  bool Bool(bool* value) {
+    uint64_t number;
+    if (!Varint(&number) || number > 1) return false;
+    *value = number == 1;
+    return true;
+  }
+
+ private:
+  // The generated parser takes no longer ones, whatever their value.
+  static constexpr int kMaxLengthBytes = 5;
+
+  const char* at_;
+  const char* end_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_WIRE_READER_H_
