@@ -23,14 +23,16 @@ final class Connection {
       CompletableFuture.delayedExecutor(100, TimeUnit.MILLISECONDS);
 
   private final ManagedChannel channel; // Null: the user's own, of which nothing is known.
+  private final Runnable beforeConnecting;
   private final Backoff backoff = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
 
   // Guarded by this. The attempt that calls wait for, or that was the last.
   private CompletableFuture<Boolean> attempt = DOWN;
   private long nextAttemptAt = System.nanoTime();
 
-  Connection(Channel channel) {
+  Connection(Channel channel, Runnable beforeConnecting) {
     this.channel = channel instanceof ManagedChannel managed ? managed : null;
+    this.beforeConnecting = beforeConnecting;
     if (this.channel != null) {
       follow();
     }
@@ -62,7 +64,7 @@ final class Connection {
    * answer at once. Returns whether there is a connection, as far as gRPC knows.
    */
   CompletableFuture<Boolean> await() {
-    if (channel == null || channel.getState(true) == ConnectivityState.READY) {
+    if (channel == null || channel.getState(false) == ConnectivityState.READY) {
       return UP;
     }
     synchronized (this) {
@@ -77,6 +79,7 @@ final class Connection {
       attempt =
           new CompletableFuture<Boolean>()
               .completeOnTimeout(false, PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+      beforeConnecting.run();
       connect(attempt);
       return attempt;
     }

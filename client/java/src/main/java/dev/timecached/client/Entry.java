@@ -36,6 +36,11 @@ public record Entry(
     return value.toStringUtf8();
   }
 
+  /** The value, as what it was encoded from. */
+  public <T> T value(Codec<T> codec) {
+    return codec.decode(value);
+  }
+
   /** Of an answer that may leave out the key that was asked for. */
   static Entry of(dev.timecached.v1.Entry proto, ByteString key) {
     return new Entry(

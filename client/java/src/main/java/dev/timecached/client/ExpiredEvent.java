@@ -62,6 +62,11 @@ public record ExpiredEvent(
     return value.toStringUtf8();
   }
 
+  /** The value, as what it was encoded from. */
+  public <T> T value(Codec<T> codec) {
+    return codec.decode(value);
+  }
+
   static ExpiredEvent of(dev.timecached.v1.ExpiredEvent proto) {
     return new ExpiredEvent(
         proto.getNamespace(),

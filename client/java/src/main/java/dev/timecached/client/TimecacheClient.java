@@ -1,7 +1,9 @@
 package dev.timecached.client;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Empty;
 import com.google.protobuf.FieldMask;
+import com.google.protobuf.Int32Value;
 import com.google.protobuf.Message;
 import dev.timecached.v1.BackupJournalRequest;
 import dev.timecached.v1.BackupJournalResponse;
@@ -39,6 +41,7 @@ import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
+import io.grpc.protobuf.ProtoUtils;
 import io.grpc.stub.ClientCalls;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -84,6 +87,18 @@ public final class TimecacheClient implements AutoCloseable {
   private static final Metadata.Key<String> TRACEPARENT =
       Metadata.Key.of("traceparent", Metadata.ASCII_STRING_MARSHALLER);
 
+  // The messages of grpc.health.v1 are not part of this library: a program that has them from
+  // grpc-services would have them twice. A request about the server as a whole is empty; an answer
+  // has its status as a varint under number 1, as an Int32Value has its value.
+  private static final MethodDescriptor<Empty, Int32Value> CHECK_HEALTH =
+      MethodDescriptor.<Empty, Int32Value>newBuilder()
+          .setType(MethodDescriptor.MethodType.UNARY)
+          .setFullMethodName("grpc.health.v1.Health/Check")
+          .setRequestMarshaller(ProtoUtils.marshaller(Empty.getDefaultInstance()))
+          .setResponseMarshaller(ProtoUtils.marshaller(Int32Value.getDefaultInstance()))
+          .build();
+  private static final int SERVING = 1;
+
   private final Rpc rpc;
   private final String namespace;
   private final ManagedChannel owned; // Null: the channel is the user's.
@@ -114,7 +129,9 @@ public final class TimecacheClient implements AutoCloseable {
   public static TimecacheClient of(Channel channel) {
     Rpc rpc =
         new Rpc(
-            channel, new Connection(channel), Duration.ofSeconds(5), RetryPolicy.DEFAULT, false);
+            channel,
+            new Connection(channel, () -> {}),
+            Duration.ofSeconds(5), RetryPolicy.DEFAULT, false);
     return new TimecacheClient(rpc, "default", null);
   }
 
@@ -632,6 +649,11 @@ public final class TimecacheClient implements AutoCloseable {
   public GetServerResponse getServer() {
     return rpc.call(
         ServerServiceGrpc.getGetServerMethod(), GetServerRequest.getDefaultInstance(), true);
+  }
+
+  /** Whether the server serves, which needs no right. False: it is stopping, or has not begun. */
+  public boolean isServing() {
+    return rpc.call(CHECK_HEALTH, Empty.getDefaultInstance(), true).getValue() == SERVING;
   }
 
   /**

@@ -12,7 +12,6 @@ import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
-import io.grpc.TlsChannelCredentials;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -68,7 +67,10 @@ public final class TimecacheClientBuilder {
     return this;
   }
 
-  /** PEM file of the roots that the server's certificate must lead to. Read by {@link #build}. */
+  /**
+   * PEM file of the roots that the server's certificate must lead to. It may be replaced: it is
+   * read by {@link #build}, and again for each connection.
+   */
   public TimecacheClientBuilder caFile(Path file) {
     caFile = file;
     return tls();
@@ -76,7 +78,8 @@ public final class TimecacheClientBuilder {
 
   /**
    * PEM files of the client's own certificate, with its chain, and its private key (PKCS 8), for
-   * mutual TLS. Read by {@link #build}.
+   * mutual TLS. They may be replaced, as the roots may; a certificate whose key is not there yet
+   * waits for it.
    */
   public TimecacheClientBuilder certificate(Path certificateFile, Path keyFile) {
     this.certificateFile = certificateFile;
@@ -127,8 +130,11 @@ public final class TimecacheClientBuilder {
       throw new IllegalArgumentException(
           "a token is not sent to " + address + " in plain text: use TLS, or allow it explicitly");
     }
+    CertificateFiles files = tls ? new CertificateFiles(caFile, certificateFile, keyFile) : null;
+    ChannelCredentials credentials =
+        tls ? files.credentials() : InsecureChannelCredentials.create();
     ManagedChannelBuilder<?> builder =
-        Grpc.newChannelBuilder(address, credentials())
+        Grpc.newChannelBuilder(address, credentials)
             .maxInboundMessageSize(Rpc.MAX_MESSAGE_BYTES)
             // A server that is gone without a word is noticed after their sum.
             .keepAliveTime(30, TimeUnit.SECONDS)
@@ -144,26 +150,9 @@ public final class TimecacheClientBuilder {
       builder.intercept(new TokenSender(token));
     }
     ManagedChannel channel = builder.build();
+    Connection connection = new Connection(channel, tls ? files::refresh : () -> {});
     return new TimecacheClient(
-        new Rpc(channel, new Connection(channel), timeout, retry, false), namespace, channel);
-  }
-
-  private ChannelCredentials credentials() {
-    if (!tls) {
-      return InsecureChannelCredentials.create();
-    }
-    TlsChannelCredentials.Builder builder = TlsChannelCredentials.newBuilder();
-    try {
-      if (caFile != null) {
-        builder.trustManager(caFile.toFile());
-      }
-      if (certificateFile != null) {
-        builder.keyManager(certificateFile.toFile(), keyFile.toFile());
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    return builder.build();
+        new Rpc(channel, connection, timeout, retry, false), namespace, channel);
   }
 
   private static boolean isLocal(String address) {

@@ -76,10 +76,15 @@ public final class TimecacheException extends RuntimeException {
     }
     String description = status.getDescription() == null ? "" : status.getDescription();
     if (status.getCause() != null) {
-      description += (description.isEmpty() ? "" : ": ") + status.getCause().getMessage();
+      description += (description.isEmpty() ? "" : ": ") + reasonOf(status.getCause());
     }
     return new TimecacheException(
         status.getCode(), description, details, requestId, status.getCause());
+  }
+
+  /** Its message; of one without a message its name. */
+  private static String reasonOf(Throwable cause) {
+    return cause.getMessage() == null ? cause.toString() : cause.getMessage();
   }
 
   /** Of one operation or settlement. */

@@ -5,13 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
 import com.google.protobuf.ByteString;
 import dev.timecached.v1.ErrorReason;
 import dev.timecached.v1.GroupOptions;
 import dev.timecached.v1.NamespaceOptions;
 import io.grpc.Status.Code;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.EOFException;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -91,6 +97,42 @@ final class ClientTest {
     assertEquals(value, client.get(key).orElseThrow().value());
     client.put("größe", "10 µm");
     assertEquals("10 µm", client.get("größe").orElseThrow().valueUtf8());
+  }
+
+  private record Order(String item, int count) {}
+
+  @Test
+  void codecs() throws Exception {
+    Gson gson = new Gson();
+    Codec<Order> orders = Codec.text(gson::toJson, json -> gson.fromJson(json, Order.class));
+    Order lamps = new Order("10 µm", 2);
+    client.put("order-17", orders.encode(lamps));
+    assertEquals(
+        "{\"item\":\"10 µm\",\"count\":2}", client.get("order-17").orElseThrow().valueUtf8());
+    assertEquals(lamps, client.get("order-17").orElseThrow().value(orders));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> orders.decode(ByteString.copyFrom(new byte[] {(byte) 0xc3, 0x28})));
+    assertThrows(JsonSyntaxException.class, () -> orders.decode(ByteString.copyFromUtf8("{")));
+    // Functions of bytes, as those of Jackson; with checked exceptions.
+    Codec<Long> longs =
+        Codec.bytes(
+            value -> ByteBuffer.allocate(8).putLong(value).array(),
+            bytes -> new DataInputStream(new ByteArrayInputStream(bytes)).readLong());
+    try (Watcher watcher = client.watch(new WatchOptions())) {
+      watcher.next();
+      client.put("n", longs.encode(-7L));
+      connection.virtualClock().advance(Duration.ofSeconds(31));
+      List<ExpiredEvent> events = List.of();
+      while (events.isEmpty()) {
+        events =
+            watcher.next().events().stream().filter(one -> one.keyUtf8().equals("n")).toList();
+      }
+      assertEquals(-7L, events.get(0).value(longs));
+    }
+    IllegalArgumentException error =
+        assertThrows(IllegalArgumentException.class, () -> longs.decode(ByteString.EMPTY));
+    assertTrue(error.getCause() instanceof EOFException);
   }
 
   @Test
@@ -319,6 +361,7 @@ final class ClientTest {
     client.deleteGroup("g");
     assertTrue(failure(() -> client.getGroup("g", true)).is(ErrorReason.GROUP_NOT_FOUND));
     assertFalse(connection.getServer().getVersion().isEmpty());
+    assertTrue(connection.isServing());
     assertTrue(
         failure(
                 () -> {

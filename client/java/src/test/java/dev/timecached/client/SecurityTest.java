@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.timecached.v1.ErrorReason;
 import io.grpc.Status.Code;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -138,6 +140,67 @@ final class SecurityTest {
       assertTrue(
           assertThrows(TimecacheException.class, () -> client.get("k"))
               .is(ErrorReason.UNKNOWN_TOKEN));
+    }
+  }
+
+  @Test
+  void filesThatAreReplaced() throws Exception {
+    certificate("stranger-ca", "CA:TRUE", null);
+    certificate("stranger", "URI:spiffe://test/billing", "stranger-ca");
+    for (String[] copy :
+        new String[][] {{"stranger-ca.crt", "used-ca.crt"}, {"stranger.crt", "used.crt"}}) {
+      Files.copy(directory.resolve(copy[0]), directory.resolve(copy[1]));
+    }
+    Files.copy(directory.resolve("stranger.key"), directory.resolve("used.key"));
+    try (TimecacheClient client =
+        server
+            .builder()
+            .caFile(directory.resolve("used-ca.crt"))
+            .serverName("timecached.test")
+            .certificate(directory.resolve("used.crt"), directory.resolve("used.key"))
+            .build()) {
+      assertEquals(
+          Code.UNAVAILABLE, assertThrows(TimecacheException.class, () -> client.get("k")).code());
+      // A key that has no certificate yet, and what is no certificate, leave all as it was.
+      replace("client.key", "used.key");
+      Files.writeString(directory.resolve("used-ca.crt"), "half a fi");
+      assertEquals(
+          Code.UNAVAILABLE, assertThrows(TimecacheException.class, () -> client.get("k")).code());
+      replace("client.crt", "used.crt");
+      replace("ca.crt", "used-ca.crt");
+      TestServer.awaitServing(client);
+      client.put("k", "v");
+    }
+  }
+
+  private static void replace(String from, String to) throws Exception {
+    Files.copy(
+        directory.resolve(from), directory.resolve(to), StandardCopyOption.REPLACE_EXISTING);
+  }
+
+  @Test
+  void filesThatAreNoCertificates() throws Exception {
+    Path key = directory.resolve("client.key");
+    Path certificate = directory.resolve("client.crt");
+    for (TimecacheClientBuilder builder :
+        List.of(
+            builder().caFile(key),
+            builder().certificate(key, key),
+            builder().certificate(certificate, certificate),
+            builder().certificate(directory.resolve("server.crt"), key))) {
+      String message = assertThrows(IllegalArgumentException.class, builder::build).getMessage();
+      assertTrue(message.contains(directory.toString()), message);
+    }
+    TimecacheClientBuilder absent = builder().caFile(directory.resolve("absent"));
+    assertThrows(UncheckedIOException.class, absent::build);
+  }
+
+  @Test
+  void healthNeedsNoRight() {
+    try (TimecacheClient client = builder().build()) {
+      assertTrue(client.isServing());
+      assertTrue(
+          assertThrows(TimecacheException.class, client::size).is(ErrorReason.NO_CREDENTIALS));
     }
   }
 

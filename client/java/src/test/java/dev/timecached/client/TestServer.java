@@ -118,9 +118,18 @@ final class TestServer implements AutoCloseable {
 
   /** Until this client is connected again. */
   static void awaitServer(TimecacheClient client) {
+    await(client::getServer);
+  }
+
+  /** As {@link #awaitServer}, for a client without any right. */
+  static void awaitServing(TimecacheClient client) {
+    await(client::isServing);
+  }
+
+  private static void await(Runnable call) {
     while (true) {
       try {
-        client.getServer();
+        call.run();
         return;
       } catch (TimecacheException e) {
         if (!e.isConnectionLost()) {
