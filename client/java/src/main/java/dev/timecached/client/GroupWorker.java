@@ -8,7 +8,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A member of a consumer group that calls a handler for each event it is given, on threads of its
@@ -65,6 +67,7 @@ public final class GroupWorker implements AutoCloseable {
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private final Settle retry; // In place of what failed.
   private final Object telling = new Object(); // One callback at a time.
+  private final Set<Thread> threads = ConcurrentHashMap.newKeySet(); // Its own.
 
   // Guarded by this.
   private final Map<Long, Task> tasks = new HashMap<>(); // By event id: all that is not settled.
@@ -109,9 +112,10 @@ public final class GroupWorker implements AutoCloseable {
     }
   }
 
-  private static void daemon(String name, Runnable run) {
+  private void daemon(String name, Runnable run) {
     Thread thread = new Thread(run, name);
     thread.setDaemon(true);
+    threads.add(thread);
     thread.start();
   }
 
@@ -130,8 +134,13 @@ public final class GroupWorker implements AutoCloseable {
    *
    * @throws TimecacheException what ended the worker, if it was no stop; or why settlements did not
    *     arrive within the stopTimeout
+   * @throws IllegalStateException in a handler or another callback, which it would wait for
    */
   public void join() {
+    if (threads.contains(Thread.currentThread())) {
+      throw new IllegalStateException(
+          "a worker's end cannot be awaited in its own handler: use requestStop");
+    }
     Rpc.await(ended);
   }
 
@@ -140,7 +149,7 @@ public final class GroupWorker implements AutoCloseable {
     return ended.copy();
   }
 
-  /** Stops, and waits for the end: {@link #requestStop} and {@link #join}. Not in a handler. */
+  /** Stops, and waits for the end: {@link #requestStop} and {@link #join}. */
   @Override
   public void close() {
     requestStop();

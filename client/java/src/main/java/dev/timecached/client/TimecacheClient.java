@@ -112,6 +112,8 @@ public final class TimecacheClient implements AutoCloseable {
   /**
    * A client of the server at {@code host:port} or {@code unix:/path}, over plain text. Does not
    * connect yet: that the server is not there is told by the first call.
+   *
+   * @throws IllegalArgumentException for what is no such address
    */
   public static TimecacheClient connect(String address) {
     return builder(address).build();

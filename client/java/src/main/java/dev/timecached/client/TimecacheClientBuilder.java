@@ -37,6 +37,11 @@ public final class TimecacheClientBuilder {
   private Executor executor;
 
   TimecacheClientBuilder(String address) {
+    // Without a port gRPC would take that of HTTP.
+    if (address.lastIndexOf(':') <= address.lastIndexOf(']')) {
+      throw new IllegalArgumentException(
+          "address \"" + address + "\": must be host:port or unix:/path");
+    }
     this.address = address;
   }
 

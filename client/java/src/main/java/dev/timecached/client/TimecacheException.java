@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import javax.net.ssl.SSLException;
 
 /**
  * Why a call failed.
@@ -74,16 +75,32 @@ public final class TimecacheException extends RuntimeException {
       com.google.rpc.Status rich = StatusProto.fromStatusAndTrailers(status, trailers);
       details = rich.getDetailsList();
     }
-    String description = status.getDescription() == null ? "" : status.getDescription();
-    if (status.getCause() != null) {
-      description += (description.isEmpty() ? "" : ": ") + reasonOf(status.getCause());
-    }
     return new TimecacheException(
-        status.getCode(), description, details, requestId, status.getCause());
+        status.getCode(), describe(status), details, requestId, status.getCause());
   }
 
-  /** Its message; of one without a message its name. */
+  private static String describe(Status status) {
+    String description = status.getDescription() == null ? "" : status.getDescription();
+    // Of a handshake gRPC tells how its pipeline looks.
+    description = description.split("\nChannel Pipeline:", 2)[0];
+    if (description.equals("Network closed for unknown reason")) {
+      return description + ": the server may speak TLS, or refuse the client's certificate";
+    }
+    Throwable cause = status.getCause();
+    if (cause == null) {
+      return description;
+    }
+    return description + (description.isEmpty() ? "" : ": ") + reasonOf(cause);
+  }
+
+  /** Its message; of one without a message its name. TLS has the reason in the innermost cause. */
   private static String reasonOf(Throwable cause) {
+    if (cause.getClass().getSimpleName().equals("NotSslRecordException")) {
+      return "this client speaks TLS, and the server does not";
+    }
+    while (cause.getCause() != null && cause instanceof SSLException) {
+      cause = cause.getCause();
+    }
     return cause.getMessage() == null ? cause.toString() : cause.getMessage();
   }
 

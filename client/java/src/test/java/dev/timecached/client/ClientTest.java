@@ -375,6 +375,18 @@ final class ClientTest {
   }
 
   @Test
+  void whatMakesNoClientOrPipeline() {
+    for (String address : List.of("", "localhost", "127.0.0.1", "[::1]")) {
+      IllegalArgumentException error =
+          assertThrows(
+              IllegalArgumentException.class, () -> TimecacheClient.connect(address).close());
+      assertTrue(error.getMessage().contains("host:port"), error.getMessage());
+    }
+    assertThrows(IllegalArgumentException.class, () -> new PipelineOptions(4097, 1, 1, 1, 1));
+    assertThrows(IllegalArgumentException.class, () -> new PipelineOptions(1, 1, 0, 1, 1));
+  }
+
+  @Test
   void thereIsNoServer() throws Exception {
     int port;
     try (ServerSocket socket = new ServerSocket(0)) {

@@ -236,6 +236,24 @@ final class FaultsTest {
   }
 
   @Test
+  void aWorkerIsNotClosedInItsHandler() throws Exception {
+    BlockingQueue<Throwable> told = new LinkedBlockingQueue<>();
+    CompletableFuture<GroupWorker> self = new CompletableFuture<>();
+    GroupWorker worker =
+        client.worker(
+            OPTIONS.onError(told::add),
+            event -> {
+              self.get().close();
+              return Settle.ack();
+            });
+    self.complete(worker);
+    give(FakeServer.take(server.members), 1, 1, "k");
+    assertTrue(FakeServer.take(told) instanceof IllegalStateException);
+    assertTrue(settle(null).hasNack());
+    worker.join();
+  }
+
+  @Test
   void aClosedClientEndsItsWatchesAndWorkers() throws Exception {
     BlockingQueue<WatchBatch> batches = new LinkedBlockingQueue<>();
     Watch watch = client.watch(new WatchOptions(), batches::add);

@@ -1,6 +1,7 @@
 package dev.timecached.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -201,6 +202,27 @@ final class SecurityTest {
       assertTrue(client.isServing());
       assertTrue(
           assertThrows(TimecacheException.class, client::size).is(ErrorReason.NO_CREDENTIALS));
+    }
+  }
+
+  private static void fails(TimecacheClientBuilder builder, String why) {
+    try (TimecacheClient client = builder.build()) {
+      TimecacheException error = assertThrows(TimecacheException.class, () -> client.get("k"));
+      assertEquals(Code.UNAVAILABLE, error.code());
+      assertTrue(error.getMessage().contains(why), error.getMessage());
+      assertFalse(error.getMessage().contains("Pipeline"), error.getMessage());
+    }
+  }
+
+  @Test
+  void handshakesThatFailSayWhy() {
+    fails(builder().serverName("another.test"), "No subject alternative DNS name matching another");
+    fails(
+        server.builder().tls().serverName("timecached.test"),
+        "unable to find valid certification path");
+    try (TestServer plain = new TestServer()) {
+      plain.start();
+      fails(plain.builder().tls(), "this client speaks TLS, and the server does not");
     }
   }
 
