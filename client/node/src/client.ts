@@ -97,8 +97,8 @@ export class TimecacheClient {
 
   /**
    * For the server at `address`: `host:port` or `unix:/path`. Does not connect yet: that the server is not there is told
-   * by the first call. TypeError: options that do not go together, or a token that would go over plain text to another
-   * machine.
+   * by the first call. TypeError: no such address, options that do not go together, or a token that would go over plain
+   * text to another machine.
    */
   constructor(address: string, options?: ClientOptions);
   /** @internal */

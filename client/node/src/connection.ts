@@ -109,7 +109,7 @@ export class Connection {
   #isClosed = false;
 
   constructor(address: string, options: ClientOptions) {
-    this.address = address;
+    this.address = checkAddress(address);
     this.timeoutMs = checkTimeout(options.timeoutMs ?? 5_000);
     const { maxAttempts = 3, minPauseMs = 50, maxPauseMs = 1_000 } = options.retry ?? {};
     this.#retry = { maxAttempts, minPauseMs, maxPauseMs };
@@ -310,6 +310,15 @@ export class Connection {
     const why = cause instanceof Error ? cause.message : String(cause ?? 'it did not come in time');
     throw new TimecacheError('UNAVAILABLE', `no token: ${why}`, { cause });
   }
+}
+
+// gRPC would take a port that is not there for 443, and any text for a name that may be found later.
+function checkAddress(address: string): string {
+  const isTarget = /^(unix|unix-abstract|dns|ipv4|ipv6|xds):/.test(address);
+  if (!isTarget && !/^[^/]+:\d{1,5}$/.test(address)) {
+    throw new TypeError(`an address is host:port or unix:/path, not ${JSON.stringify(address)}`);
+  }
+  return address;
 }
 
 function checkTimeout(ms: number): number {

@@ -501,3 +501,18 @@ test('what no message has room for is a TypeError, and ends no stream', async ()
   await assert.rejects(client.consume({ group: 'g', maxInFlight: 1.5 }).next(), TypeError);
   await assert.rejects(client.settle('g', [{ eventId: 1, attempt: -1, how: ack() }]), TypeError);
 });
+
+test('what is no address is refused before any call', () => {
+  for (const address of ['', '7171', '127.0.0.1', 'localhost:', 'http://127.0.0.1:7171', '127.0.0.1:7171/']) {
+    assert.throws(() => new TimecacheClient(address), TypeError, address);
+  }
+  for (const address of [
+    'localhost:1',
+    '[::1]:1',
+    'cache.example:7171',
+    'unix:/run/a.sock',
+    'dns:///a.example:1',
+  ]) {
+    new TimecacheClient(address).close();
+  }
+});

@@ -317,6 +317,19 @@ test('a stop may wait for the server for as long as it takes', async () => {
   await again.stop();
 });
 
+test('stops that come at once, also while the server is away, all end', async () => {
+  const server = await TestServer.start();
+  const client = server.client();
+  const worker = client.worker({ group: 'g', stopTimeoutMs: 50 }, () => {});
+  const watcher = client.watch();
+  await watcher.next();
+  await isMember(client);
+  await server.stop('SIGKILL');
+  await Promise.all([worker.stop(), worker.stop(), watcher.return(), watcher.return()]);
+  await worker.stop();
+  client.close();
+});
+
 test('options of a worker that cannot be are refused', async () => {
   const { client } = fixture;
   for (const options of [
