@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -15,43 +14,6 @@ import (
 	"timecached.dev/client/go"
 	"timecached.dev/client/go/timecachetest"
 )
-
-// reader reads a watch step by step.
-type reader struct {
-	t    *testing.T
-	next func() (*timecache.WatchBatch, error, bool)
-}
-
-func read(t *testing.T, watch iter.Seq2[*timecache.WatchBatch, error]) *reader {
-	next, stop := iter.Pull2(watch)
-	t.Cleanup(stop)
-	return &reader{t, next}
-}
-
-// batch returns the next one.
-func (r *reader) batch() *timecache.WatchBatch {
-	r.t.Helper()
-	batch, err, ok := r.next()
-	if err != nil || !ok {
-		r.t.Fatal("the watch has ended: ", err)
-	}
-	return batch
-}
-
-// until reads up to a watermark, and returns the keys of the events, and all batches.
-func (r *reader) until(watermark time.Time) (keys []string, batches []*timecache.WatchBatch) {
-	r.t.Helper()
-	for {
-		batch := r.batch()
-		batches = append(batches, batch)
-		for _, event := range batch.Events {
-			keys = append(keys, event.Key)
-		}
-		if !batch.Watermark.Before(watermark) {
-			return keys, batches
-		}
-	}
-}
 
 func TestWatch(t *testing.T) {
 	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
@@ -132,16 +94,6 @@ func TestWatchLoss(t *testing.T) {
 	}
 	refusedWatch(t, client.In("absent").Watch(ctx, timecache.WatchOptions{}), codes.NotFound, timecache.NamespaceNotFound)
 	refusedWatch(t, client.Watch(ctx, timecache.WatchOptions{Heartbeat: time.Microsecond}), codes.InvalidArgument, timecache.InvalidField)
-}
-
-func refusedWatch(t *testing.T, watch iter.Seq2[*timecache.WatchBatch, error], code codes.Code, reason timecache.Reason) {
-	t.Helper()
-	for batch, err := range watch {
-		if batch != nil {
-			t.Fatal("a batch:", batch)
-		}
-		refused(t, err, code, reason)
-	}
 }
 
 // A server without a journal forgets its log: the watch says so, and begins anew.
@@ -241,47 +193,6 @@ func TestRestart(t *testing.T) {
 	settled(t, client, "g")
 }
 
-// advance waits for a server that was started anew.
-func advance(t *testing.T, clock *timecachetest.Clock, by time.Duration) time.Time {
-	t.Helper()
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		now, err := clock.Advance(t.Context(), by)
-		if err == nil {
-			return now
-		}
-		if time.Since(begin) > 10*time.Second {
-			t.Fatal(err)
-		}
-	}
-}
-
-// joined waits until a group has a member.
-func joined(t *testing.T, client *timecache.Client, group string) {
-	t.Helper()
-	eventually(t, func() bool {
-		g, err := client.GetGroup(t.Context(), group, timecache.IncludeStatistics)
-		return err == nil && g.Statistics.GetMembers() > 0
-	})
-}
-
-// settled waits until nothing of a group is unsettled.
-func settled(t *testing.T, client *timecache.Client, group string) {
-	t.Helper()
-	eventually(t, func() bool {
-		g, err := client.GetGroup(t.Context(), group, timecache.IncludeStatistics)
-		return err == nil && g.Statistics.GetInFlight()+g.Statistics.GetBacklog() == 0
-	})
-}
-
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	for begin := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > 10*time.Second {
-			t.Fatal("not within 10 s")
-		}
-	}
-}
-
 func TestWatchExpiring(t *testing.T) {
 	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
 	ctx := t.Context()
@@ -330,129 +241,4 @@ func TestConsumeAndSettle(t *testing.T) {
 	}
 	_, err = client.Settle(ctx, "absent", []timecache.Settlement{{EventID: 1, Attempt: 1}})
 	refused(t, err, codes.NotFound, timecache.GroupNotFound)
-}
-
-func TestWorker(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
-	ctx := t.Context()
-	type call struct {
-		key     string
-		attempt uint32
-	}
-	calls := make(chan call, 100)
-	var mu sync.Mutex
-	var told []string
-	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
-		defer func() { calls <- call{event.Key, event.Attempt} }()
-		switch {
-		case event.Key == "fails" && event.Attempt == 1:
-			return errors.New("broken")
-		case event.Key == "later" && event.Attempt == 1:
-			return timecache.Nack(5 * time.Second).Because(nil)
-		case event.Key == "back":
-			return fmt.Errorf("wrapped: %w", timecache.PutBack().Because(errors.New("still needed")))
-		case event.Key == "refused" && event.Attempt == 1:
-			return timecache.PutBack(timecache.TTL(-1)).Because(nil)
-		}
-		return nil
-	}, timecache.WorkerOptions{Concurrency: 2, OnError: func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		told = append(told, err.Error())
-	}})
-	running, stop := context.WithCancel(ctx)
-	end := make(chan error, 1)
-	go func() { end <- worker.Run(running) }()
-	joined(t, client, "g")
-	for _, key := range []string{"ok", "fails", "later", "back", "refused"} {
-		must(client.Put(ctx, key, []byte("v")))(t)
-	}
-	seen := map[call]int{}
-	wait := func(total int) {
-		t.Helper()
-		for ; total > 0; total-- {
-			select {
-			case call := <-calls:
-				seen[call]++
-			case <-time.After(10 * time.Second):
-				t.Fatal("the handler was not called: ", seen)
-			}
-		}
-	}
-	must(clock.Advance(ctx, 11*time.Second))(t)
-	wait(5)
-	eventually(t, func() bool { s := worker.Stats(); return s.Acked+s.Nacked+s.PutBack == 5 })
-	must(clock.Advance(ctx, time.Second))(t)
-	wait(2)
-	must(clock.Advance(ctx, 4*time.Second))(t)
-	wait(1)
-	equal(t, "calls", seen, map[call]int{{"ok", 1}: 1, {"fails", 1}: 1, {"fails", 2}: 1, {"later", 1}: 1,
-		{"later", 2}: 1, {"back", 1}: 1, {"refused", 1}: 1, {"refused", 2}: 1})
-	stop()
-	if err := <-end; err != nil {
-		t.Error(err)
-	}
-	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 8, Failed: 1, Acked: 4, Nacked: 3, PutBack: 1})
-	if !must(client.Contains(ctx, "back"))(t) {
-		t.Error("what was put back is not there")
-	}
-	all := strings.Join(told, "\n")
-	for _, want := range []string{`key "fails", attempt 1: broken`, `key "back", attempt 1: still needed`, "(INVALID_FIELD): ttl must be"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%q was not told in:\n%s", want, all)
-		}
-	}
-	if err := worker.Run(ctx); err == nil {
-		t.Error("a worker runs twice")
-	}
-}
-
-// A stop waits for the handlers that run, settles them, and gives the rest back.
-func TestWorkerStops(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
-	ctx := t.Context()
-	begun, goOn := make(chan bool, 10), make(chan bool)
-	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
-		begun <- true
-		<-goOn
-		return ctx.Err()
-	}, timecache.WorkerOptions{Concurrency: 2})
-	running, stop := context.WithCancel(ctx)
-	end := make(chan error, 1)
-	go func() { end <- worker.Run(running) }()
-	joined(t, client, "g")
-	for i := range 5 {
-		must(client.Put(ctx, fmt.Sprint(i), nil))(t)
-	}
-	must(clock.Advance(ctx, 11*time.Second))(t)
-	<-begun
-	<-begun
-	stop()
-	select {
-	case err := <-end:
-		t.Fatal("Run has not waited for its handlers: ", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	close(goOn)
-	if err := <-end; err != nil {
-		t.Error(err)
-	}
-	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 2, Acked: 2})
-	eventually(t, func() bool {
-		g, err := client.GetGroup(ctx, "g", timecache.IncludeStatistics)
-		return err == nil && g.Statistics.GetMembers() == 0 && g.Statistics.GetBacklog() == 3
-	})
-}
-
-// Run ends with what ends its stream.
-func TestWorkerEnds(t *testing.T) {
-	client, _ := virtual(t, timecache.NamespaceOptions{})
-	end := make(chan error, 1)
-	worker := client.Worker("g", nil, timecache.WorkerOptions{})
-	go func() { end <- worker.Run(t.Context()) }()
-	joined(t, client, "g")
-	if err := client.DeleteGroup(t.Context(), "g"); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, <-end, codes.NotFound, timecache.GroupNotFound)
 }

@@ -301,6 +301,7 @@ func (w *Worker) handle(ctx context.Context) {
 		task := w.queue[0]
 		w.queue = w.queue[1:]
 		event, attempt := task.event, task.attempt
+		task.event.Value, task.event.Parts = nil, nil // They are the handler's, not kept for longer.
 		w.mu.Unlock()
 		event.Attempt = attempt
 		w.handled(task, attempt, w.handler(ctx, &event))

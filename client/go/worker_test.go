@@ -2,15 +2,21 @@ package timecache_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"timecached.dev/client/go"
 	pb "timecached.dev/client/go/gen/timecache/v1"
+	"timecached.dev/client/go/timecachetest"
 )
 
 // group is a server that gives and answers what a test says.
@@ -73,19 +79,149 @@ func given(events ...*pb.ExpiredEvent) *pb.ConsumeExpiredResponse {
 	return &pb.ConsumeExpiredResponse{Namespace: timecache.DefaultNamespace, Events: events}
 }
 
-// receive takes what comes soon, or the test has failed.
-func receive[T any](t *testing.T, from <-chan T) T {
-	t.Helper()
-	select {
-	case value := <-from:
-		return value
-	case <-time.After(10 * time.Second):
-		t.Fatal("nothing within 10 s")
-		panic("not reached")
+func TestWorker(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
+	ctx := t.Context()
+	type call struct {
+		key     string
+		attempt uint32
+	}
+	calls := make(chan call, 100)
+	var mu sync.Mutex
+	var told []string
+	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
+		defer func() { calls <- call{event.Key, event.Attempt} }()
+		switch {
+		case event.Key == "fails" && event.Attempt == 1:
+			return errors.New("broken")
+		case event.Key == "later" && event.Attempt == 1:
+			return timecache.Nack(5 * time.Second).Because(nil)
+		case event.Key == "back":
+			return fmt.Errorf("wrapped: %w", timecache.PutBack().Because(errors.New("still needed")))
+		case event.Key == "refused" && event.Attempt == 1:
+			return timecache.PutBack(timecache.TTL(-1)).Because(nil)
+		}
+		return nil
+	}, timecache.WorkerOptions{Concurrency: 2, OnError: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, err.Error())
+	}})
+	running, stop := context.WithCancel(ctx)
+	end := make(chan error, 1)
+	go func() { end <- worker.Run(running) }()
+	joined(t, client, "g")
+	for _, key := range []string{"ok", "fails", "later", "back", "refused"} {
+		must(client.Put(ctx, key, []byte("v")))(t)
+	}
+	seen := map[call]int{}
+	wait := func(total int) {
+		t.Helper()
+		for ; total > 0; total-- {
+			select {
+			case call := <-calls:
+				seen[call]++
+			case <-time.After(10 * time.Second):
+				t.Fatal("the handler was not called: ", seen)
+			}
+		}
+	}
+	must(clock.Advance(ctx, 11*time.Second))(t)
+	wait(5)
+	eventually(t, func() bool { s := worker.Stats(); return s.Acked+s.Nacked+s.PutBack == 5 })
+	must(clock.Advance(ctx, time.Second))(t)
+	wait(2)
+	must(clock.Advance(ctx, 4*time.Second))(t)
+	wait(1)
+	equal(t, "calls", seen, map[call]int{{"ok", 1}: 1, {"fails", 1}: 1, {"fails", 2}: 1, {"later", 1}: 1,
+		{"later", 2}: 1, {"back", 1}: 1, {"refused", 1}: 1, {"refused", 2}: 1})
+	stop()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 8, Failed: 1, Acked: 4, Nacked: 3, PutBack: 1})
+	if !must(client.Contains(ctx, "back"))(t) {
+		t.Error("what was put back is not there")
+	}
+	all := strings.Join(told, "\n")
+	for _, want := range []string{`key "fails", attempt 1: broken`, `key "back", attempt 1: still needed`, "(INVALID_FIELD): ttl must be"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q was not told in:\n%s", want, all)
+		}
+	}
+	if err := worker.Run(ctx); err == nil {
+		t.Error("a worker runs twice")
 	}
 }
 
-var quick = timecache.Reconnect{MinPause: time.Millisecond, MaxPause: 10 * time.Millisecond}
+// A stop waits for the handlers that run, settles them, and gives the rest back.
+func TestWorkerStops(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
+	ctx := t.Context()
+	begun, goOn := make(chan bool, 10), make(chan bool)
+	worker := client.Worker("g", func(ctx context.Context, event *timecache.ExpiredEvent) error {
+		begun <- true
+		<-goOn
+		return ctx.Err()
+	}, timecache.WorkerOptions{Concurrency: 2})
+	running, stop := context.WithCancel(ctx)
+	end := make(chan error, 1)
+	go func() { end <- worker.Run(running) }()
+	joined(t, client, "g")
+	for i := range 5 {
+		must(client.Put(ctx, fmt.Sprint(i), nil))(t)
+	}
+	must(clock.Advance(ctx, 11*time.Second))(t)
+	<-begun
+	<-begun
+	stop()
+	close(goOn)
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 2, Acked: 2})
+	eventually(t, func() bool {
+		g, err := client.GetGroup(ctx, "g", timecache.IncludeStatistics)
+		return err == nil && g.Statistics.GetMembers() == 0 && g.Statistics.GetBacklog() == 3
+	})
+}
+
+// A stop in the middle of a settlement waits for its answer.
+func TestWorkerStopsWhileItSettles(t *testing.T) {
+	asked, goOn := make(chan bool), make(chan bool)
+	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
+	service.settle = func(ctx context.Context, _ *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
+		close(asked)
+		<-goOn
+		return nil, ctx.Err()
+	}
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(context.Context, *timecache.ExpiredEvent) error { return nil },
+		timecache.WorkerOptions{Reconnect: quick})
+	stop, end := working(t, worker)
+	messages := make(chan *pb.ConsumeExpiredResponse)
+	service.streams <- messages
+	messages <- given(&pb.ExpiredEvent{Key: []byte("k"), Version: 1, EventId: 1, Attempt: 1})
+	receive(t, asked)
+	stop()
+	close(goOn)
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 1, Acked: 1})
+}
+
+// Run ends with what ends its stream.
+func TestWorkerEnds(t *testing.T) {
+	client, _ := virtual(t, timecache.NamespaceOptions{})
+	end := make(chan error, 1)
+	worker := client.Worker("g", nil, timecache.WorkerOptions{})
+	go func() { end <- worker.Run(t.Context()) }()
+	joined(t, client, "g")
+	if err := client.DeleteGroup(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, <-end, codes.NotFound, timecache.GroupNotFound)
+}
 
 // A server without a journal that starts again gives other events the ids of those that a
 // worker still has: they are handled, too, and only they are settled.
@@ -169,14 +305,68 @@ func TestWorkerSettlesNoOtherEvent(t *testing.T) {
 	}
 }
 
-// A stop in the middle of a settlement waits for its answer.
-func TestWorkerStopsWhileItSettles(t *testing.T) {
-	asked, goOn := make(chan bool), make(chan bool)
-	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
-	service.settle = func(ctx context.Context, _ *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
-		close(asked)
+// What was handled while the server was away, and the worker told to stop, is settled when it
+// is back.
+func TestWorkerStopsOverARestart(t *testing.T) {
+	server := timecachetest.Start(t, "--virtual-clock", "--journal", t.TempDir())
+	client := server.Client(timecache.Options{Namespace: "main"})
+	must(client.CreateNamespace(t.Context(), "main", timecache.NamespaceOptions{Durability: timecache.Sync}))(t)
+	begun, goOn, told := make(chan bool), make(chan bool), make(chan error, 1000)
+	worker := client.Worker("g", func(context.Context, *timecache.ExpiredEvent) error {
+		begun <- true
 		<-goOn
-		return nil, ctx.Err()
+		return nil
+	}, timecache.WorkerOptions{Reconnect: quick, OnError: func(err error) { told <- err }})
+	stop, end := working(t, worker)
+	joined(t, client, "g")
+	must(client.Put(t.Context(), "k", nil))(t)
+	must(timecachetest.NewClock(client).Advance(t.Context(), time.Minute))(t)
+	receive(t, begun)
+	server.Kill()
+	stop()
+	close(goOn)
+	refused(t, receive(t, told), codes.Unavailable, "")
+	server.Restart()
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 1, Acked: 1})
+	settled(t, client, "g")
+}
+
+// A stop ends also where settlements do not arrive, and says why.
+func TestWorkerGivesSettlingUp(t *testing.T) {
+	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
+	service.settle = func(context.Context, *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
+		return nil, status.Error(codes.Unavailable, "away")
+	}
+	told := make(chan error, 1000)
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(context.Context, *timecache.ExpiredEvent) error { return nil },
+		timecache.WorkerOptions{Reconnect: quick, StopTimeout: time.Millisecond, OnError: func(err error) { told <- err }})
+	stop, end := working(t, worker)
+	messages := make(chan *pb.ConsumeExpiredResponse)
+	service.streams <- messages
+	messages <- given(&pb.ExpiredEvent{Key: []byte("k"), Version: 1, EventId: 1, Attempt: 1})
+	receive(t, told)
+	stop()
+	refused(t, receive(t, end), codes.Unavailable, "")
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 1, Unsettled: 1})
+}
+
+// A refusal that passes, of a call of which nothing was done, does not cost the settlement.
+func TestWorkerSettlesWhatPasses(t *testing.T) {
+	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
+	var calls atomic.Int32
+	service.settle = func(context.Context, *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
+		if calls.Add(1) > 1 {
+			return nil, nil
+		}
+		refusal, err := status.New(codes.ResourceExhausted, "read first").WithDetails(
+			&errdetails.ErrorInfo{Reason: string(timecache.UnreadResponses), Domain: "timecached"})
+		if err != nil {
+			t.Error(err)
+		}
+		return nil, refusal.Err()
 	}
 	worker := serve(t, service, timecache.Options{}).Worker("g", func(context.Context, *timecache.ExpiredEvent) error { return nil },
 		timecache.WorkerOptions{Reconnect: quick})
@@ -184,11 +374,29 @@ func TestWorkerStopsWhileItSettles(t *testing.T) {
 	messages := make(chan *pb.ConsumeExpiredResponse)
 	service.streams <- messages
 	messages <- given(&pb.ExpiredEvent{Key: []byte("k"), Version: 1, EventId: 1, Attempt: 1})
-	receive(t, asked)
+	eventually(t, func() bool { return worker.Stats().Acked == 1 })
 	stop()
-	close(goOn)
 	if err := receive(t, end); err != nil {
 		t.Error(err)
 	}
 	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 1, Acked: 1})
+}
+
+// A settlement whose context ends in the middle of it says so, and is not sent again.
+func TestSettleCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls atomic.Int32
+	service := &group{t: t}
+	service.settle = func(ctx context.Context, _ *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
+		calls.Add(1)
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	_, err := serve(t, service, timecache.Options{}).Settle(ctx, "g", []timecache.Settlement{{EventID: 1, Attempt: 1}})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	refused(t, err, codes.Canceled, "")
+	equal(t, "calls", calls.Load(), 1)
 }
