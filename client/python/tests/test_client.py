@@ -65,6 +65,24 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.client.combine("a", add=1, xor=1)
 
+    def test_a_duration_is_no_text(self) -> None:
+        wrong: Any = "5"
+        with self.assertRaisesRegex(TypeError, "timedelta or seconds, not '5'"):
+            self.client.put("a", "1", ttl=wrong)
+
+    def test_metadata_that_cannot_be_sent_is_refused(self) -> None:
+        good: list[tuple[str, str | bytes]] = [("a-b.c_1", "~ value"), ("d-bin", b"\xff")]
+        self.client.with_options(metadata=good).get("a")
+        wrong: list[tuple[str, str | bytes]] = [
+            ("Upper", "x"), ("a b", "x"), ("a", b"x"), ("a", "ü"), ("a", "x\n"), ("b-bin", "x"),
+            ("grpc-a", "x"), ("", "x"),
+        ]  # fmt: skip
+        for pair in wrong:
+            with self.subTest(pair), self.assertRaises(ValueError):
+                self.client.with_options(metadata=[pair])
+        with self.assertRaises(ValueError):
+            self.client.with_options(request_id="r\n")
+
     def test_durations_are_exact(self) -> None:
         for given in (timedelta(days=3650, microseconds=1), timedelta(seconds=-1.5)):
             self.assertEqual(from_duration(to_duration(given)), given)
@@ -418,6 +436,25 @@ access: {file: DIR/access.yaml}
             timecache.Client("cache.example:7171", certificate_file="client.crt")
         with self.assertRaises(OSError):
             timecache.Client("cache.example:7171", ca_file="/does/not/exist")
+        with self.assertRaisesRegex(ValueError, "/dev/null has no certificate"):
+            timecache.Client("cache.example:7171", ca_file="/dev/null")
+        for token in ("", "a\nb", "ü"):
+            with self.subTest(token), self.assertRaises(ValueError):
+                timecache.Client("localhost:1", token=token)
+        wrong: Any = b"token"
+        with self.assertRaises(TypeError):
+            timecache.Client("localhost:1", token=wrong)
+
+    def test_an_address_has_a_port(self) -> None:
+        for address in ("", "127.0.0.1", "cache.example", "http://127.0.0.1:7171", "[::1]", "a:"):
+            with self.subTest(address), self.assertRaises(ValueError):
+                timecache.Client(address)
+        wrong: Any = 7171
+        with self.assertRaises(TypeError):
+            timecache.Client(wrong)
+        for address in ("a:1", "[::1]:1", "unix:/a", "dns:///a:1", "ipv4:127.0.0.1:1,127.0.0.2:1"):
+            with self.subTest(address):
+                timecache.Client(address).close()
 
 
 if __name__ == "__main__":

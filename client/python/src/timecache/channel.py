@@ -6,7 +6,8 @@ import dataclasses
 import ipaddress
 import os
 import random
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import grpc
@@ -56,15 +57,24 @@ class Security:
         return self.tls or any(named)
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Reads the files. OSError: one cannot be read; ValueError: one of a pair is missing."""
+        """Reads the files. OSError: one cannot be read; ValueError: they are not what they must be.
+
+        What gRPC would say of them, at the first call, names neither the file nor what is wrong.
+        """
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file go together: name both")
         return grpc.ssl_channel_credentials(
-            _read(self.ca_file), _read(self.key_file), _read(self.certificate_file)
+            _read_pem(self.ca_file, b"CERTIFICATE"),
+            _read_pem(self.key_file, b"PRIVATE KEY"),
+            _read_pem(self.certificate_file, b"CERTIFICATE"),
         )
 
     def check(self, address: str) -> None:
-        """ValueError: the token would go over plain text to another machine."""
+        """ValueError: the token cannot be sent, or would go over plain text to another machine."""
+        if isinstance(self.token, str):
+            _bearer(self.token)
+        elif self.token is not None and not callable(self.token):
+            raise TypeError("token must be a str, or a function that returns one")
         if self.token is None or self.wants_tls or self.allow_plaintext_token:
             return
         if not _is_local(address):
@@ -77,23 +87,56 @@ class Security:
         if self.token is None:
             return ()
         if isinstance(self.token, str):
-            token = self.token
+            return (("authorization", _bearer(self.token)),)
+        try:
+            return (("authorization", _bearer(self.token())),)
+        except Exception as error:
+            # As gRPC takes it. It may pass, as where a file is just being replaced.
+            raise UnavailableError(
+                grpc.StatusCode.UNAVAILABLE, f"no token: the function failed with {error!r}"
+            ) from error
+
+
+def _bearer(token: str) -> str:
+    if not isinstance(token, str):
+        raise TypeError(f"a token must be a str, not {type(token).__name__}")
+    token = token.strip()
+    if not re.fullmatch(r"[!-~]+", token):
+        raise ValueError("a token must be graphic ASCII characters, at least one")
+    return f"Bearer {token}"
+
+
+def check_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> None:
+    """ValueError: gRPC would not send them. It would say so at the call, but not which."""
+    for key, value in pairs:
+        if not re.fullmatch(r"(?!grpc-)[0-9a-z_.-]+", key):
+            raise ValueError(f"metadata {key!r} cannot be sent: the key")
+        if key.endswith("-bin"):
+            sendable = isinstance(value, bytes)
         else:
-            try:
-                token = self.token()
-            except Exception as error:
-                # As gRPC takes it. It may pass, as where a file is just being replaced.
-                raise UnavailableError(
-                    grpc.StatusCode.UNAVAILABLE, f"the token function raised {error!r}"
-                ) from error
-        return (("authorization", f"Bearer {token.strip()}"),)
+            sendable = isinstance(value, str) and re.fullmatch(r"[ -~]*", value) is not None
+        if not sendable:
+            raise ValueError(f"metadata {key!r} cannot be sent: the value {value!r}")
 
 
-def _read(path: PathLike | None) -> bytes | None:
+def _check_address(address: str) -> None:
+    if not isinstance(address, str):
+        raise TypeError(f'an address is a str, "host:port" or "unix:/path", not {address!r}')
+    # Without a port gRPC takes that of https.
+    if not re.fullmatch(r".+:\d+|(dns|ipv4|ipv6|unix|unix-abstract|vsock|xds):.+", address) or (
+        address.startswith(("http://", "https://"))
+    ):
+        raise ValueError(f'an address is "host:port" or "unix:/path", not {address!r}')
+
+
+def _read_pem(path: PathLike | None, label: bytes) -> bytes | None:
     if path is None:
         return None
     with open(path, "rb") as file:
-        return file.read()
+        content = file.read()
+    if not re.search(b"-----BEGIN [A-Z ]*" + label + b"-----", content):
+        raise ValueError(f"{os.fspath(path)} has no {label.decode().lower()} in PEM")
+    return content
 
 
 def _is_local(address: str) -> bool:
@@ -120,6 +163,7 @@ def open_sync(
     interceptors: Sequence[Any],
 ) -> grpc.Channel:
     """A channel for the blocking client; connects at its first call."""
+    _check_address(address)
     security.check(address)
     settings = _options(security, options)
     if security.wants_tls:
@@ -136,6 +180,7 @@ def open_async(
     interceptors: Sequence[Any],
 ) -> grpc.aio.Channel:
     """A channel for the asyncio client; connects at its first call."""
+    _check_address(address)
     security.check(address)
     settings = _options(security, options)
     if security.wants_tls:

@@ -13,7 +13,15 @@ from typing import Any, TypeVar
 
 import grpc
 
-from .channel import Backoff, PathLike, Security, Settings, Stubs, open_sync
+from .channel import (
+    Backoff,
+    PathLike,
+    Security,
+    Settings,
+    Stubs,
+    check_metadata,
+    open_sync,
+)
 from .connection import Connection
 from .errors import TimecacheError, error_from_status
 from .operation import Operation
@@ -142,13 +150,15 @@ class Client:
           nobody else competes with.
         - `request_id` (1 to 128 graphic ASCII characters), `traceparent` (W3C): stand in the
           server's log lines about the call.
-        - `metadata`: more pairs to send, added to those that this client has.
+        - `metadata`: more pairs to send, added to those that this client has. ValueError: gRPC
+          would not send them.
         """
         pairs = list(metadata)
         if request_id is not None:
             pairs.append(("x-request-id", request_id))
         if traceparent is not None:
             pairs.append(("traceparent", traceparent))
+        check_metadata(pairs)
         changes: dict[str, Any] = {}
         if timeout is not ...:
             changes["timeout"] = timeout

@@ -59,8 +59,10 @@ def to_duration(value: Duration) -> DurationProto:
     """As it goes on the wire. Exact for a timedelta; a number is rounded to a nanosecond."""
     if isinstance(value, timedelta):
         nanos = 1000 * ((value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds)
-    else:
+    elif isinstance(value, (int, float)):
         nanos = round(value * 1_000_000_000)
+    else:
+        raise TypeError(f"expected a timedelta or seconds, not {value!r}")
     seconds, rest = divmod(abs(nanos), 1_000_000_000)
     sign = 1 if nanos >= 0 else -1
     return DurationProto(seconds=sign * seconds, nanos=sign * rest)
