@@ -12,12 +12,14 @@ from abuse import messages, wire
 from abuse.attack import attack
 from abuse.attacks_streams import ask, send_all
 from abuse.honest import CallFailed, Channel
-from abuse.processes import Honest, Server, expect, wait_until
+from abuse.processes import Failed, Honest, Server, expect, wait_until
 from abuse.wire import Closed, Wire
 
 FAKETIME = f"/usr/lib/{os.uname().machine}-linux-gnu/faketime/libfaketimeMT.so.1"
 HOUR_SECONDS = 3600
 YEAR_SECONDS = 365 * 24 * HOUR_SECONDS
+# Of what DURABLE keeps.
+TTL_SECONDS = 2
 
 
 @attack(wrapper=("prlimit", "--nofile=64"), may_disturb=True)
@@ -240,10 +242,10 @@ def clock_jumps(world):
         directory.cleanup()
 
 
-def _server_by(world, clock, config=""):
-    """A server whose time of day is what the file `clock` says."""
+def _server_by(world, clock, config="", offset=0):
+    """A server whose time of day is what the file `clock` says: so far from the right one."""
     expect(os.path.exists(FAKETIME), f"{FAKETIME} is missing: install faketime")
-    _set_clock(clock, 0)
+    _set_clock(clock, offset)
     return Server(world.binary, config=config, environment={
         "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": clock,
         "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
@@ -304,6 +306,100 @@ def _set_clock(path, offset):
     with open(path + ".new", "w", encoding="ascii") as file:
         file.write(f"{offset:+d}s\n")
     os.replace(path + ".new", path)
+
+
+DURABLE = """\
+listeners: [{{address: '127.0.0.1:0'}}]
+namespaces: [{{name: abuse, options: {{ttl: 2s, num_buckets: 101, durability: sync}}}}]
+journal: {{directory: '{journal}', max_clock_lag: {lag}}}
+log: {{level: info, format: json}}
+"""
+
+
+def _events(address, known):
+    """The deaths of the keys `known`, from the earliest on: (key, deadline, death)."""
+    channel, found = Channel(address), []
+    try:
+        for message in channel.messages(channel.start("WatchExpired",
+                                                      messages.watch(earliest=True))):
+            for number, value in messages.parse(message):
+                if number == 2:
+                    event = dict(messages.parse(value))
+                    found.append((event[2], messages.seconds(event[6]),
+                                  messages.seconds(event[7])))
+            if known <= {key for key, _, _ in found}:
+                return found
+    finally:
+        channel.close()
+
+
+def _restart(world, clock, journal, offset, lag="60s"):
+    config = DURABLE.format(journal=journal, lag=lag)
+    return _server_by(world, clock, config, offset)
+
+
+def _kill(server):
+    os.kill(server.pid, signal.SIGKILL)
+    server.process.wait()
+    server.stop()
+
+
+@attack(alone=True)
+def clock_set_across_restarts(world):
+    """The time of day is set while a durable server is down: late at most, never early."""
+    directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
+    clock = os.path.join(directory.name, "clock")
+    journal = os.path.join(directory.name, "journal")
+    server, keys, offset = None, [], 0
+    try:
+        jumps = (0, -3, HOUR_SECONDS, 2, -3)
+        for jump in jumps:
+            offset += jump
+            server = _restart(world, clock, journal, offset)
+            channel = Channel(server.address)
+            if keys:
+                there = channel.call("Get", messages.get(keys[-1]))
+                passed = time.monotonic() - last
+                if jump < 0:
+                    expect(there or passed > TTL_SECONDS,
+                           f"set by {jump} s, an entry of 2 s is gone after {passed:.1f} s")
+                else:
+                    expect(not there, f"set by {jump} s, an entry of 2 s is there")
+            keys.append(b"restart-%d" % len(keys))
+            last = time.monotonic()
+            channel.call("Put", messages.put(keys[-1], b"tick"))
+            channel.close()
+            if len(keys) == len(jumps):
+                break
+            _kill(server)
+        events = _events(server.address, set(keys))
+        expect(len(events) == len(keys), f"{len(events)} events of {len(keys)} deaths: {events}")
+        for dead, deadline, death in events:
+            expect(deadline <= death < deadline + TTL_SECONDS / 100 + 0.001,
+                   f"{dead} died {death - deadline:.3f} s after its deadline")
+        _kill(server)
+        # An hour behind the journal.
+        offset -= HOUR_SECONDS
+        try:
+            server = _restart(world, clock, journal, offset)
+            raise AssertionError("it starts an hour behind its journal")
+        except Failed as why:
+            refused = str(why).strip().splitlines()[-1]
+        expect("max_clock_lag" in refused, f"not said how to go on: {refused}")
+        server = _restart(world, clock, journal, offset, lag="2h")
+        channel = Channel(server.address)
+        channel.call("Put", messages.put(b"waits", b"tick"))
+        # Time stands until the clock is where the journal's was.
+        time.sleep(1.5 * TTL_SECONDS)
+        expect(channel.call("Get", messages.get(b"waits")),
+               "an entry died while the clock was behind the journal's time")
+        channel.close()
+        return f"set by {jumps[1:]} s while it was down: {len(events)} deaths told once, none " \
+               f"early; an hour behind its journal: {refused[-160:]}"
+    finally:
+        if server is not None:
+            server.stop()
+        directory.cleanup()
 
 
 @attack(may_disturb=True)
