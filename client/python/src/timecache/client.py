@@ -13,6 +13,18 @@ from typing import Any, TypeVar
 
 import grpc
 
+from .admin_types import (
+    BackupPiece,
+    Group,
+    GroupOptions,
+    Namespace,
+    NamespaceOptions,
+    ServerInfo,
+    fill_options,
+    group_from,
+    namespace_from,
+    server_from,
+)
 from .channel import (
     Backoff,
     PathLike,
@@ -28,29 +40,19 @@ from .operation import Operation
 from .pipeline import Pipeline
 from .types import (
     AppendResult,
-    BackupPiece,
     BytesLike,
     CombineResult,
     Duration,
     Entry,
     ExpiredEvent,
     GatherResult,
-    Group,
-    GroupOptions,
-    Namespace,
-    NamespaceOptions,
     PutResult,
     RemoveResult,
     RetryPolicy,
-    ServerInfo,
     Settle,
     Settlement,
     SizeResult,
     entry_from,
-    fill_options,
-    group_from,
-    namespace_from,
-    server_from,
     to_bytes,
     to_names,
 )

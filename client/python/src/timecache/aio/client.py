@@ -12,6 +12,18 @@ from typing import Any, TypeVar
 
 import grpc
 
+from ..admin_types import (
+    BackupPiece,
+    Group,
+    GroupOptions,
+    Namespace,
+    NamespaceOptions,
+    ServerInfo,
+    fill_options,
+    group_from,
+    namespace_from,
+    server_from,
+)
 from ..channel import (
     Backoff,
     PathLike,
@@ -26,29 +38,19 @@ from ..errors import TimecacheError, error_from_status
 from ..operation import Operation
 from ..types import (
     AppendResult,
-    BackupPiece,
     BytesLike,
     CombineResult,
     Duration,
     Entry,
     ExpiredEvent,
     GatherResult,
-    Group,
-    GroupOptions,
-    Namespace,
-    NamespaceOptions,
     PutResult,
     RemoveResult,
     RetryPolicy,
-    ServerInfo,
     Settle,
     Settlement,
     SizeResult,
     entry_from,
-    fill_options,
-    group_from,
-    namespace_from,
-    server_from,
     to_bytes,
     to_names,
 )

@@ -1,0 +1,337 @@
+"""What administration takes and gives: namespaces, groups and the server, as plain values.
+
+As in ``types``: times are aware datetimes in UTC on the server's clock, durations timedeltas.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from .types import from_duration, from_timestamp, to_duration
+from .v1 import groups_pb2, namespaces_pb2, server_pb2
+
+
+class LimitPolicy(enum.Enum):
+    """What happens to a put that would pass max_entries or max_bytes."""
+
+    REJECT = 1
+    EVICT_OLDEST = 2
+
+
+class Durability(enum.Enum):
+    """What a namespace survives; ASYNC and SYNC need a server with a journal."""
+
+    MEMORY = 1
+    ASYNC = 2
+    SYNC = 3
+
+
+class RestartPolicy(enum.Enum):
+    """Whether the time counts for which the server is down."""
+
+    FIRE = 1
+    PAUSE = 2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NamespaceOptions:
+    """How a namespace behaves; namespaces.proto has ranges and defaults.
+
+    None: the default where one is made, no change where it is updated. In answers all are set.
+    """
+
+    ttl: timedelta | None = None
+    """Time to live of an entry that brings none of its own. Default 30 s."""
+    num_buckets: int | None = None
+    """An entry outlives its ttl by at most ttl / (num_buckets - 1). Default 101."""
+    max_ttl: timedelta | None = None
+    """Longest own time to live of an entry. Default 7 days, or ttl."""
+    sliding: bool | None = None
+    """Whether ``get`` renews the time to live."""
+    max_entries: int | None = None
+    """Most live entries. 0: no limit."""
+    max_bytes: int | None = None
+    """Most bytes of live keys and values. 0: no limit."""
+    limit_policy: LimitPolicy | None = None
+    """What happens at these two. Default REJECT."""
+    max_value_bytes: int | None = None
+    """Largest value: 1 B to 16 MiB. Default 1 MiB."""
+    event_retention: timedelta | None = None
+    """How long events stay readable. Default 5 min."""
+    event_retention_bytes: int | None = None
+    """Memory for them. Default 64 MiB."""
+    num_shards: int | None = None
+    """Parts of the map with a lock of their own. Fixed at creation."""
+    dead_letter_namespace: str | None = None
+    """Where events go that a group gave out max_attempts times in vain."""
+    max_operations_per_second: int | None = None
+    """0: no limit."""
+    max_backlog_bytes: int | None = None
+    """Memory for what all groups together have not settled."""
+    unused_group_ttl: timedelta | None = None
+    """How long a group that was made by use lives without a member. Default 7 days."""
+    durability: Durability | None = None
+    """What the namespace survives. Default MEMORY."""
+    restart_policy: RestartPolicy | None = None
+    """What a restart means for its entries. Default FIRE."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NamespaceStatistics:
+    """What a namespace holds and has done; namespaces.proto describes each number."""
+
+    entries: int
+    bytes: int
+    memory_bytes: int
+    live_buckets: int
+    expired: int
+    evicted: int
+    rotated: int
+    events_retained: int
+    events_retained_bytes: int
+    watchers: int
+    watermark: datetime | None
+    lateness_p50: timedelta | None
+    lateness_p99: timedelta | None
+    lateness_max: timedelta | None
+    bound_violations: int
+    rate_limited: int
+    puts: int
+    hits: int
+    misses: int
+    events_reclaimed: int
+    backlog_bytes: int
+    backlog_limit_bytes: int
+    groups_expired: int
+    appends: int
+    combines: int
+    gathers: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Namespace:
+    """A namespace."""
+
+    name: str
+    options: NamespaceOptions
+    """In force."""
+    bucket_width: timedelta
+    """The most that an entry may outlive its ttl."""
+    statistics: NamespaceStatistics | None = None
+    """Where asked for."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GroupOptions:
+    """How a consumer group behaves; groups.proto has the ranges. None as in NamespaceOptions."""
+
+    ack_timeout: timedelta | None = None
+    """How long a member has to settle an event. Default 30 s."""
+    max_attempts: int | None = None
+    """How often an event is given out before it is a dead letter. Default 5."""
+    max_backlog_bytes: int | None = None
+    """Memory for unsettled events. Default 256 MiB."""
+    unused_ttl: timedelta | None = None
+    """How long the group may be without a member. Zero: for ever."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GroupStatistics:
+    """What a group holds and has done; groups.proto describes each number."""
+
+    members: int
+    backlog: int
+    backlog_bytes: int
+    in_flight: int
+    oldest_unsettled: datetime | None
+    delivered: int
+    redelivered: int
+    acked: int
+    nacked: int
+    put_back: int
+    timed_out: int
+    dead_lettered: int
+    dead_letter_failures: int
+    lost: int
+    unresponsive_members: int
+    dead_letters_dropped: int
+    in_flight_bytes: int
+    dead_letters_denied: int
+    unused_since: datetime | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Group:
+    """A consumer group."""
+
+    name: str
+    namespace: str
+    options: GroupOptions
+    """In force."""
+    created_by: str
+    """The principal that made it."""
+    statistics: GroupStatistics | None = None
+    """Where asked for."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LimitUse:
+    """A limit, and what counts towards it."""
+
+    used: int
+    max: int
+    """0: no limit."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MemoryShares:
+    """What holds the memory that the server's max_memory_bytes counts."""
+
+    entries_bytes: int
+    retained_bytes: int
+    """Events that logs retain; they give way to entries."""
+    backlog_bytes: int
+    """Events that only consumer groups, or messages in flight, hold."""
+
+
+class CheckpointState(enum.Enum):
+    """What the journal does to become smaller."""
+
+    IDLE = 1
+    WRITING = 2
+    """Live entries are written again."""
+    WAITING = 3
+    """They are; what was before them goes once no event from before is retained."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JournalStatus:
+    """The journal on the server's disk; counts are since the server's start."""
+
+    directory: str
+    disk_bytes: int
+    waiting_bytes: LimitUse
+    """Changes in memory that wait for the disk; beyond the limit they are refused."""
+    disk_full: bool
+    """Whether changes of durable namespaces are refused (DISK_FULL)."""
+    commits: int
+    appends: int
+    written_bytes: int
+    commit_time: timedelta
+    """Of all commits together."""
+    commit_p99: timedelta | None
+    """99 % of commits took no longer, within a factor of two."""
+    checkpoints: int
+    """That are over."""
+    checkpoint_state: CheckpointState | None
+    """None: one that this client is too old to know."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BackupPiece:
+    """A piece of a backup of the server's journal."""
+
+    total_bytes: int
+    """Of all pieces together."""
+    data: bytes
+    """At most 1 MiB, never empty."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServerInfo:
+    """The server; limits and the journal are None for who may not read all namespaces."""
+
+    version: str
+    start_time: datetime | None
+    now: datetime | None
+    draining: bool
+    namespaces: LimitUse | None
+    entries: LimitUse | None
+    bytes: LimitUse | None
+    watchers: LimitUse | None
+    memory_bytes: LimitUse | None
+    connections: LimitUse | None
+    memory_shares: MemoryShares | None
+    journal: JournalStatus | None
+    """None, too, where there is none: all namespaces are of durability MEMORY."""
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether durable namespaces are possible."""
+        return self.journal is not None
+
+
+# --- from and to the protos; for the client itself ---
+
+M = TypeVar("M")
+
+
+def _field_types(cls: type[Any]) -> Mapping[str, Any]:
+    """The type of each field, without "| None"."""
+    hints = typing.get_type_hints(cls)
+    plain = {}
+    for field in dataclasses.fields(cls):
+        hint = hints[field.name]
+        if isinstance(hint, types.UnionType):
+            (hint,) = (part for part in hint.__args__ if part is not type(None))
+        plain[field.name] = hint
+    return plain
+
+
+def from_proto(cls: type[M], message: Any) -> M:
+    """Fills a dataclass from the fields of the same names."""
+    values: dict[str, Any] = {}
+    for name, kind in _field_types(cls).items():
+        field = message.DESCRIPTOR.fields_by_name.get(name)
+        if field is None:
+            continue
+        if field.has_presence and not message.HasField(name):
+            values[name] = None
+            continue
+        value = getattr(message, name)
+        if kind is timedelta:
+            value = from_duration(value)
+        elif kind is datetime:
+            value = from_timestamp(value)
+        elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+            value = kind(value) if value in {item.value for item in kind} else None
+        elif dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            value = from_proto(kind, value)
+        values[name] = value
+    return cls(**values)
+
+
+def fill_options(message: Any, options: Any) -> list[str]:
+    """Sets the options that are not None, and returns their names."""
+    names = []
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if value is None:
+            continue
+        names.append(field.name)
+        if message.DESCRIPTOR.fields_by_name[field.name].message_type is not None:
+            getattr(message, field.name).CopyFrom(to_duration(value))
+        else:
+            setattr(message, field.name, value.value if isinstance(value, enum.Enum) else value)
+    return names
+
+
+def namespace_from(message: namespaces_pb2.Namespace) -> Namespace:
+    """For the client itself."""
+    return from_proto(Namespace, message)
+
+
+def group_from(message: groups_pb2.Group) -> Group:
+    """For the client itself."""
+    return from_proto(Group, message)
+
+
+def server_from(message: server_pb2.GetServerResponse) -> ServerInfo:
+    """For the client itself."""
+    return from_proto(ServerInfo, message)
