@@ -215,6 +215,91 @@ TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatARestartedServerGivesAgain) {
   EXPECT_EQ(worker.counters().stale, 0u);
 }
 
+// A log that is made anew may give its ids to other events.
+TEST_F(GroupWorkerSettleTest, AnotherEventWithTheSameIdIsHandledToo) {
+  absl::Notification begun;
+  absl::Notification other_done;
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "other", 1, 1)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) begun.WaitForNotification();
+                         },
+                     .hang = true});
+  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+    if (event.key == "other") return Settle::PutBack();
+    begun.Notify();
+    other_done.WaitForNotification();
+    return Settle::Ack();
+  });
+  AwaitSettled(1);
+  other_done.Notify();
+  EXPECT_TRUE(worker.Stop().ok());
+  const auto settled = AwaitSettled(1);
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_TRUE(settled[0].has_put_back());
+  EXPECT_EQ(worker.counters().handled, 2u);
+  EXPECT_EQ(worker.counters().put_back, 1u);
+  EXPECT_EQ(worker.counters().acked, 0u);
+  EXPECT_EQ(worker.counters().stale, 1u);
+}
+
+// So do groups that are made anew with their attempts.
+TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatAnotherGroupOfTheNameGives) {
+  absl::Notification asked;
+  absl::Notification came_again;
+  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 3),
+                                  MakeDelivery("default", "key1", 1, 1),
+                                  MakeDelivery("default", "key2", 2, 1)},
+                     .before =
+                         [&](size_t message) {
+                           if (message == 1) asked.WaitForNotification();
+                         },
+                     .hang = true});
+  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                        v1::SettleExpiredResponse* response) {
+    if (!asked.HasBeenNotified()) asked.Notify();
+    came_again.WaitForNotification();
+    for (int i = 0; i < request.settlements_size(); ++i) {
+      if (request.settlements(i).attempt() != 3) continue;
+      Refuse(MakeError(grpc::StatusCode::INVALID_ARGUMENT,
+                       "attempt: must be at most 1", "INVALID_FIELD"),
+             response->mutable_results(i));
+    }
+    Note(request);
+    return grpc::Status::OK;
+  });
+  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+    if (event.event_id == 2) came_again.Notify();
+    return Settle::Ack();
+  });
+  AwaitSettled(3);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().handled, 2u);
+  EXPECT_EQ(worker.counters().acked, 2u);
+  EXPECT_EQ(worker.counters().unsettled, 0u);
+}
+
+TEST_F(GroupWorkerSettleTest, SettlementsThatFindNoRoomAreSentAgain) {
+  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+  std::atomic<int> calls = 0;
+  service_.OnSettle(
+      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
+        if (++calls <= 2) {
+          return MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "behind",
+                           "JOURNAL_BACKLOG");
+        }
+        Note(request);
+        return grpc::Status::OK;
+      });
+  GroupWorker worker(client_, Quick(),
+                     [](const ExpiredEvent&) { return Settle::Ack(); });
+  AwaitSettled(1);
+  EXPECT_TRUE(worker.Stop().ok());
+  EXPECT_EQ(worker.counters().acked, 1u);
+  EXPECT_EQ(worker.counters().unsettled, 0u);
+}
+
 TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCounted) {
   service_.AddWatch({.messages = {Deliveries(1, 2)}, .hang = true});
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,

@@ -60,6 +60,27 @@ class GroupWorker::State {
   GroupWorkerCounters counters() const;
 
  private:
+  // An event in the worker's hands, until the server knows how it is settled.
+  struct Task {
+    uint64_t number = 0;  // No other task has it.
+    uint64_t version = 0;
+    std::string key;
+    uint32_t attempt = 0;  // The newest.
+    // Given out again since it was last settled.
+    bool again = false;
+    // Settled by a kNack: what comes again is to be handled again.
+    bool returned = false;
+
+    // A log that was made anew may give the ids of the old one to others.
+    bool Is(const ExpiredEvent& event) const {
+      return version == event.version && key == event.key;
+    }
+  };
+  struct Begun {
+    uint64_t task = 0;
+    ExpiredEvent event;
+  };
+
   WatchOptions MakeWatchOptions();
 
   // What the threads do.
@@ -68,16 +89,17 @@ class GroupWorker::State {
 
   void Take(WatchBatch batch);
   void LoseUnbegun(const absl::Status& why);
-  bool Begin(ExpiredEvent& event);
+  bool Begin(Begun& begun);
   Settle Run(const ExpiredEvent& event);
-  void End(uint64_t event_id, const Settle& how);
-  std::optional<Settlement> Settled(const Settlement& settlement,
-                                    const absl::Status& status);
-  std::optional<Settlement> Refused(const Settlement& settlement,
-                                    const absl::Status& status);
-  void Dropped(const Settlement& settlement);
-  void Forget(const Settlement& settlement) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void End(const Begun& begun, const Settle& how);
+  bool IsDue(const Owed& owed);
+  std::optional<Owed> Settled(const Owed& owed, const absl::Status& status);
+  std::optional<Owed> Refused(const Owed& owed, const absl::Status& status);
+  void Dropped(const Owed& owed);
   void Tell(const absl::Status& why);
+  Task* Find(uint64_t event_id, uint64_t number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Forget(const Owed& owed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   const GroupWorkerOptions options_;
@@ -85,16 +107,12 @@ class GroupWorker::State {
 
   mutable absl::Mutex mu_;
   // Not begun.
-  std::deque<ExpiredEvent> queue_ ABSL_GUARDED_BY(mu_);
-  struct Given {
-    uint32_t attempt = 0;  // The newest.
-    // Since it was last settled.
-    bool again = false;
-  };
-  // Every event in the queue or with a handler, or that a handler is done with
-  // for good and the server does not know yet. What is given out again
-  // meanwhile is not handled twice.
-  absl::flat_hash_map<uint64_t, Given> given_ ABSL_GUARDED_BY(mu_);
+  std::deque<Begun> queue_ ABSL_GUARDED_BY(mu_);
+  // By event id. What is given out again meanwhile is not handled twice; where
+  // the id comes again for another event, that one takes its place, and no
+  // settlement of the former is sent.
+  absl::flat_hash_map<uint64_t, Task> tasks_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_task_ ABSL_GUARDED_BY(mu_) = 0;
   int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   int handlers_left_ ABSL_GUARDED_BY(mu_);  // Threads that have not ended.
@@ -116,16 +134,14 @@ GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
       handlers_left_(options_.threads),
       threads_left_(options_.threads + 1),
       watcher_(client, MakeWatchOptions()),
-      settler_(
-          MakeSettleClient(client, options_), MakeSettlerOptions(options_),
-          {.on_result =
-               [this](const Settlement& settlement,
-                      const absl::Status& status) {
-                 return Settled(settlement, status);
-               },
-           .on_dropped =
-               [this](const Settlement& settlement) { Dropped(settlement); },
-           .on_error = [this](const absl::Status& why) { Tell(why); }}) {
+      settler_(MakeSettleClient(client, options_), MakeSettlerOptions(options_),
+               {.is_due = [this](const Owed& owed) { return IsDue(owed); },
+                .on_result =
+                    [this](const Owed& owed, const absl::Status& status) {
+                      return Settled(owed, status);
+                    },
+                .on_dropped = [this](const Owed& owed) { Dropped(owed); },
+                .on_error = [this](const absl::Status& why) { Tell(why); }}) {
   threads_.emplace_back([this] { Read(); });
   for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this] { Handle(); });
@@ -199,18 +215,24 @@ void GroupWorker::State::Take(WatchBatch batch) {
     if (options_.on_loss) options_.on_loss(batch.lost);
   }
   const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return stopping_ || given_.size() < options_.max_in_flight;
+    return stopping_ || tasks_.size() < options_.max_in_flight;
   };
   absl::MutexLock lock(&mu_);
   counters_.omitted_values += batch.omitted_values;
   for (ExpiredEvent& event : batch.events) {
-    const auto it = given_.find(event.event_id);
-    if (it != given_.end()) {
-      it->second = {.attempt = event.attempt, .again = true};
-    } else if (!stopping_) {
-      given_[event.event_id] = {.attempt = event.attempt};
-      queue_.push_back(std::move(event));
+    const auto it = tasks_.find(event.event_id);
+    if (it != tasks_.end() && it->second.Is(event) && !it->second.returned) {
+      it->second.attempt = event.attempt;
+      it->second.again = true;
+      continue;
     }
+    if (it != tasks_.end()) tasks_.erase(it);
+    if (stopping_) continue;
+    tasks_[event.event_id] = {.number = ++last_task_,
+                              .version = event.version,
+                              .key = event.key,
+                              .attempt = event.attempt};
+    queue_.push_back({last_task_, std::move(event)});
   }
   mu_.Await(absl::Condition(&has_room));
 }
@@ -219,7 +241,9 @@ void GroupWorker::State::Take(WatchBatch batch) {
 void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
-    for (const ExpiredEvent& event : queue_) given_.erase(event.event_id);
+    for (const Begun& unbegun : queue_) {
+      Forget({{.event_id = unbegun.event.event_id}, unbegun.task});
+    }
     queue_.clear();
     // What a new stream would bring is for others.
     if (stopping_) watcher_.Cancel();
@@ -228,7 +252,7 @@ void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
 }
 
 void GroupWorker::State::Handle() {
-  for (ExpiredEvent event; Begin(event);) End(event.event_id, Run(event));
+  for (Begun begun; Begin(begun);) End(begun, Run(begun.event));
   bool is_last;
   {
     absl::MutexLock lock(&mu_);
@@ -245,17 +269,22 @@ void GroupWorker::State::Handle() {
 }
 
 // Waits for an event. False: no more is to be begun.
-bool GroupWorker::State::Begin(ExpiredEvent& event) {
+bool GroupWorker::State::Begin(Begun& begun) {
   const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return stopping_ || !queue_.empty();
   };
-  absl::MutexLock lock(&mu_, absl::Condition(&is_woken));
-  if (stopping_) return false;
-  event = std::move(queue_.front());
-  queue_.pop_front();
-  event.attempt = given_[event.event_id].attempt;
-  ++running_;
-  return true;
+  absl::MutexLock lock(&mu_);
+  while (true) {
+    mu_.Await(absl::Condition(&is_woken));
+    if (stopping_) return false;
+    begun = std::move(queue_.front());
+    queue_.pop_front();
+    const Task* const task = Find(begun.event.event_id, begun.task);
+    if (task == nullptr) continue;
+    begun.event.attempt = task->attempt;
+    ++running_;
+    return true;
+  }
 }
 
 Settle GroupWorker::State::Run(const ExpiredEvent& event) {
@@ -273,18 +302,19 @@ Settle GroupWorker::State::Run(const ExpiredEvent& event) {
   return Settle::Nack(options_.retry_delay);
 }
 
-void GroupWorker::State::End(uint64_t event_id, const Settle& how) {
-  Settlement settlement = {.event_id = event_id, .how = how};
+void GroupWorker::State::End(const Begun& begun, const Settle& how) {
+  const uint64_t event_id = begun.event.event_id;
+  Owed owed = {{.event_id = event_id, .how = how}, begun.task};
   {
     absl::MutexLock lock(&mu_);
     ++counters_.handled;
-    Given& given = given_[event_id];
-    settlement.attempt = given.attempt;
-    given.again = false;
-    // It may come again before the answer to this.
-    if (how.action == SettleAction::kNack) given_.erase(event_id);
+    if (Task* const task = Find(event_id, begun.task)) {
+      owed.settlement.attempt = task->attempt;
+      task->again = false;
+      task->returned = how.action == SettleAction::kNack;
+    }
   }
-  settler_.Add(settlement);
+  settler_.Add(owed);
   bool is_idle;
   {
     absl::MutexLock lock(&mu_);
@@ -293,30 +323,42 @@ void GroupWorker::State::End(uint64_t event_id, const Settle& how) {
   if (is_idle) settler_.Hurry();
 }
 
-// The server's answer; returns what to settle in its place, if anything.
-std::optional<Settlement> GroupWorker::State::Settled(
-    const Settlement& settlement, const absl::Status& status) {
-  const bool is_stale = HasReason(status, ErrorReason::kStaleAttempt);
-  if (!status.ok() && !is_stale &&
-      !HasReason(status, ErrorReason::kEventNotUnsettled)) {
-    return Refused(settlement, status);
-  }
+bool GroupWorker::State::IsDue(const Owed& owed) {
   absl::MutexLock lock(&mu_);
-  if (is_stale && settlement.how.action != SettleAction::kNack) {
+  if (Find(owed.settlement.event_id, owed.task) != nullptr) return true;
+  ++counters_.stale;
+  return false;
+}
+
+// The server's answer; returns what to settle in its place, if anything.
+std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
+                                                const absl::Status& status) {
+  const SettleAction action = owed.settlement.how.action;
+  const bool is_stale = HasReason(status, ErrorReason::kStaleAttempt);
+  if (action != SettleAction::kNack &&
+      (is_stale || absl::IsInvalidArgument(status))) {
     // Perhaps it was given to this worker again; by a server that has started
     // again, with the same attempt: the one that was under way does not count.
-    const auto it = given_.find(settlement.event_id);
-    if (it != given_.end() && std::exchange(it->second.again, false)) {
-      return Settlement{settlement.event_id, it->second.attempt,
-                        settlement.how};
+    // A group that was made anew counts attempts anew.
+    absl::MutexLock lock(&mu_);
+    Task* const task = Find(owed.settlement.event_id, owed.task);
+    if (task != nullptr && std::exchange(task->again, false)) {
+      Owed instead = owed;
+      instead.settlement.attempt = task->attempt;
+      return instead;
     }
   }
-  Forget(settlement);
+  if (!status.ok() && !is_stale &&
+      !HasReason(status, ErrorReason::kEventNotUnsettled)) {
+    return Refused(owed, status);
+  }
+  absl::MutexLock lock(&mu_);
+  Forget(owed);
   if (!status.ok()) {
     ++counters_.stale;
-  } else if (settlement.how.action == SettleAction::kAck) {
+  } else if (action == SettleAction::kAck) {
     ++counters_.acked;
-  } else if (settlement.how.action == SettleAction::kNack) {
+  } else if (action == SettleAction::kNack) {
     ++counters_.nacked;
   } else {
     ++counters_.put_back;
@@ -326,32 +368,47 @@ std::optional<Settlement> GroupWorker::State::Settled(
 
 // The server did not like how it was settled, or has no room for what is put
 // back: then it is tried again later.
-std::optional<Settlement> GroupWorker::State::Refused(
-    const Settlement& settlement, const absl::Status& status) {
+std::optional<Owed> GroupWorker::State::Refused(const Owed& owed,
+                                                const absl::Status& status) {
   Tell(status);
   const Settle retry = Settle::Nack(options_.retry_delay);
-  const bool was_retry = settlement.how.action == SettleAction::kNack &&
-                         settlement.how.delay == retry.delay;
-  if (was_retry || settlement.how.action == SettleAction::kAck) {
-    Dropped(settlement);
+  const Settle& how = owed.settlement.how;
+  const bool was_retry =
+      how.action == SettleAction::kNack && how.delay == retry.delay;
+  if (was_retry || how.action == SettleAction::kAck) {
+    Dropped(owed);
     return std::nullopt;
   }
   absl::MutexLock lock(&mu_);
-  Forget(settlement);
-  return Settlement{settlement.event_id, settlement.attempt, retry};
+  Task* const task = Find(owed.settlement.event_id, owed.task);
+  if (task == nullptr) {
+    ++counters_.stale;
+    return std::nullopt;
+  }
+  task->returned = true;
+  Owed instead = owed;
+  instead.settlement.how = retry;
+  return instead;
 }
 
-void GroupWorker::State::Dropped(const Settlement& settlement) {
+void GroupWorker::State::Dropped(const Owed& owed) {
   absl::MutexLock lock(&mu_);
   ++counters_.unsettled;
-  Forget(settlement);
+  Forget(owed);
 }
 
-// From here on the event is handled when it comes again. A kNack was forgotten
-// when it was said: what there is now is the event's next attempt.
-void GroupWorker::State::Forget(const Settlement& settlement) {
-  if (settlement.how.action == SettleAction::kNack) return;
-  given_.erase(settlement.event_id);
+// Null once the id stands for something else, or nothing.
+GroupWorker::State::Task* GroupWorker::State::Find(uint64_t event_id,
+                                                   uint64_t number) {
+  const auto it = tasks_.find(event_id);
+  if (it == tasks_.end() || it->second.number != number) return nullptr;
+  return &it->second;
+}
+
+// From here on the event is handled when it comes again.
+void GroupWorker::State::Forget(const Owed& owed) {
+  const uint64_t event_id = owed.settlement.event_id;
+  if (Find(event_id, owed.task) != nullptr) tasks_.erase(event_id);
 }
 
 void GroupWorker::State::Tell(const absl::Status& why) {

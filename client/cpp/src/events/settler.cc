@@ -21,11 +21,11 @@ Settler::~Settler() {
   thread_.join();
 }
 
-void Settler::Add(const Settlement& settlement) {
+void Settler::Add(const Owed& owed) {
   absl::MutexLock lock(&mu_);
   while (pending_.size() >= options_.pending_max) changed_.Wait(&mu_);
   if (pending_.empty()) due_at_ = SteadyAfter(options_.linger);
-  pending_.push_back(settlement);
+  pending_.push_back(owed);
   changed_.SignalAll();
 }
 
@@ -53,9 +53,9 @@ absl::Status Settler::Finish(absl::Duration timeout) {
 
 void Settler::Run() {
   while (true) {
-    const std::vector<Settlement> batch = Next();
+    std::vector<Owed> batch = Next();
     if (batch.empty()) break;
-    Send(batch);
+    Send(std::move(batch));
   }
   absl::MutexLock lock(&mu_);
   finished_ = true;
@@ -63,7 +63,7 @@ void Settler::Run() {
 }
 
 // None: there will be no more.
-std::vector<Settlement> Settler::Next() {
+std::vector<Owed> Settler::Next() {
   absl::MutexLock lock(&mu_);
   while (!finishing_ && pending_.empty()) changed_.Wait(&mu_);
   while (!finishing_ && !hurry_ && pending_.size() < options_.batch_max &&
@@ -72,7 +72,7 @@ std::vector<Settlement> Settler::Next() {
   }
   const size_t size = std::min(pending_.size(), options_.batch_max);
   const auto end = pending_.begin() + static_cast<ptrdiff_t>(size);
-  std::vector<Settlement> batch(pending_.begin(), end);
+  std::vector<Owed> batch(pending_.begin(), end);
   pending_.erase(pending_.begin(), end);
   // What is left has waited already.
   hurry_ = !pending_.empty();
@@ -80,27 +80,34 @@ std::vector<Settlement> Settler::Next() {
   return batch;
 }
 
-void Settler::Send(const std::vector<Settlement>& batch) {
+void Settler::Send(std::vector<Owed> batch) {
   Backoff backoff(options_.min_pause, options_.max_pause);
   for (bool is_repeated = false;; is_repeated = true) {
-    const auto results = client_.Settle(options_.group, batch);
+    std::vector<Settlement> settlements;
+    std::erase_if(batch, [&](const Owed& owed) {
+      if (!callbacks_.is_due(owed)) return true;
+      settlements.push_back(owed.settlement);
+      return false;
+    });
+    if (batch.empty()) return;
+    const auto results = client_.Settle(options_.group, settlements);
     if (results.ok()) return Tell(batch, *results, is_repeated);
-    callbacks_.on_error(results.status());
-    const bool may_pass = IsConnectionLost(results.status()) ||
-                          absl::IsDeadlineExceeded(results.status());
+    const absl::Status& why = results.status();
+    callbacks_.on_error(why);
+    const bool may_pass = IsConnectionLost(why) ||
+                          absl::IsDeadlineExceeded(why) ||
+                          absl::IsResourceExhausted(why);
     if (may_pass && Pause(backoff.Next())) continue;
-    for (const Settlement& settlement : batch) {
-      callbacks_.on_dropped(settlement);
-    }
+    for (const Owed& owed : batch) callbacks_.on_dropped(owed);
     absl::MutexLock lock(&mu_);
-    if (giving_up_) given_up_ = results.status();
+    if (giving_up_) given_up_ = why;
     return;
   }
 }
 
-void Settler::Tell(const std::vector<Settlement>& batch,
+void Settler::Tell(const std::vector<Owed>& batch,
                    const std::vector<SettleResult>& results, bool is_repeated) {
-  std::vector<Settlement> instead;
+  std::vector<Owed> instead;
   for (size_t i = 0; i < batch.size(); ++i) {
     absl::Status status = results[i].status;
     // An attempt that was not answered may have settled it.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -30,21 +31,30 @@ struct SettlerOptions {
   absl::Duration max_pause;
 };
 
+// A settlement, and the worker's number of what it settles: an id alone may
+// come again, for another event.
+struct Owed {
+  Settlement settlement;
+  uint64_t task = 0;
+};
+
 // Sends settlements in batches, in their order, on a thread of its own; again
-// while the connection is lost. Each is told to exactly one of on_result and
-// on_dropped.
+// while the connection is lost or the server has no room. Each is told to
+// exactly one of on_result and on_dropped, unless is_due says no.
 //
 // Thread-safe. The callbacks come from that thread, one at a time, and may call
 // nothing of this. Memory is bounded by pending_max and one batch.
 class Settler {
  public:
   struct Callbacks {
+    // Before each try. False: it is not sent, and not told of again.
+    std::function<bool(const Owed& owed)> is_due;
     // The server's answer. May return another settlement to try in its place.
-    std::function<std::optional<Settlement>(const Settlement& settlement,
-                                            const absl::Status& status)>
+    std::function<std::optional<Owed>(const Owed& owed,
+                                      const absl::Status& status)>
         on_result;
     // It has not reached the server, or nobody knows.
-    std::function<void(const Settlement& settlement)> on_dropped;
+    std::function<void(const Owed& owed)> on_dropped;
     // A call that failed as a whole.
     std::function<void(const absl::Status& why)> on_error;
   };
@@ -58,7 +68,7 @@ class Settler {
   Settler& operator=(const Settler&) = delete;
 
   // Waits for room. Not after Finish.
-  void Add(const Settlement& settlement);
+  void Add(const Owed& owed);
   // What has been added need not linger.
   void Hurry();
   // Sends what has been added, and waits for the end; after `timeout`
@@ -67,9 +77,9 @@ class Settler {
 
  private:
   void Run();
-  std::vector<Settlement> Next();
-  void Send(const std::vector<Settlement>& batch);
-  void Tell(const std::vector<Settlement>& batch,
+  std::vector<Owed> Next();
+  void Send(std::vector<Owed> batch);
+  void Tell(const std::vector<Owed>& batch,
             const std::vector<SettleResult>& results, bool is_repeated);
   bool Pause(absl::Duration pause);
 
@@ -80,7 +90,7 @@ class Settler {
 
   absl::Mutex mu_;
   SteadyCondVar changed_;  // Any of what follows.
-  std::deque<Settlement> pending_ ABSL_GUARDED_BY(mu_);
+  std::deque<Owed> pending_ ABSL_GUARDED_BY(mu_);
   SteadyTime due_at_ ABSL_GUARDED_BY(mu_);  // Of the first one.
   bool hurry_ ABSL_GUARDED_BY(mu_) = false;
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
