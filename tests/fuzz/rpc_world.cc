@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <chrono>
 #include <thread>
