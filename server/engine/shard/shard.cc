@@ -193,7 +193,9 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
     found.offset = OffsetOf(ref);
     return true;
   });
-  if (found.slot != nullptr) last_size_ = found.size;
+  // Else it has what was read last, another key with the same tag.
+  if (found.slot == nullptr) return Found();
+  last_size_ = found.size;
   return found;
 }
 
