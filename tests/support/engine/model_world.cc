@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/engine/map/key_hash.h"
+#include "server/engine/shard/compact_index.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -32,8 +35,10 @@ ModelWorld::ModelWorld(const WorldOptions& options, Dice dice)
       dice_(std::move(dice)),
       now_us_(kStartUs + Draw(0, kSecond)),
       model_(options.map),
-      map_("model", options.map, nullptr, now_us_),
+      map_("model", options.map, nullptr, now_us_, EventFormat::Plain(),
+           {.hash_seed = static_cast<uint64_t>(Draw(1, INT64_MAX))}),
       auditor_(options.slow_watcher) {
+  if (options_.same_tags) FindKeysOfSameTags();
   map_.SetSchedule(
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
   due_us_ = map_.NextDueUs(now_us_);
@@ -269,10 +274,23 @@ void ModelWorld::Spoil(Operation* op) {
 }
 
 // Some keys are hot.
+void ModelWorld::FindKeysOfSameTags() {
+  const KeyHash hash(map_.origin().hash_seed);
+  absl::flat_hash_map<uint32_t, int64_t> numbers;
+  const auto wanted = static_cast<size_t>(options_.keys);
+  for (int64_t i = 0; same_tags_.size() < wanted; ++i) {
+    const uint32_t tag = CompactIndex::TagOf(hash(absl::StrCat("k", i)));
+    const auto [it, is_new] = numbers.try_emplace(tag, i);
+    if (!is_new) same_tags_.insert(same_tags_.end(), {it->second, i});
+  }
+}
+
 absl::string_view ModelWorld::RandomKey() {
   const int keys = Chance(300) ? options_.keys / 10 + 1 : options_.keys;
-  const int64_t number = Draw(1, keys);
+  int64_t number = Draw(1, keys);
+  if (options_.same_tags) number = same_tags_[static_cast<size_t>(number - 1)];
   std::string& key = keys_.emplace_back(absl::StrCat("k", number));
+  if (options_.same_tags) return key;
   if (number % 17 == 0) key.append(number % kLongestRandomKeyBytes, 'l');
   if (number == 13) key.resize(kMaxKeyBytes, 'm');
   return key;

@@ -35,6 +35,8 @@ struct WorldOptions {
   // Of a thousand puts and touches, how many bring their own TTL.
   int own_ttl_per_mille = 100;
   bool updates = false;
+  // Each key has the tag of another. In one shard.
+  bool same_tags = false;
   // The watcher reads so rarely that it loses events.
   bool slow_watcher = false;
   // Share of the whole run's steps, relative to the other worlds.
@@ -72,6 +74,7 @@ class ModelWorld {
   Operation RandomOperation();
   void RandomChange(Operation* op);
   void Spoil(Operation* op);
+  void FindKeysOfSameTags();
   absl::string_view RandomKey();
   absl::string_view RandomValue();
   int64_t RandomTtlUs();
@@ -105,6 +108,8 @@ class ModelWorld {
   std::map<Cause, uint64_t> deaths_;
   // What the views of operations point into.
   std::deque<std::string> keys_;
+  // Of options_.same_tags: what makes two keys that the index cannot tell apart.
+  std::vector<int64_t> same_tags_;
   std::deque<Gathering> gatherings_;
   std::string value_;
   // Used again, as those who serve requests do.

@@ -46,6 +46,8 @@ std::vector<WorldOptions> PlainWorlds() {
   worlds.back().keys = 50'000;
   worlds.back().clock_per_mille = 5;
   worlds.back().weight = 2;
+  worlds.push_back(World("SameTags", 7, 1));
+  worlds.back().same_tags = true;
   worlds.push_back(World("OwnTtls", 101, 4));
   worlds.back().own_ttl_per_mille = 800;
   worlds.push_back(World("NarrowestWidthLongestTtl", 11, 4));
