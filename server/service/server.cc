@@ -7,8 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/admin/health_server.h"
 #include "server/service/call/convert.h"

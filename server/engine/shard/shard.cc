@@ -193,9 +193,12 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
     found.offset = OffsetOf(ref);
     return true;
   });
-  // Else it has what was read last, another key with the same tag.
-  if (found.slot == nullptr) return Found();
-  last_size_ = found.size;
+  if (found.slot != nullptr) {
+    last_size_ = found.size;
+  } else {
+    // What was read last is of another key with the same tag.
+    found = Found();
+  }
   return found;
 }
 

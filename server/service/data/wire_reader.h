@@ -14,8 +14,8 @@ namespace timecache::server {
 constexpr uint8_t WireTag(int number, int wire_type) {
   return static_cast<uint8_t>(number << 3 | wire_type);
 }
-constexpr int kVarint = 0;
-constexpr int kLengthDelimited = 2;
+inline constexpr int kVarint = 0;
+inline constexpr int kLengthDelimited = 2;
 
 // A number, and where it ends: null if there is none.
 struct LongVarint {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
@@ -18,7 +19,49 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-class GroupWorkerSettleTest : public GroupWorkerFixture {};
+class GroupWorkerSettleTest : public GroupWorkerFixture {
+ protected:
+  // A worker that settles all as `how`, and is given an event again, in attempt
+  // `next`, while its first settlement is under way, which gets `refusal`.
+  // Returns once that and another event are settled.
+  GroupWorkerCounters SettleWhatComesAgain(uint32_t first, uint32_t next,
+                                           const grpc::Status& refusal,
+                                           const Settle& how) {
+    absl::Notification asked;
+    absl::Notification came_again;
+    service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, first),
+                                    MakeDelivery("default", "key1", 1, next),
+                                    MakeDelivery("default", "key2", 2, 1)},
+                       .before =
+                           [&](size_t message) {
+                             if (message == 1) asked.WaitForNotification();
+                           },
+                       .hang = true});
+    bool refused = false;
+    service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                          v1::SettleExpiredResponse* response) {
+      if (!asked.HasBeenNotified()) asked.Notify();
+      came_again.WaitForNotification();
+      for (int i = 0; i < request.settlements_size(); ++i) {
+        if (request.settlements(i).event_id() == 2) continue;
+        if (std::exchange(refused, true)) {
+          EXPECT_EQ(request.settlements(i).attempt(), next);
+        } else {
+          Refuse(refusal, response->mutable_results(i));
+        }
+      }
+      Note(request);
+      return grpc::Status::OK;
+    });
+    GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
+      if (event.event_id == 2) came_again.Notify();
+      return how;
+    });
+    AwaitSettled(3);
+    EXPECT_TRUE(worker.Stop().ok());
+    return worker.counters();
+  }
+};
 
 TEST_F(GroupWorkerSettleTest, SettlementIsSentAgainUntilItArrives) {
   service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
@@ -140,79 +183,28 @@ TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
 }
 
 TEST_F(GroupWorkerSettleTest, PutBackThatCameTooLateIsDoneForTheNewestAttempt) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key1", 1, 2),
-                                  MakeDelivery("default", "key2", 2, 1)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
-                        v1::SettleExpiredResponse* response) {
-    if (!asked.HasBeenNotified()) asked.Notify();
-    came_again.WaitForNotification();
-    for (int i = 0; i < request.settlements_size(); ++i) {
-      if (request.settlements(i).event_id() == 2) continue;
-      if (request.settlements(i).attempt() == 2) continue;
-      Refuse(MakeError(grpc::StatusCode::FAILED_PRECONDITION, "given out again",
-                       "STALE_ATTEMPT"),
-             response->mutable_results(i));
-    }
-    Note(request);
-    return grpc::Status::OK;
-  });
-  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
-    if (event.event_id == 2) came_again.Notify();
-    return Settle::PutBack();
-  });
-  AwaitSettled(3);
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(worker.counters().handled, 2u);
-  EXPECT_EQ(worker.counters().put_back, 2u);
-  EXPECT_EQ(worker.counters().stale, 0u);
+  const auto counters =
+      SettleWhatComesAgain(1, 2,
+                           MakeError(grpc::StatusCode::FAILED_PRECONDITION,
+                                     "given out again", "STALE_ATTEMPT"),
+                           Settle::PutBack());
+  EXPECT_EQ(counters.handled, 2u);
+  EXPECT_EQ(counters.put_back, 2u);
+  EXPECT_EQ(counters.stale, 0u);
 }
 
 // A durable server that has started again does not count the attempt that was
 // under way: it refuses its acknowledgement, and gives the event out with the
 // same number.
 TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatARestartedServerGivesAgain) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key2", 2, 1)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  bool refused = false;
-  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
-                        v1::SettleExpiredResponse* response) {
-    if (!asked.HasBeenNotified()) asked.Notify();
-    came_again.WaitForNotification();
-    for (int i = 0; i < request.settlements_size(); ++i) {
-      if (request.settlements(i).event_id() == 2 || refused) continue;
-      refused = true;
-      Refuse(MakeError(grpc::StatusCode::FAILED_PRECONDITION, "not given out",
-                       "STALE_ATTEMPT"),
-             response->mutable_results(i));
-    }
-    Note(request);
-    return grpc::Status::OK;
-  });
-  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
-    if (event.event_id == 2) came_again.Notify();
-    return Settle::Ack();
-  });
-  AwaitSettled(3);
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(worker.counters().handled, 2u);
-  EXPECT_EQ(worker.counters().acked, 2u);
-  EXPECT_EQ(worker.counters().stale, 0u);
+  const auto counters =
+      SettleWhatComesAgain(1, 1,
+                           MakeError(grpc::StatusCode::FAILED_PRECONDITION,
+                                     "not given out", "STALE_ATTEMPT"),
+                           Settle::Ack());
+  EXPECT_EQ(counters.handled, 2u);
+  EXPECT_EQ(counters.acked, 2u);
+  EXPECT_EQ(counters.stale, 0u);
 }
 
 // A log that is made anew may give its ids to other events.
@@ -246,38 +238,14 @@ TEST_F(GroupWorkerSettleTest, AnotherEventWithTheSameIdIsHandledToo) {
 
 // So do groups that are made anew with their attempts.
 TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatAnotherGroupOfTheNameGives) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 3),
-                                  MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key2", 2, 1)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
-                        v1::SettleExpiredResponse* response) {
-    if (!asked.HasBeenNotified()) asked.Notify();
-    came_again.WaitForNotification();
-    for (int i = 0; i < request.settlements_size(); ++i) {
-      if (request.settlements(i).attempt() != 3) continue;
-      Refuse(MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                       "attempt: must be at most 1", "INVALID_FIELD"),
-             response->mutable_results(i));
-    }
-    Note(request);
-    return grpc::Status::OK;
-  });
-  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
-    if (event.event_id == 2) came_again.Notify();
-    return Settle::Ack();
-  });
-  AwaitSettled(3);
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(worker.counters().handled, 2u);
-  EXPECT_EQ(worker.counters().acked, 2u);
-  EXPECT_EQ(worker.counters().unsettled, 0u);
+  const auto counters = SettleWhatComesAgain(
+      3, 1,
+      MakeError(grpc::StatusCode::INVALID_ARGUMENT,
+                "attempt: must be at most 1", "INVALID_FIELD"),
+      Settle::Ack());
+  EXPECT_EQ(counters.handled, 2u);
+  EXPECT_EQ(counters.acked, 2u);
+  EXPECT_EQ(counters.unsettled, 0u);
 }
 
 TEST_F(GroupWorkerSettleTest, SettlementsThatFindNoRoomAreSentAgain) {

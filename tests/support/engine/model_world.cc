@@ -273,7 +273,6 @@ void ModelWorld::Spoil(Operation* op) {
   }
 }
 
-// Some keys are hot.
 void ModelWorld::FindKeysOfSameTags() {
   const KeyHash hash(map_.origin().hash_seed);
   absl::flat_hash_map<uint32_t, int64_t> numbers;
@@ -285,6 +284,7 @@ void ModelWorld::FindKeysOfSameTags() {
   }
 }
 
+// Some keys are hot.
 absl::string_view ModelWorld::RandomKey() {
   const int keys = Chance(300) ? options_.keys / 10 + 1 : options_.keys;
   int64_t number = Draw(1, keys);

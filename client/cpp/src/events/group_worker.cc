@@ -99,7 +99,8 @@ class GroupWorker::State {
   void Tell(const absl::Status& why);
   Task* Find(uint64_t event_id, uint64_t number)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Forget(const Owed& owed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Forget(uint64_t event_id, uint64_t number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   const GroupWorkerOptions options_;
@@ -242,7 +243,7 @@ void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
     for (const Begun& unbegun : queue_) {
-      Forget({{.event_id = unbegun.event.event_id}, unbegun.task});
+      Forget(unbegun.event.event_id, unbegun.task);
     }
     queue_.clear();
     // What a new stream would bring is for others.
@@ -353,7 +354,7 @@ std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
     return Refused(owed, status);
   }
   absl::MutexLock lock(&mu_);
-  Forget(owed);
+  Forget(owed.settlement.event_id, owed.task);
   if (!status.ok()) {
     ++counters_.stale;
   } else if (action == SettleAction::kAck) {
@@ -394,7 +395,7 @@ std::optional<Owed> GroupWorker::State::Refused(const Owed& owed,
 void GroupWorker::State::Dropped(const Owed& owed) {
   absl::MutexLock lock(&mu_);
   ++counters_.unsettled;
-  Forget(owed);
+  Forget(owed.settlement.event_id, owed.task);
 }
 
 // Null once the id stands for something else, or nothing.
@@ -406,9 +407,8 @@ GroupWorker::State::Task* GroupWorker::State::Find(uint64_t event_id,
 }
 
 // From here on the event is handled when it comes again.
-void GroupWorker::State::Forget(const Owed& owed) {
-  const uint64_t event_id = owed.settlement.event_id;
-  if (Find(event_id, owed.task) != nullptr) tasks_.erase(event_id);
+void GroupWorker::State::Forget(uint64_t event_id, uint64_t number) {
+  if (Find(event_id, number) != nullptr) tasks_.erase(event_id);
 }
 
 void GroupWorker::State::Tell(const absl::Status& why) {
