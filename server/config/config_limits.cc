@@ -95,7 +95,7 @@ const DurationField kDurations[] = {
 
 #undef TIMECACHED_FIELD
 
-std::optional<ConfigProblem> Problem(const char* field, std::string what) {
+std::optional<ConfigProblem> LimitProblem(const char* field, std::string what) {
   return ConfigProblem{absl::StrCat("limits.", field), std::move(what)};
 }
 
@@ -104,7 +104,7 @@ std::optional<ConfigProblem> FindProblem(const DurationField& field,
   const absl::Duration value = ToDuration((limits.*field.get)());
   if (value >= field.min && value <= field.max) return std::nullopt;
   if (value == absl::ZeroDuration() && field.may_be_0) return std::nullopt;
-  return Problem(
+  return LimitProblem(
       field.name,
       absl::StrCat("must be ", field.may_be_0 ? "0 or " : "", "from ",
                    DurationText(field.min), " to ", DurationText(field.max),
@@ -133,14 +133,15 @@ std::optional<ConfigProblem> FindLimitProblem(
   for (const NumberField& field : kNumbers) {
     const uint32_t value = (limits.*field.get)();
     if (value >= field.min && value <= field.max) continue;
-    return Problem(field.name, absl::StrCat("must be from ", field.min, " to ",
-                                            field.max, ", got ", value));
+    return LimitProblem(
+        field.name, absl::StrCat("must be from ", field.min, " to ", field.max,
+                                 ", got ", value));
   }
   for (const SizeField& field : kSizes) {
     constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
     const uint64_t value = (limits.*field.get)();
     if (value == 0 || (value >= field.min_unless_0 && value <= kMost)) continue;
-    return Problem(
+    return LimitProblem(
         field.name,
         field.min_unless_0 == 0
             ? absl::StrCat("must be from 0 to ", kMost, ", got ", value)

@@ -10,7 +10,7 @@
 namespace timecache::server {
 namespace {
 
-constexpr char kRefused[] = "limit_refused";
+constexpr char kLimitRefused[] = "limit_refused";
 constexpr char kLost[] = "events_lost";
 
 std::string PathOf(const Method& method) {
@@ -88,11 +88,11 @@ void CallLog::OnDenied(const CallDenial& denial) {
 void CallLog::OnRefused(const CallRefusal& refusal) {
   const std::string reason(ReasonNameOf(refusal.status));
   const absl::string_view name = refusal.details.Namespace();
-  if (!folded_.Add({kRefused, reason, std::string(name), ""},
+  if (!folded_.Add({kLimitRefused, reason, std::string(name), ""},
                    refusal.operations, clock_->NowUs())) {
     return;
   }
-  write_(LogLevel::kWarning, kRefused,
+  write_(LogLevel::kWarning, kLimitRefused,
          {{"reason", reason},
           {"namespace", name},
           {"count", refusal.operations},

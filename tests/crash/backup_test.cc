@@ -35,7 +35,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 // By key, the number of the last put of it that was acknowledged.
-using Account = std::map<std::string, int>;
+using Entries = std::map<std::string, int>;
 
 class BackupProcessTest : public ::testing::Test {
  protected:
@@ -97,7 +97,7 @@ class Writer {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
   }
-  Account account() const {
+  Entries account() const {
     absl::MutexLock lock(&mu_);
     return account_;
   }
@@ -117,13 +117,13 @@ class Writer {
   const std::string prefix_;
   std::atomic<bool> stop_{false};
   mutable absl::Mutex mu_;
-  Account account_ ABSL_GUARDED_BY(mu_);
+  Entries account_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };
 
 // All that it holds, and that each entry dies once.
-Account EntriesOf(const ServerProcess& server, const std::string& ns) {
-  Account entries;
+Entries EntriesOf(const ServerProcess& server, const std::string& ns) {
+  Entries entries;
   const absl::Status status =
       Client(server.address()).In(ns).Scan({}, [&](const Entry& entry) {
         entries[entry.key] = std::stoi(entry.value);
@@ -135,8 +135,8 @@ Account EntriesOf(const ServerProcess& server, const std::string& ns) {
 
 // Once their time is over.
 void ExpectEachDiesOnce(const ServerProcess& server, const std::string& ns,
-                        const Account& entries) {
-  Account told;
+                        const Entries& entries) {
+  Entries told;
   Watcher watcher(Client(server.address()).In(ns),
                   {.start = WatchStart::kEarliest});
   while (told.size() < entries.size()) {
@@ -159,14 +159,14 @@ TEST_F(BackupProcessTest, WhatWasAcknowledgedBeforeIsInABackupUnderWriters) {
     writers.push_back(std::make_unique<Writer>(*server, "async", i));
   }
   const auto acknowledged = [&] {
-    Account all;
+    Entries all;
     for (const auto& writer : writers) all.merge(writer->account());
     return all;
   };
   ASSERT_TRUE(Await([&] { return acknowledged().size() == 200; }));
-  const Account before = acknowledged();
+  const Entries before = acknowledged();
   const Exit exit = BackUp(*server, "backup");
-  const Account after = acknowledged();
+  const Entries after = acknowledged();
   ASSERT_EQ(exit.code, 0) << exit.err;
   const auto said = nlohmann::json::parse(exit.out);
   EXPECT_GT(said["bytes"], 0);
@@ -176,9 +176,9 @@ TEST_F(BackupProcessTest, WhatWasAcknowledgedBeforeIsInABackupUnderWriters) {
   server->process().Wait();
 
   const auto restored = Serve("restored", {"--restore", Path("backup")});
-  std::map<std::string, Account> all;
+  std::map<std::string, Entries> all;
   for (const char* ns : {"sync", "async"}) {
-    const Account& entries = all[ns] = EntriesOf(*restored, ns);
+    const Entries& entries = all[ns] = EntriesOf(*restored, ns);
     EXPECT_EQ(entries.size(), 100u);
     for (const auto& [key, number] : entries) {
       // The last put may be on its way.
@@ -208,7 +208,7 @@ TEST_F(BackupProcessTest, AnArchiveThroughAPipeIsRestored) {
       Serve("restored", {"--restore", "-"},
             {"/bin/sh", "-c",
              absl::StrCat("exec \"$@\" < ", Path("backup.tar")), "sh"});
-  EXPECT_EQ(EntriesOf(*restored, "sync"), (Account{{"key", 7}}));
+  EXPECT_EQ(EntriesOf(*restored, "sync"), (Entries{{"key", 7}}));
   // By the tool, too; and once only.
   const auto restore = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {TIMECACHECTL, "journal", "restore",

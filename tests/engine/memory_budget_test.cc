@@ -21,18 +21,18 @@ namespace {
 
 using Level = MemoryBudget::Level;
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kBudgetMiB = 1 << 20;
 
-MemoryBudget& Memory() { return MemoryBudget::Process(); }
+MemoryBudget& Budget() { return MemoryBudget::Process(); }
 
 // The account is the process's: each test leaves it without a limit.
 class MemoryBudgetTest : public ::testing::Test {
  protected:
-  ~MemoryBudgetTest() override { Memory().SetLimit(0); }
+  ~MemoryBudgetTest() override { Budget().SetLimit(0); }
 
   // The most that may be held from now on, beside what is held.
   static void SetRoom(int64_t bytes) {
-    Memory().SetLimit(Memory().used_bytes() + bytes);
+    Budget().SetLimit(Budget().used_bytes() + bytes);
   }
 };
 
@@ -79,50 +79,50 @@ TEST_F(MemoryBudgetTest, LevelsFollowTheSum) {
 }
 
 TEST_F(MemoryBudgetTest, WhatAMapTakesItGivesBack) {
-  const int64_t before = Memory().used_bytes();
+  const int64_t before = Budget().used_bytes();
   {
     MapHarness harness(Small());
     for (int i = 0; i < 50'000; ++i) {
       harness.Put(absl::StrCat("key", i), std::string(100, 'v'));
     }
-    const int64_t held = Memory().used_bytes() - before;
+    const int64_t held = Budget().used_bytes() - before;
     const int64_t told = harness.Statistics().memory_bytes;
     EXPECT_GE(held, told);
     // Whole slabs are counted.
-    EXPECT_LE(held, told + told / 4 + 8 * 2 * kMiB);
+    EXPECT_LE(held, told + told / 4 + 8 * 2 * kBudgetMiB);
     // Dead, but told to a watcher: as events now.
     harness.Pass(11 * kSecond);
     harness.Sweep();
-    EXPECT_GE(Memory().used_bytes() - before, 50'000 * 100);
+    EXPECT_GE(Budget().used_bytes() - before, 50'000 * 100);
   }
-  EXPECT_EQ(Memory().used_bytes(), before);
+  EXPECT_EQ(Budget().used_bytes(), before);
 }
 
 TEST_F(MemoryBudgetTest, MessagesInFlightKeepTheirEventsCounted) {
-  const int64_t before = Memory().used_bytes();
+  const int64_t before = Budget().used_bytes();
   std::shared_ptr<const EventBatch> pinned;
   {
     MapHarness harness(Small());
     const auto cursor = harness.Subscribe(ExpiryLog::Start::kNow);
-    harness.Put("key", std::string(kMiB / 2, 'v'));
+    harness.Put("key", std::string(kBudgetMiB / 2, 'v'));
     harness.Pass(11 * kSecond);
     harness.Sweep();
-    pinned = cursor->Read(kMiB).batches.at(0);
+    pinned = cursor->Read(kBudgetMiB).batches.at(0);
   }
-  EXPECT_GE(Memory().used_bytes() - before, kMiB / 2);
+  EXPECT_GE(Budget().used_bytes() - before, kBudgetMiB / 2);
   pinned.reset();
-  EXPECT_EQ(Memory().used_bytes(), before);
+  EXPECT_EQ(Budget().used_bytes(), before);
 }
 
 TEST_F(MemoryBudgetTest, AtTheLimitWhatGrowsIsRefusedAndAllElseGoesOn) {
   MapHarness harness(Small());
-  SetRoom(8 * kMiB);
+  SetRoom(8 * kBudgetMiB);
   const int entries = Fill(&harness);
   EXPECT_GT(entries, 4'000);
   EXPECT_LT(entries, 9'000);
   const absl::Status error = harness.Put("more", "v").status;
   EXPECT_EQ(MetadataOf(error).at("max_memory_bytes"),
-            absl::StrCat(Memory().limit_bytes()));
+            absl::StrCat(Budget().limit_bytes()));
   EXPECT_EQ(MetadataOf(error).count("used_bytes"), 1u);
   EXPECT_THAT(std::string(error.message()),
               testing::HasSubstr("come again when entries have died"));
@@ -161,7 +161,7 @@ TEST_F(MemoryBudgetTest, EvictingMapsAreRefusedLikeOthers) {
   MapOptions options = Small();
   options.limit_policy = LimitPolicy::kEvictOldest;
   MapHarness harness(options);
-  SetRoom(4 * kMiB);
+  SetRoom(4 * kBudgetMiB);
   const int entries = Fill(&harness);
   EXPECT_EQ(harness.Entries(), entries);
   EXPECT_EQ(harness.Statistics().evicted, 0u);
@@ -171,7 +171,7 @@ TEST_F(MemoryBudgetTest, DeathsMakeRoomAgain) {
   MapOptions options = Small();
   options.retention_us = 0;
   MapHarness harness(options);
-  SetRoom(8 * kMiB);
+  SetRoom(8 * kBudgetMiB);
   int before = Fill(&harness);
   for (int round = 0; round < 3; ++round) {
     harness.Pass(11 * kSecond);
@@ -196,14 +196,14 @@ TEST_F(MemoryBudgetTest, WithoutMemoryTheLogDropsItsOldestEventsAndSaysSo) {
   };
   die("a");
   die("b");
-  SetRoom(8 * kMiB);
+  SetRoom(8 * kBudgetMiB);
   die("c");
   EXPECT_EQ(harness.Statistics().events_retained, 12u);
   // Somebody else takes all, and more.
-  const int64_t limit = Memory().limit_bytes();
+  const int64_t limit = Budget().limit_bytes();
   const MemoryCharge other(limit + limit / MemoryBudget::kReserveShare -
-                           Memory().used_bytes() + 500'000);
-  ASSERT_EQ(Memory().level(), Level::kExhausted);
+                           Budget().used_bytes() + 500'000);
+  ASSERT_EQ(Budget().level(), Level::kExhausted);
   harness.Sweep();
   // The newest stay.
   const Reading reading = ReadAll(cursor.get());
@@ -217,8 +217,8 @@ TEST_F(MemoryBudgetTest, WithoutMemoryEvenRenewalsAreRefused) {
   MapHarness harness(Small());
   harness.Put("key", "value");
   SetRoom(0);
-  MemoryCharge other(Memory().limit_bytes() / 8);
-  ASSERT_EQ(Memory().level(), Level::kExhausted);
+  MemoryCharge other(Budget().limit_bytes() / 8);
+  ASSERT_EQ(Budget().level(), Level::kExhausted);
   EXPECT_EQ(ReasonOf(harness.Apply(Operation::Touch("key")).status),
             Reason::kMaxMemory);
   EXPECT_EQ(ReasonOf(harness.Put("key", "v").status), Reason::kMaxMemory);
@@ -238,7 +238,7 @@ TEST_F(MemoryBudgetTest, NoMapOrGroupIsMadeWithoutMemory) {
                          .FindOrCreate("g", ExpiryLog::Start::kNow, kStartUs)
                          .status()),
             Reason::kMaxMemory);
-  SetRoom(kMiB);
+  SetRoom(kBudgetMiB);
   EXPECT_TRUE(registry.Create("more", Small()).ok());
 }
 
@@ -246,12 +246,12 @@ TEST_F(MemoryBudgetTest, NoMapOrGroupIsMadeWithoutMemory) {
 // takes at once, and all is given back.
 TEST_F(MemoryBudgetTest, ThreadsHoldItTogether) {
   constexpr int kThreads = 4;
-  const int64_t before = Memory().used_bytes();
+  const int64_t before = Budget().used_bytes();
   {
     MapOptions options = WithBuckets(10 * kSecond, 11);
     options.num_shards = 4;
     TimeCacheMap map("map", options, nullptr, kStartUs);
-    SetRoom(32 * kMiB);
+    SetRoom(32 * kBudgetMiB);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&map, t] {
@@ -265,11 +265,11 @@ TEST_F(MemoryBudgetTest, ThreadsHoldItTogether) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    EXPECT_GE(Memory().used_bytes(), Memory().limit_bytes());
-    EXPECT_LE(Memory().used_bytes(),
-              Memory().limit_bytes() + kThreads * 2 * kMiB);
+    EXPECT_GE(Budget().used_bytes(), Budget().limit_bytes());
+    EXPECT_LE(Budget().used_bytes(),
+              Budget().limit_bytes() + kThreads * 2 * kBudgetMiB);
   }
-  EXPECT_EQ(Memory().used_bytes(), before);
+  EXPECT_EQ(Budget().used_bytes(), before);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "server/journal/maps/change_record.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <utility>
@@ -18,11 +17,6 @@
 
 namespace timecache::server {
 namespace {
-
-uint64_t Seed() {
-  const char* const text = std::getenv("TIMECACHED_SEED");
-  return text != nullptr ? std::stoull(text) : 20111204;
-}
 
 // As text, so that a difference can be read.
 std::string TextOf(int shard, const Change& change) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <random>
@@ -19,6 +18,7 @@
 #include "server/journal/local/failpoint.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/journal/durable_store.h"
+#include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {
 namespace {
@@ -30,11 +30,6 @@ constexpr char kGroup[] = "workers";
 // A group without members, which keeps all events.
 constexpr char kIdle[] = "idle";
 constexpr int kKeys = 40;
-
-uint64_t Seed() {
-  const char* const text = std::getenv("TIMECACHED_SEED");
-  return text != nullptr ? std::stoull(text) : 20111204;
-}
 
 // Where the server dies: at this hit of this failpoint.
 std::string* target = nullptr;

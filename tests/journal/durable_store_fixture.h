@@ -4,22 +4,17 @@
 #define TIMECACHED_TESTS_JOURNAL_DURABLE_STORE_FIXTURE_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/support/journal/durable_store.h"
+#include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {
 
 using Unsynced = MemoryFileSystem::Unsynced;
-
-inline uint64_t Seed() {
-  const char* const text = std::getenv("TIMECACHED_SEED");
-  return text != nullptr ? std::stoull(text) : 20111204;
-}
 
 class DurableStoreTest : public ::testing::Test {
  protected:

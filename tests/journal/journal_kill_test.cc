@@ -26,7 +26,7 @@
 namespace timecache::server {
 namespace {
 
-constexpr uint32_t kPartitions = 3;
+constexpr uint32_t kKilledPartitions = 3;
 
 // What a child tells its parent, in one write.
 struct Message {
@@ -50,7 +50,7 @@ void KillAtTarget(absl::string_view name) {
 
 LocalJournalOptions Options() {
   LocalJournalOptions options;
-  options.partitions = kPartitions;
+  options.partitions = kKilledPartitions;
   options.segment_bytes = 4096;
   return options;
 }
@@ -69,10 +69,11 @@ void Tell(int pipe, Message message) {
     for (int turn = 0; turn < 10; ++turn) {
       const int appends = 1 + random() % 6;
       absl::BlockingCounter done(appends);
-      uint64_t next[kPartitions];
-      for (uint32_t p = 0; p < kPartitions; ++p) next[p] = (*journal)->End(p);
+      uint64_t next[kKilledPartitions];
+      for (uint32_t p = 0; p < kKilledPartitions; ++p)
+        next[p] = (*journal)->End(p);
       for (int i = 0; i < appends; ++i) {
-        const uint32_t p = random() % kPartitions;
+        const uint32_t p = random() % kKilledPartitions;
         const uint64_t position = next[p]++;
         (*journal)->Append(
             p, {RecordAt(p, position)},
@@ -84,7 +85,7 @@ void Tell(int pipe, Message message) {
             });
       }
       done.Wait();
-      const uint32_t p = random() % kPartitions;
+      const uint32_t p = random() % kKilledPartitions;
       if (const uint64_t end = (*journal)->End(p); end > 10) {
         Tell(pipe, {Message::kTrims, p, end - 5});
         if (!(*journal)->TrimBefore(p, end - 5).ok()) _exit(7);
@@ -132,7 +133,7 @@ class JournalKillTest : public ::testing::TestWithParam<std::string> {
   void VerifyRecords(const Journal& journal) {
     const ReadResult result = ReadAll(journal);
     ASSERT_TRUE(result.status.ok()) << result.status;
-    for (uint32_t p = 0; p < kPartitions; ++p) {
+    for (uint32_t p = 0; p < kKilledPartitions; ++p) {
       ASSERT_EQ(result.partitions[p].size(), journal.End(p) - journal.First(p));
       for (const auto& [position, record] : result.partitions[p]) {
         ASSERT_EQ(record, RecordAt(p, position));
@@ -147,7 +148,7 @@ class JournalKillTest : public ::testing::TestWithParam<std::string> {
       const auto journal =
           LocalJournal::Open(directory_.path() + "/journal", options);
       ASSERT_TRUE(journal.ok()) << journal.status();
-      for (uint32_t p = 0; p < kPartitions; ++p) {
+      for (uint32_t p = 0; p < kKilledPartitions; ++p) {
         ASSERT_GE((*journal)->End(p), ends_[p]);
         ASSERT_LE((*journal)->First(p), trimmed_[p]);
       }
@@ -190,8 +191,8 @@ class JournalKillTest : public ::testing::TestWithParam<std::string> {
   }
 
   TemporaryDirectory directory_;
-  uint64_t ends_[kPartitions] = {};
-  uint64_t trimmed_[kPartitions] = {};
+  uint64_t ends_[kKilledPartitions] = {};
+  uint64_t trimmed_[kKilledPartitions] = {};
 };
 
 TEST_P(JournalKillTest, WhatWasAcknowledgedIsThereAfterwards) {

@@ -9,7 +9,7 @@ namespace timecache::test {
 namespace {
 
 // Whether the only operation that is under way has succeeded.
-bool Await(grpc::CompletionQueue* queue) {
+bool AwaitTag(grpc::CompletionQueue* queue) {
   void* tag = nullptr;
   bool ok = false;
   EXPECT_TRUE(queue->Next(&tag, &ok));
@@ -31,25 +31,25 @@ grpc::Status RawCall(const std::shared_ptr<grpc::Channel>& channel,
   const auto call =
       grpc::GenericStub(channel).PrepareCall(&context, path, &queue);
   call->StartCall(nullptr);
-  Await(&queue);
+  AwaitTag(&queue);
   bool sent = true;
   if (request.has_value()) {
     const grpc::Slice slice(*request);
     call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-    sent = Await(&queue);
+    sent = AwaitTag(&queue);
   }
   // A call that was refused takes no request.
   if (sent) {
     call->WritesDone(nullptr);
-    Await(&queue);
+    AwaitTag(&queue);
   }
   grpc::ByteBuffer response;
   do {
     call->Read(&response, nullptr);
-  } while (Await(&queue));
+  } while (AwaitTag(&queue));
   grpc::Status status;
   call->Finish(&status, nullptr);
-  Await(&queue);
+  AwaitTag(&queue);
   return status;
 }
 

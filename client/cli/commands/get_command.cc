@@ -19,9 +19,9 @@ namespace timecache::cli {
 namespace {
 
 // How old the time may be by which what is left is told.
-constexpr absl::Duration kClockAge = absl::Milliseconds(100);
+constexpr absl::Duration kGetClockAge = absl::Milliseconds(100);
 
-struct Arguments {
+struct GetArguments {
   std::vector<std::string> keys;
   GetOptions options;
   bool raw = false;
@@ -34,7 +34,7 @@ struct Arguments {
 // One run of the command.
 class Getter {
  public:
-  Getter(const Context& context, const Arguments& arguments)
+  Getter(const Context& context, const GetArguments& arguments)
       : context_(context),
         arguments_(arguments),
         client_(context.MakeClient()) {}
@@ -86,7 +86,7 @@ class Getter {
     entry->key = key;
     std::optional<absl::Duration> left;
     if (arguments_.ttl || arguments_.all) {
-      const auto now = clock_.Reached(kClockAge);
+      const auto now = clock_.Reached(kGetClockAge);
       if (!now.ok()) return now.status();
       left = TimeLeft(*entry, *now);
     }
@@ -138,7 +138,7 @@ class Getter {
   }
 
   const Context& context_;
-  const Arguments& arguments_;
+  const GetArguments& arguments_;
   const Client client_;
   ServerClock clock_{client_};
   bool missed_ = false;
@@ -148,7 +148,7 @@ class Getter {
 }  // namespace
 
 void AddGetCommand(CLI::App& app, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GetArguments>();
   CLI::App* get = app.add_subcommand("get", "Show the values of keys");
   get->add_option("key", arguments->keys, "The keys, one or more")->required();
   get->add_flag("--touch", arguments->options.touch,

@@ -19,7 +19,7 @@
 namespace timecache::cli {
 namespace {
 
-struct Arguments {
+struct GroupArguments {
   std::string ns;
   std::string group;
   GroupOptions options;
@@ -38,7 +38,7 @@ std::string OldestText(const GroupStatistics& statistics) {
   return TimeText(*statistics.oldest_unsettled);
 }
 
-int RunList(const Context& context, const Arguments& arguments) {
+int RunList(const Context& context, const GroupArguments& arguments) {
   const auto list =
       context.MakeClient().ListGroups({.include_statistics = true});
   if (!list.ok()) return context.Fail(list.status());
@@ -64,7 +64,7 @@ int RunList(const Context& context, const Arguments& arguments) {
   return Print(context, {{"namespace", arguments.ns}, {"groups", array}}, text);
 }
 
-int RunUpdate(const Context& context, const Arguments& arguments) {
+int RunUpdate(const Context& context, const GroupArguments& arguments) {
   std::vector<std::string> to_default;
   for (const std::string& flag : arguments.to_default) {
     to_default.push_back(absl::StrReplaceAll(flag, {{"-", "_"}}));
@@ -73,7 +73,7 @@ int RunUpdate(const Context& context, const Arguments& arguments) {
                             arguments.group, arguments.options, to_default));
 }
 
-int RunDelete(const Context& context, const Arguments& arguments) {
+int RunDelete(const Context& context, const GroupArguments& arguments) {
   if (!arguments.yes && IsInteractive() &&
       !Ask(absl::StrCat("delete group ", arguments.group, " of ", arguments.ns,
                         " with all that it has not settled?"))) {
@@ -117,7 +117,8 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
 template <typename Run>
 CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
                      const std::string& help,
-                     const std::shared_ptr<Arguments>& arguments, Run run) {
+                     const std::shared_ptr<GroupArguments>& arguments,
+                     Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
   app->add_option("namespace", arguments->ns, "The namespace")->required();
   app->callback([&context, arguments, run] {
@@ -135,7 +136,7 @@ CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
 template <typename Run>
 CLI::App* AddGroupCommand(CLI::App& ns, Context& context,
                           const std::string& command, const std::string& help,
-                          const std::shared_ptr<Arguments>& arguments,
+                          const std::shared_ptr<GroupArguments>& arguments,
                           Run run) {
   CLI::App* app = AddCommand(ns, context, command, help, arguments, run);
   app->add_option("group", arguments->group, "The group")->required();
@@ -143,10 +144,10 @@ CLI::App* AddGroupCommand(CLI::App& ns, Context& context,
 }
 
 void AddGroupCreate(CLI::App& ns, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GroupArguments>();
   CLI::App* create = AddGroupCommand(
       ns, context, "group-create", "Make a consumer group", arguments,
-      [](const Context& about, const Arguments& a) {
+      [](const Context& about, const GroupArguments& a) {
         return Print(
             about, about.MakeClient().CreateGroup(a.group, a.options, a.start));
       });
@@ -169,7 +170,7 @@ void AddGroupCreate(CLI::App& ns, Context& context) {
 }
 
 void AddGroupUpdate(CLI::App& ns, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GroupArguments>();
   CLI::App* update = AddGroupCommand(
       ns, context, "group-update",
       "Change a group's options while it is in use", arguments, RunUpdate);
@@ -188,7 +189,7 @@ void AddGroupUpdate(CLI::App& ns, Context& context) {
 void AddGroupCommands(CLI::App& ns, Context& context) {
   AddCommand(ns, context, "groups",
              "List a namespace's consumer groups, and how far they are behind",
-             std::make_shared<Arguments>(), RunList)
+             std::make_shared<GroupArguments>(), RunList)
       ->footer(
           "BACKLOG waits for a member, IN FLIGHT is with one; OLDEST is when "
           "the oldest\nof both died. DELIVERED counts every attempt, SETTLED "
@@ -202,8 +203,8 @@ void AddGroupCommands(CLI::App& ns, Context& context) {
   AddGroupCreate(ns, context);
   AddGroupCommand(
       ns, context, "group-get", "Show a group: options and statistics",
-      std::make_shared<Arguments>(),
-      [](const Context& about, const Arguments& a) {
+      std::make_shared<GroupArguments>(),
+      [](const Context& about, const GroupArguments& a) {
         return Print(about, about.MakeClient().GetGroup(
                                 a.group, {.include_statistics = true}));
       })
@@ -211,7 +212,7 @@ void AddGroupCommands(CLI::App& ns, Context& context) {
           "Example:\n"
           "  timecachectl ns group-get orders billing --json | jq .statistics");
   AddGroupUpdate(ns, context);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GroupArguments>();
   CLI::App* group_delete = AddGroupCommand(
       ns, context, "group-delete",
       "Delete a group with all that it has not settled", arguments, RunDelete);

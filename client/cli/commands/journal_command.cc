@@ -25,7 +25,7 @@ using server::FileLock;
 using server::FileSystem;
 using server::JournalReport;
 
-struct Arguments {
+struct JournalArguments {
   std::string directory;
   std::string to;
   bool if_missing = false;
@@ -63,7 +63,7 @@ int RunCheck(const Context& context, const std::string& directory) {
                report->intact ? kExitDone : kExitNotFound);
 }
 
-int RunSalvage(const Context& context, const Arguments& arguments) {
+int RunSalvage(const Context& context, const JournalArguments& arguments) {
   const auto lock = Lock(arguments.directory);
   if (!lock.ok()) return context.Fail(lock.status());
   const auto report = server::SalvageJournal(FileSystem::Posix(),
@@ -93,7 +93,7 @@ absl::StatusOr<JournalReport> RestoreInput(const std::string& to) {
   return (*copy)->Finish();
 }
 
-int RunRestore(const Context& context, const Arguments& arguments) {
+int RunRestore(const Context& context, const JournalArguments& arguments) {
   const std::string& from = arguments.directory;
   const std::string& to = arguments.to;
   if (arguments.if_missing &&
@@ -127,7 +127,7 @@ CLI::Option* AddDirectory(CLI::App& app, const std::string& name,
 }
 
 void AddRestore(CLI::App& journal, Context& context,
-                const std::shared_ptr<Arguments>& arguments) {
+                const std::shared_ptr<JournalArguments>& arguments) {
   CLI::App* restore = journal.add_subcommand(
       "restore", "Make a journal of a backup; timecached --restore does, too");
   AddDirectory(*restore, "from", arguments->directory,
@@ -167,7 +167,7 @@ void AddJournalCommand(CLI::App& app, Context& context) {
       "  timecachectl journal salvage /var/lib/timecached/journal new\n"
       "  timecachectl journal restore /backups/monday "
       "/var/lib/timecached/journal");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<JournalArguments>();
   CLI::App* check = journal->add_subcommand(
       "check", "Read all of a journal, and say what of it is readable");
   AddDirectory(*check, "directory", arguments->directory,

@@ -17,7 +17,7 @@
 namespace timecache::cli {
 namespace {
 
-struct Arguments {
+struct NamespaceArguments {
   std::string name;
   NamespaceOptions options;
   std::vector<std::string> to_default;  // By the names of their flags.
@@ -61,7 +61,7 @@ int RunList(const Context& context) {
   return Print(context, {{"namespaces", array}}, text);
 }
 
-int RunDelete(const Context& context, const Arguments& arguments) {
+int RunDelete(const Context& context, const NamespaceArguments& arguments) {
   const std::string& name = arguments.name;
   const Client client = context.MakeClient();
   if (!arguments.yes && IsInteractive()) {
@@ -95,7 +95,7 @@ std::string FieldOf(const std::string& flag) {
   return absl::StrReplaceAll(flag, {{"-", "_"}});
 }
 
-int RunUpdate(const Context& context, const Arguments& arguments) {
+int RunUpdate(const Context& context, const NamespaceArguments& arguments) {
   std::vector<std::string> to_default;
   for (const std::string& flag : arguments.to_default) {
     to_default.push_back(FieldOf(flag));
@@ -217,7 +217,8 @@ void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
 template <typename Run>
 CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
                      const std::string& help,
-                     const std::shared_ptr<Arguments>& arguments, Run run) {
+                     const std::shared_ptr<NamespaceArguments>& arguments,
+                     Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
   app->add_option("name", arguments->name, "The namespace")->required();
   app->callback([&context, arguments, run] {
@@ -229,10 +230,10 @@ CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
 }
 
 void AddCreateAndUpdate(CLI::App& ns, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<NamespaceArguments>();
   CLI::App* create = AddCommand(
       ns, context, "create", "Make a namespace", arguments,
-      [](const Context& about, const Arguments& a) {
+      [](const Context& about, const NamespaceArguments& a) {
         return Print(about,
                      about.MakeClient().CreateNamespace(a.name, a.options));
       });
@@ -251,7 +252,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed\n"
       "  timecachectl ns create payments --ttl 1h --durability sync");
 
-  arguments = std::make_shared<Arguments>();
+  arguments = std::make_shared<NamespaceArguments>();
   CLI::App* update = AddCommand(
       ns, context, "update", "Change a namespace's options while it is in use",
       arguments, RunUpdate);
@@ -267,7 +268,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
 }
 
 void AddDelete(CLI::App& ns, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<NamespaceArguments>();
   CLI::App* app =
       AddCommand(ns, context, "delete",
                  "Delete a namespace with everything in it, without events",
@@ -295,8 +296,8 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
       "  timecachectl ns create --help");
   AddCreateAndUpdate(*ns, context);
   AddCommand(*ns, context, "get", "Show a namespace: options and statistics",
-             std::make_shared<Arguments>(),
-             [](const Context& about, const Arguments& a) {
+             std::make_shared<NamespaceArguments>(),
+             [](const Context& about, const NamespaceArguments& a) {
                return Print(about, about.MakeClient().GetNamespace(
                                        a.name, {.include_statistics = true}));
              })
@@ -311,8 +312,8 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
   AddDelete(*ns, context);
   AddCommand(*ns, context, "rotate",
              "Kill a namespace's oldest bucket now; its entries go to watchers",
-             std::make_shared<Arguments>(),
-             [](const Context& about, const Arguments& a) {
+             std::make_shared<NamespaceArguments>(),
+             [](const Context& about, const NamespaceArguments& a) {
                return RunRotate(about, a.name);
              })
       ->footer("Example:\n  timecachectl ns rotate sessions");

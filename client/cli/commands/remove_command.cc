@@ -17,7 +17,7 @@
 namespace timecache::cli {
 namespace {
 
-struct Arguments {
+struct RemoveArguments {
   std::vector<std::string> keys;
   std::optional<std::string> prefix;
   RemoveOptions options;
@@ -31,7 +31,7 @@ std::string PreviousText(const Context& context,
                       ValueText(*previous, context.encodings.value));
 }
 
-int RemoveOne(const Context& context, const Arguments& arguments) {
+int RemoveOne(const Context& context, const RemoveArguments& arguments) {
   const auto key = context.Key(arguments.keys[0]);
   if (!key.ok()) return context.Fail(key.status());
   const auto result = context.MakeClient().Remove(*key, arguments.options);
@@ -52,7 +52,7 @@ int RemoveOne(const Context& context, const Arguments& arguments) {
 // Several keys: a line for each.
 class KeyRemover {
  public:
-  KeyRemover(const Context& context, const Arguments& arguments)
+  KeyRemover(const Context& context, const RemoveArguments& arguments)
       : context_(context), arguments_(arguments) {}
 
   int Run() {
@@ -107,13 +107,13 @@ class KeyRemover {
   }
 
   const Context& context_;
-  const Arguments& arguments_;
+  const RemoveArguments& arguments_;
   std::vector<std::string> keys_;
   bool missed_ = false;
   bool written_ = true;
 };
 
-bool MayRemove(const Context& context, const Arguments& arguments) {
+bool MayRemove(const Context& context, const RemoveArguments& arguments) {
   if (arguments.yes || !IsInteractive()) return true;
   return Ask(
       arguments.prefix->empty()
@@ -123,7 +123,7 @@ bool MayRemove(const Context& context, const Arguments& arguments) {
 }
 
 // What a scan finds is removed while the scan goes on.
-int RemovePrefix(const Context& context, const Arguments& arguments) {
+int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
   auto prefix = context.Key(*arguments.prefix);
   if (!prefix.ok()) return context.Fail(prefix.status());
   if (!MayRemove(context, arguments)) {
@@ -162,14 +162,14 @@ int RemovePrefix(const Context& context, const Arguments& arguments) {
   return failure.ok() ? exit_code : context.Fail(failure);
 }
 
-int Run(const Context& context, const Arguments& arguments) {
+int Run(const Context& context, const RemoveArguments& arguments) {
   if (arguments.prefix) return RemovePrefix(context, arguments);
   if (arguments.keys.size() == 1) return RemoveOne(context, arguments);
   return KeyRemover(context, arguments).Run();
 }
 
 // What no single flag can say of itself.
-void CheckTogether(const Arguments& arguments) {
+void CheckTogether(const RemoveArguments& arguments) {
   if (arguments.prefix.has_value() == !arguments.keys.empty()) {
     throw CLI::ValidationError("rm", "give keys, or --prefix");
   }
@@ -184,7 +184,7 @@ void CheckTogether(const Arguments& arguments) {
 }  // namespace
 
 void AddRemoveCommand(CLI::App& app, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<RemoveArguments>();
   CLI::App* rm = app.add_subcommand("rm", "Remove keys, without expiry events");
   rm->add_option("key", arguments->keys, "The keys, one or more");
   rm->add_option_function<std::string>(

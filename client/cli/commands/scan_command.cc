@@ -14,16 +14,16 @@ namespace timecache::cli {
 namespace {
 
 // How old the time may be by which what is left is told.
-constexpr absl::Duration kClockAge = absl::Milliseconds(100);
+constexpr absl::Duration kScanClockAge = absl::Milliseconds(100);
 
-struct Arguments {
+struct ScanArguments {
   std::string prefix;
   bool keys_only = false;
   bool ttl = false;
   uint64_t limit = 0;
 };
 
-bool PrintEntry(const Context& context, const Arguments& arguments,
+bool PrintEntry(const Context& context, const ScanArguments& arguments,
                 const Entry& entry, std::optional<absl::Duration> left) {
   if (context.json) {
     Json object = ToJson(entry, context.encodings, arguments.keys_only);
@@ -38,7 +38,7 @@ bool PrintEntry(const Context& context, const Arguments& arguments,
   return WriteLine(line);
 }
 
-int RunScan(const Context& context, const Arguments& arguments) {
+int RunScan(const Context& context, const ScanArguments& arguments) {
   auto prefix = context.Key(arguments.prefix);
   if (!prefix.ok()) return context.Fail(prefix.status());
   ScanOptions options = {.key_prefix = *std::move(prefix),
@@ -52,7 +52,7 @@ int RunScan(const Context& context, const Arguments& arguments) {
   const absl::Status status = client.Scan(options, [&](Entry entry) {
     std::optional<absl::Duration> left;
     if (arguments.ttl) {
-      const auto now = clock.Reached(kClockAge);
+      const auto now = clock.Reached(kScanClockAge);
       no_time = now.status();
       if (!now.ok()) return false;
       left = TimeLeft(entry, *now);
@@ -69,7 +69,7 @@ int RunScan(const Context& context, const Arguments& arguments) {
 }  // namespace
 
 void AddScanCommand(CLI::App& app, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ScanArguments>();
   CLI::App* scan =
       app.add_subcommand("scan", "List live entries, in no particular order");
   scan->add_option("prefix,--prefix", arguments->prefix,

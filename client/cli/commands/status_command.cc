@@ -20,7 +20,7 @@ namespace {
 constexpr absl::Duration kMinInterval = absl::Milliseconds(100);
 constexpr absl::Duration kMaxInterval = absl::Hours(1);
 
-struct Arguments {
+struct StatusArguments {
   // Unset, `status` takes one sample and tells no rates.
   std::optional<absl::Duration> interval;
   // How often `top` prints; 0: until it is ended.
@@ -35,7 +35,7 @@ bool Print(const Context& context, const ServerSample& sample,
   return written && Flush();
 }
 
-int RunStatus(const Context& context, const Arguments& arguments) {
+int RunStatus(const Context& context, const StatusArguments& arguments) {
   const Client client = context.MakeClient();
   absl::StatusOr<ServerSample> before = TakeSample(client);
   if (!before.ok()) return context.Fail(before.status());
@@ -53,7 +53,7 @@ int RunStatus(const Context& context, const Arguments& arguments) {
 // says meanwhile what is wrong.
 class Top {
  public:
-  Top(const Context& context, const Arguments& arguments)
+  Top(const Context& context, const StatusArguments& arguments)
       : context_(context),
         arguments_(arguments),
         interval_(arguments.interval.value_or(absl::Seconds(1))) {}
@@ -104,12 +104,13 @@ class Top {
   }
 
   const Context& context_;
-  const Arguments& arguments_;
+  const StatusArguments& arguments_;
   const absl::Duration interval_;
   ServerSample before_;
 };
 
-void AddInterval(CLI::App& app, Arguments& arguments, const std::string& help) {
+void AddInterval(CLI::App& app, StatusArguments& arguments,
+                 const std::string& help) {
   AddDuration(
       app, "--interval",
       [&arguments](absl::Duration interval) {
@@ -124,7 +125,7 @@ void AddInterval(CLI::App& app, Arguments& arguments, const std::string& help) {
 }  // namespace
 
 void AddStatusCommands(CLI::App& app, Context& context) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StatusArguments>();
   CLI::App* status = app.add_subcommand(
       "status", "Show the server: limits, journal, namespaces, groups");
   AddInterval(*status, *arguments, "Tell rates, too: those of this long");
@@ -142,7 +143,7 @@ void AddStatusCommands(CLI::App& app, Context& context) {
     };
   });
 
-  arguments = std::make_shared<Arguments>();
+  arguments = std::make_shared<StatusArguments>();
   CLI::App* top = app.add_subcommand(
       "top", "Show it again and again, with rates, the busiest first; q quits");
   AddInterval(*top, *arguments, "How often (1s)");

@@ -26,7 +26,7 @@ namespace {
 constexpr uint64_t kMaxReportedLines = 20;
 // How old the server's time may be when a deadline is counted from it. A tenth
 // of a second's worth of calls costs little; bucket widths are mostly longer.
-constexpr absl::Duration kClockAge = absl::Milliseconds(10);
+constexpr absl::Duration kLoadClockAge = absl::Milliseconds(10);
 // The shortest that a server takes.
 constexpr absl::Duration kMinTtl = absl::Milliseconds(1);
 
@@ -260,7 +260,7 @@ void Loader::TakeMark(const DumpMark& mark) {
 // the user must decide what the deadlines mean there.
 void Loader::WarnIfClockIsBehind() {
   if (arguments_.deadlines != Deadlines::kKeep) return;
-  const auto now = clock_.Reached(kClockAge);
+  const auto now = clock_.Reached(kLoadClockAge);
   if (!now.ok() || *now >= head_->time) return;
   absl::MutexLock lock(&mu_);
   bar_.Wipe();
@@ -288,7 +288,7 @@ absl::StatusOr<std::optional<absl::Duration>> Loader::TtlOf(
     }
     from = head_->time;
   } else {
-    const auto now = clock_.Reached(kClockAge);
+    const auto now = clock_.Reached(kLoadClockAge);
     if (!now.ok()) return now.status();
     from = *now;
   }

@@ -12,13 +12,13 @@ namespace timecache::server {
 namespace {
 
 // As much of a path as the answer repeats: more than any method's.
-constexpr size_t kMaxShownBytes = 128;
+constexpr size_t kMaxShownMethodBytes = 128;
 
 class Refusal final : public grpc::ServerGenericBidiReactor {
  public:
   explicit Refusal(const std::string& path) {
-    const std::string shown =
-        absl::CHexEscape(absl::string_view(path).substr(0, kMaxShownBytes));
+    const std::string shown = absl::CHexEscape(
+        absl::string_view(path).substr(0, kMaxShownMethodBytes));
     Finish(ToGrpcStatus(ErrorWithReason(
         absl::StatusCode::kUnimplemented, Reason::kUnknownMethod,
         absl::StrCat("this server has no method ", shown),

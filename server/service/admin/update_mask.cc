@@ -19,7 +19,7 @@ using google::protobuf::Message;
 using google::protobuf::util::FieldMaskUtil;
 
 // As much of a path as an error repeats: more than any that there is.
-constexpr size_t kMaxShownBytes = 128;
+constexpr size_t kMaxShownPathBytes = 128;
 
 bool IsSet(const Message& message, const FieldDescriptor* field) {
   return message.GetReflection()->HasField(message, field);
@@ -71,8 +71,8 @@ absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
           "update_mask",
           absl::StrCat("must have paths such as options.",
                        descriptor->field(0)->name(), ", options or *, not \"",
-                       absl::CHexEscape(
-                           absl::string_view(path).substr(0, kMaxShownBytes)),
+                       absl::CHexEscape(absl::string_view(path).substr(
+                           0, kMaxShownPathBytes)),
                        "\""));
     }
     change(field);

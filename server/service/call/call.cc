@@ -20,7 +20,7 @@ constexpr char kAnonymous[] = "anonymous";
 constexpr char kRequestIdKey[] = "x-request-id";
 constexpr char kTraceParentKey[] = "traceparent";
 constexpr char kAuthorizationKey[] = "authorization";
-constexpr size_t kMaxShownBytes = 64;
+constexpr size_t kMaxShownNameBytes = 64;
 constexpr size_t kMaxRequestIdBytes = 128;
 
 int64_t NowNs() {
@@ -42,8 +42,8 @@ absl::string_view View(grpc::string_ref ref) {
 // As much of a namespace's name as errors and logs repeat: all of a valid one.
 // Not through the midst of a UTF-8 character.
 absl::string_view Shown(absl::string_view name) {
-  if (name.size() <= kMaxShownBytes) return name;
-  size_t size = kMaxShownBytes;
+  if (name.size() <= kMaxShownNameBytes) return name;
+  size_t size = kMaxShownNameBytes;
   while (size > 0 && (static_cast<uint8_t>(name[size]) & 0xc0) == 0x80) --size;
   return name.substr(0, size);
 }

@@ -26,11 +26,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-constexpr absl::Duration kTtl = absl::Seconds(10);
+constexpr absl::Duration kJoinTtl = absl::Seconds(10);
 // And a bucket of the default namespace.
-constexpr absl::Duration kDeath = absl::Milliseconds(10'300);
+constexpr absl::Duration kJoinDeath = absl::Milliseconds(10'300);
 
-JoinOptions People() { return {.sources = {"gender", "age"}, .ttl = kTtl}; }
+JoinOptions People() { return {.sources = {"gender", "age"}, .ttl = kJoinTtl}; }
 
 std::optional<Joined> Must(const absl::StatusOr<std::optional<Joined>>& row) {
   EXPECT_TRUE(row.ok()) << row.status();
@@ -80,7 +80,7 @@ TEST_F(JoinTest, WhatIsNotCompleteInTimeFailsWithWhatCame) {
   Must(other.Add("9", "age", "1"));
   Pass(absl::Seconds(9));
   Must(join_.Add("8", "gender", "male"));
-  Pass(kDeath - absl::Seconds(9));
+  Pass(kJoinDeath - absl::Seconds(9));
   auto rows = ReadIncomplete(*watcher);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].id, "7");
@@ -89,7 +89,7 @@ TEST_F(JoinTest, WhatIsNotCompleteInTimeFailsWithWhatCame) {
   // Too late: it begins anew, and fails alone.
   EXPECT_FALSE(Must(join_.Add("7", "gender", "female")));
   EXPECT_TRUE(Must(join_.Add("8", "age", "5")));
-  Pass(kDeath);
+  Pass(kJoinDeath);
   rows = ReadIncomplete(*watcher);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_THAT(rows[0].tuples,
@@ -121,7 +121,7 @@ TEST_F(UnansweredJoinTest, TheLastTupleAddedAgainFailsAlone) {
   Must(join_.Add("7", "gender", "female"));
   LeaveUnanswered([&] { return impatient_.Add("7", "age", "42").status(); });
   EXPECT_FALSE(Must(join_.Add("7", "age", "42")));
-  Pass(kDeath);
+  Pass(kJoinDeath);
   const auto events = ReadEvents(*watcher);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_THAT(join_.Incomplete(events[0])->tuples,
@@ -171,7 +171,7 @@ TEST_F(JoinTest, AHundredThousandIdsEndOnceEach) {
   ages.join();
   EXPECT_EQ(wrong, 0);
 
-  Pass(kDeath);
+  Pass(kJoinDeath);
   std::vector<int> failed(kIds);
   for (const IncompleteJoin& row : ReadIncomplete(*watcher)) {
     int id = -1;

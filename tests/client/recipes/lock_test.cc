@@ -18,7 +18,7 @@ namespace {
 
 constexpr absl::Duration kLease = absl::Seconds(10);
 // Of the default namespace.
-constexpr absl::Duration kWidth = absl::Milliseconds(300);
+constexpr absl::Duration kLockWidth = absl::Milliseconds(300);
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
 using Token = std::optional<uint64_t>;
@@ -71,7 +71,7 @@ TEST_F(LockTest, RenewalsKeepTheTokenAndTheLock) {
 
 TEST_F(LockTest, WhoLostItNeitherRenewsNorReleases) {
   const Token old = Must(a_->TryAcquire());
-  Pass(kLease + kWidth);
+  Pass(kLease + kLockWidth);
   const Token token = Must(b_->TryAcquire());
   ASSERT_TRUE(token);
   EXPECT_GT(*token, *old);
@@ -91,7 +91,7 @@ TEST_F(LockTest, ReleasedItIsFreeAtOnceForWhoAsks) {
   EXPECT_GT(*second, *first);
   EXPECT_FALSE(Must(a_->TryAcquire()));
   // What is left of the release ends nothing.
-  Pass(kLease - kWidth);
+  Pass(kLease - kLockWidth);
   EXPECT_FALSE(Must(a_->TryAcquire()));
   EXPECT_EQ(b_->Renew().value(), true);
 }
@@ -101,7 +101,7 @@ TEST_F(LockTest, AWaiterGetsItWhenTheLeaseEnds) {
   Token second;
   std::thread waiter([&] { second = Must(b_->Acquire(kPatience)); });
   server_.AwaitWatchers(1);
-  Pass(kLease + kWidth);
+  Pass(kLease + kLockWidth);
   waiter.join();
   ASSERT_TRUE(second);
   EXPECT_GT(*second, *first);
@@ -114,7 +114,7 @@ TEST_F(LockTest, AWaiterHearsOfARelease) {
   server_.AwaitWatchers(1);
   EXPECT_EQ(a_->Release().value(), true);
   // No more than a bucket later.
-  Pass(absl::Milliseconds(1) + kWidth);
+  Pass(absl::Milliseconds(1) + kLockWidth);
   waiter.join();
   EXPECT_TRUE(second);
 }
@@ -210,7 +210,7 @@ TEST_F(LockTest, ExactlyOneWaiterGetsIt) {
   for (int expiry = 0; expiry < kExpiries; ++expiry) {
     std::vector<std::unique_ptr<Lock>> locks;
     for (int i = 0; i < kWaiters; ++i) locks.push_back(MakeLock(""));
-    Pass(kLease + kWidth);
+    Pass(kLease + kLockWidth);
     std::atomic<int> owners = 0;
     std::atomic<uint64_t> token = 0;
     std::vector<std::thread> waiters;
@@ -262,7 +262,7 @@ TEST_F(UnansweredLockTest, AnAcquisitionThatHappenedIsTakenOver) {
 TEST_F(UnansweredLockTest, AnAcquisitionThatIsNotAskedForAgainExpires) {
   LeaveUnanswered([&] { return impatient_.TryAcquire().status(); });
   ASSERT_FALSE(Must(other_.TryAcquire()));
-  Pass(kLease + kWidth);
+  Pass(kLease + kLockWidth);
   const Token token = Must(other_.TryAcquire());
   ASSERT_TRUE(token);
   EXPECT_FALSE(Try(impatient_));

@@ -19,7 +19,7 @@ using examples::MayCall;
 using examples::WhoHasLeft;
 using ::testing::ElementsAre;
 
-constexpr absl::Duration kWidth = absl::Milliseconds(300);
+constexpr absl::Duration kTenLinesWidth = absl::Milliseconds(300);
 
 using TenLinesTest = RecipeTest;
 
@@ -30,7 +30,7 @@ TEST_F(TenLinesTest, CallsAreLimitedInAWindow) {
   }
   EXPECT_TRUE(MayCall(client_, "bob", 3, kWindow).value());
   // Calls that are refused do not make the window longer.
-  Pass(kWindow + kWidth);
+  Pass(kWindow + kTenLinesWidth);
   EXPECT_TRUE(MayCall(client_, "alice", 3, kWindow).value());
 }
 
@@ -62,7 +62,7 @@ TEST_F(TenLinesTest, ARequestIsWorkedOnOnce) {
   EXPECT_EQ(ask("2").value(), "answer 2");
   Pass(kRemembered - absl::Seconds(1));
   EXPECT_EQ(ask("1").value(), "answer 1");
-  Pass(absl::Seconds(1) + kWidth);
+  Pass(absl::Seconds(1) + kTenLinesWidth);
   EXPECT_EQ(ask("1").value(), "answer 3");
   // Meanwhile it comes again.
   const auto twice = AnswerOnce(client_, "3", kWorkTime, kRemembered, [&] {
@@ -77,7 +77,7 @@ TEST_F(TenLinesTest, ARequestIsWorkedOnOnce) {
 TEST_F(TenLinesTest, WorkThatTakesTooLongSaysSo) {
   const auto late =
       AnswerOnce(client_, "1", absl::Seconds(5), absl::Hours(1), [&] {
-        Pass(absl::Seconds(5) + kWidth);
+        Pass(absl::Seconds(5) + kTenLinesWidth);
         return std::string("late");
       });
   EXPECT_TRUE(HasReason(late.status(), ErrorReason::kKeyNotFound))
@@ -91,7 +91,7 @@ TEST_F(TenLinesTest, WhoIsHereAndWhoHasLeft) {
   EXPECT_TRUE(present.Add("bob").value());
   Pass(absl::Seconds(9));
   EXPECT_FALSE(present.Add("alice").value());
-  Pass(absl::Seconds(1) + kWidth);
+  Pass(absl::Seconds(1) + kTenLinesWidth);
   EXPECT_THAT(present.List().value(), ElementsAre("alice"));
   std::vector<std::string> left;
   while (left.empty()) left = WhoHasLeft(present, *watcher).value();

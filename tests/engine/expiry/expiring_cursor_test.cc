@@ -29,8 +29,6 @@ constexpr int64_t kLeadUs = 3 * kSecond;
 // Of a value that gets a segment of its own.
 constexpr size_t kLargeBytes = 300 << 10;
 
-// A TTL of 10 s in buckets of 1 s.
-MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
 MapOptions OneShard() {
   MapOptions options = Tens();
   options.num_shards = 1;

@@ -17,11 +17,6 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using Start = ExpiryLog::Start;
 
-constexpr int64_t kHourUs = 3600 * kSecond;
-
-// A TTL of 10 s in buckets of 1 s.
-MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
-
 TEST(ExpiryTest, OneTickBeforeDeathAnEntryIsThere) {
   MapHarness harness(Tens());
   harness.Pass(1);
@@ -53,7 +48,7 @@ TEST(ExpiryTest, AnEventSaysWhatItWasAndWhenItDied) {
   MapHarness harness(Tens());
   harness.Pass(300);
   const Result put = harness.Put("key", "value");
-  harness.Pass(kHourUs);
+  harness.Pass(kHour);
   const Reading reading = harness.Tell();
   ASSERT_EQ(reading.events.size(), 1u);
   const Told& told = reading.events[0];
@@ -101,7 +96,7 @@ TEST(ExpiryTest, ATtlThatTheBucketsDoNotDivideKeepsTheBound) {
     EXPECT_GE(death_us, deadline_us);
     EXPECT_LT(death_us, deadline_us + width_us);
   }
-  harness.Pass(kHourUs);
+  harness.Pass(kHour);
   const Reading reading = harness.Tell();
   ASSERT_EQ(reading.events.size(), 500u);
   for (const Told& told : reading.events) {
@@ -125,7 +120,7 @@ TEST(ExpiryTest, AClockThatJumpsAnHourKillsEverythingInOrder) {
     harness.Put(absl::StrCat("key", i), "v");
     harness.Pass(kSecond);
   }
-  harness.Pass(kHourUs);
+  harness.Pass(kHour);
   EXPECT_EQ(harness.Entries(), 0);
   const Reading reading = harness.Tell();
   ASSERT_EQ(reading.events.size(), 9u);
@@ -245,7 +240,7 @@ TEST(ExpiryTest, AnOverwriteWithAShorterTtlMovesItIntoAnEarlierBucket) {
   harness.Pass(kSecond);
   EXPECT_FALSE(harness.Contains("key"));
   EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=new"));
-  harness.Pass(kHourUs);
+  harness.Pass(kHour);
   EXPECT_THAT(harness.Tell().events, IsEmpty());
 }
 
@@ -284,7 +279,7 @@ TEST(ExpiryTest, ATouchWithinABucketMovesTheDeadlineToo) {
   harness.Put("key", "v");
   harness.Pass(100);
   const Result touched = harness.Apply(Operation::Touch("key"));
-  harness.Pass(kHourUs);
+  harness.Pass(kHour);
   const Reading reading = harness.Tell();
   ASSERT_EQ(reading.events.size(), 1u);
   EXPECT_EQ(reading.events[0].version, touched.version);

@@ -29,8 +29,6 @@ std::shared_ptr<TimeCacheMap> MakeMap(const std::string& name,
   return std::make_shared<TimeCacheMap>(name, options, nullptr, created_us);
 }
 
-MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
-
 TEST(ReaperTest, FlushPublishesAllThatIsDue) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);

@@ -18,11 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using Start = ExpiryLog::Start;
 
-constexpr int64_t kHourUs = 3600 * kSecond;
-
-// A TTL of 10 s in buckets of 1 s.
-MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
-
 TEST(SweepTest, AWholeBucketOfAllShardsIsOneBatch) {
   MapHarness harness(Tens());
   for (int i = 0; i < 1'000; ++i) harness.Put(absl::StrCat("key", i), "v");
@@ -171,8 +166,8 @@ TEST(SweepTest, TheWatermarkMovesWithoutAnyDeath) {
   MapHarness harness(Tens());
   harness.Pass(5);
   EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5);
-  harness.Pass(kHourUs);
-  EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5 + kHourUs);
+  harness.Pass(kHour);
+  EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5 + kHour);
 }
 
 TEST(SweepTest, AWatchFromNowSkipsWhatIsDeadAndUnswept) {

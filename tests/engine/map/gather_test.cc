@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kTtlUs = 30 * kSecond;
+constexpr int64_t kGatherTtlUs = 30 * kSecond;
 constexpr absl::string_view kNames[] = {"gender", "age"};
 
 // "gender=f age=7", in the order in which they lie.
@@ -34,7 +34,7 @@ std::string PartsOf(absl::string_view value) {
   return absl::StrJoin(texts, " ");
 }
 
-void ExpectUnmet(const Result& result, Reason reason) {
+void ExpectRefused(const Result& result, Reason reason) {
   EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(result.status), reason) << result.status;
   EXPECT_FALSE(result.has_entry);
@@ -59,7 +59,7 @@ class GatherTest : public ::testing::Test {
     return harness_.Apply(Operation::Get(key)).entry;
   }
 
-  MapHarness harness_{WithBuckets(kTtlUs, 4)};
+  MapHarness harness_{WithBuckets(kGatherTtlUs, 4)};
   // Of the next Gather.
   bool touch_ = false;
 };
@@ -83,7 +83,7 @@ TEST_F(GatherTest, TheLastPartGetsAllAndTheKeyIsGone) {
   EXPECT_EQ(PartsOf(last.entry.value), "a=x b= c=z");
   EXPECT_EQ(harness_.Entries(), 0);
   EXPECT_EQ(harness_.Bytes(), 0);
-  harness_.Pass(3 * kTtlUs);
+  harness_.Pass(3 * kGatherTtlUs);
   EXPECT_TRUE(harness_.Tell().events.empty());
   EXPECT_EQ(harness_.Statistics().operations.gathers, 3u);
 }
@@ -100,7 +100,7 @@ TEST_F(GatherTest, OnePartMayBeAll) {
   ASSERT_TRUE(only.has_entry);
   EXPECT_FALSE(only.found);
   EXPECT_EQ(PartsOf(only.entry.value), "a=x");
-  EXPECT_EQ(only.entry.deadline_us, harness_.now_us() + kTtlUs);
+  EXPECT_EQ(only.entry.deadline_us, harness_.now_us() + kGatherTtlUs);
   EXPECT_EQ(harness_.Entries(), 0);
 }
 
@@ -134,11 +134,11 @@ TEST_F(GatherTest, APartWithAnotherValueIsRefused) {
 
 TEST_F(GatherTest, AnotherExpectationIsRefused) {
   Gather("1", "gender", "f");
-  ExpectUnmet(Gather("1", "a", "x", 2), Reason::kGatherMismatch);
-  ExpectUnmet(Gather("1", "gender", "f", 2), Reason::kGatherMismatch);
+  ExpectRefused(Gather("1", "a", "x", 2), Reason::kGatherMismatch);
+  ExpectRefused(Gather("1", "gender", "f", 2), Reason::kGatherMismatch);
   Gather("2", "a", "x", 3);
-  ExpectUnmet(Gather("2", "b", "y", 2), Reason::kGatherMismatch);
-  ExpectUnmet(Gather("2", "age", "7"), Reason::kGatherMismatch);
+  ExpectRefused(Gather("2", "b", "y", 2), Reason::kGatherMismatch);
+  ExpectRefused(Gather("2", "age", "7"), Reason::kGatherMismatch);
 }
 
 // One expectation is a beginning of the other, as it lies in the value.
@@ -147,18 +147,18 @@ TEST_F(GatherTest, FewerNamesAreAnotherExpectation) {
   ASSERT_TRUE(two.Set("a", 0, {"a", "b"}).ok());
   ASSERT_TRUE(one.Set("a", 0, {"a"}).ok());
   harness_.Apply(Operation::Gather("1", &two, "x"));
-  ExpectUnmet(harness_.Apply(Operation::Gather("1", &one, "x")),
-              Reason::kGatherMismatch);
+  ExpectRefused(harness_.Apply(Operation::Gather("1", &one, "x")),
+                Reason::kGatherMismatch);
 }
 
 TEST_F(GatherTest, PartsAreNoValueAndAValueIsNoParts) {
   Gather("1", "a", "x", 2);
-  ExpectUnmet(harness_.Apply(Operation::Append("1", "y")),
-              Reason::kValueKindMismatch);
-  ExpectUnmet(harness_.Apply(Operation::Combine("1", Combination::kAdd, 1)),
-              Reason::kValueKindMismatch);
+  ExpectRefused(harness_.Apply(Operation::Append("1", "y")),
+                Reason::kValueKindMismatch);
+  ExpectRefused(harness_.Apply(Operation::Combine("1", Combination::kAdd, 1)),
+                Reason::kValueKindMismatch);
   harness_.Put("2", "value");
-  ExpectUnmet(Gather("2", "a", "x", 2), Reason::kValueKindMismatch);
+  ExpectRefused(Gather("2", "a", "x", 2), Reason::kValueKindMismatch);
   EXPECT_EQ(harness_.Get("2"), "value");
   // A put makes parts a value.
   harness_.Put("1", "value");
@@ -186,7 +186,7 @@ TEST_F(GatherTest, WhatIsIncompleteDiesWithThePartsThatCame) {
   Gather("2", "a", "x", 3);
   Gather("2", "b", "y", 3);
   harness_.Put("3", "value");
-  harness_.Pass(3 * kTtlUs);
+  harness_.Pass(3 * kGatherTtlUs);
   std::vector<std::string> texts;
   for (const Told& told : harness_.Tell().events) {
     texts.push_back(absl::StrCat(
@@ -197,23 +197,23 @@ TEST_F(GatherTest, WhatIsIncompleteDiesWithThePartsThatCame) {
 }
 
 TEST_F(GatherTest, AllPartsAreWithinTheValueLimit) {
-  MapOptions options = WithBuckets(kTtlUs, 4);
+  MapOptions options = WithBuckets(kGatherTtlUs, 4);
   options.max_value_bytes = 40;
   harness_.Update(options);
   ASSERT_TRUE(Gather("1", "a", std::string(20, 'x'), 2).status.ok());
   // The last part, too: the answer would be larger.
-  ExpectUnmet(Gather("1", "b", std::string(20, 'y'), 2),
-              Reason::kValueTooLarge);
+  ExpectRefused(Gather("1", "b", std::string(20, 'y'), 2),
+                Reason::kValueTooLarge);
   EXPECT_EQ(harness_.Entries(), 1);
   EXPECT_TRUE(Gather("1", "b", "y", 2).has_entry);
-  ExpectUnmet(Gather("2", "a", std::string(39, 'x'), 2),
-              Reason::kValueTooLarge);
+  ExpectRefused(Gather("2", "a", std::string(39, 'x'), 2),
+                Reason::kValueTooLarge);
   EXPECT_EQ(harness_.Entries(), 0);
 }
 
 TEST_F(GatherTest, ACompleteOneThatHasNoRoomInTheAnswerStays) {
   const std::string large(1 << 20, 'v');
-  MapOptions options = WithBuckets(kTtlUs, 4);
+  MapOptions options = WithBuckets(kGatherTtlUs, 4);
   options.max_value_bytes = 4 << 20;
   harness_.Update(options);
   harness_.Put("large", std::string(3 << 20, 'l'));
@@ -250,7 +250,7 @@ TEST_F(GatherTest, AThousandPartsAreOneAnswer) {
 TEST(GatherThreadsTest, ExactlyOneCallerGetsAll) {
   constexpr int kThreads = 8;
   constexpr int kKeys = 2'000;
-  TimeCacheMap map("map", WithBuckets(kTtlUs, 4), nullptr, kStartUs);
+  TimeCacheMap map("map", WithBuckets(kGatherTtlUs, 4), nullptr, kStartUs);
   std::atomic<int> complete{0};
   std::vector<std::atomic<int>> times(kKeys);
   std::vector<std::thread> threads;

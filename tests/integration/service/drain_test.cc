@@ -21,14 +21,14 @@ namespace {
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-constexpr int kServing = 1;
-constexpr int64_t kLongGraceUs = 60 * server::kMicrosPerSecond;
+constexpr int kStatusServing = 1;
+constexpr int64_t kDrainGraceUs = 60 * server::kMicrosPerSecond;
 // What nothing that is idle may take; far below the grace period.
 constexpr absl::Duration kQuick = absl::Seconds(10);
 
 TEST(Health, ServesFromTheStart) {
   TestServer server;
-  EXPECT_EQ(HealthOf(server.channel()), kServing);
+  EXPECT_EQ(HealthOf(server.channel()), kStatusServing);
 }
 
 TEST(Health, KnowsTheServerAndNoService) {
@@ -70,7 +70,7 @@ TEST(Drain, WatchersGetTheirLastWatermarkAndAGoodEnd) {
   server.Put("live", "2", 3600 * server::kMicrosPerSecond);
   server.AdvanceBy(2 * kTtlUs);
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
   EXPECT_LT(absl::Now() - start, kQuick);
   int64_t watermark_us = 0;
   while (const auto message = reader.Next()) {
@@ -97,7 +97,7 @@ TEST(Drain, IsQuickWithManyIdleWatchers) {
     ASSERT_TRUE(readers.back()->Next());
   }
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
   EXPECT_LT(absl::Now() - start, kQuick);
   for (auto& reader : readers) EXPECT_TRUE(reader->Drain().ok());
 }
@@ -105,7 +105,7 @@ TEST(Drain, IsQuickWithManyIdleWatchers) {
 TEST(Drain, ANewCallIsUnavailable) {
   TestServer server;
   server.Put("a", "1");
-  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
   EXPECT_EQ(HealthOf(server.channel()), -1);
   EXPECT_EQ(Call(server.data(), &v1::TimeCacheService::Stub::Get,
                  Proto<v1::GetRequest>("namespace: 'default' key: 'a'"))
@@ -131,7 +131,7 @@ TEST(Drain, CallsInFlightFinish) {
   ASSERT_TRUE(watcher.Next());
   std::atomic<bool> drained{false};
   std::thread drain([&] {
-    EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+    EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
     drained = true;
   });
   EXPECT_TRUE(watcher.Drain().ok());
@@ -176,7 +176,7 @@ TEST(Drain, HealthWatchersAreToldAndDoNotHoldIt) {
   RawStream health(server.channel(), "/grpc.health.v1.Health/Watch", "");
   EXPECT_EQ(health.Next(), std::string("\x08\x01"));
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
   EXPECT_LT(absl::Now() - start, kQuick);
   EXPECT_EQ(health.Next(), std::string("\x08\x02"));
   EXPECT_EQ(health.Next(), std::nullopt);
@@ -190,7 +190,7 @@ TEST(Drain, AClientThatIsSilentDoesNotHoldIt) {
               std::string("\0\0\0\4\0\0\0\0\0", 9));
   EXPECT_TRUE(silent.IsServed());
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(server.server().Drain(kLongGraceUs).in_time);
+  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
   EXPECT_LT(absl::Now() - start, kQuick);
 }
 
@@ -211,7 +211,7 @@ TEST(Start, APortThatIsTakenIsNamed) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("cannot listen on " + address + ": Address already"));
   // The first is not disturbed.
-  EXPECT_EQ(HealthOf(server.channel()), kServing);
+  EXPECT_EQ(HealthOf(server.channel()), kStatusServing);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace timecache::test {
 namespace {
 
 constexpr int64_t kMaxResponseBytes = 2 << 20;
-constexpr size_t kValueBytes = 64 << 10;
+constexpr size_t kUnreadBytes = 64 << 10;
 constexpr int kCalls = 32;
 
 // Frames of HTTP/2, as no library of gRPC would send them.
@@ -57,8 +57,8 @@ std::string Greeting() {
       Frame(kSettings, kAck, 0, ""));
 }
 
-std::string Call(uint32_t stream, const std::string& method,
-                 const std::string& request) {
+std::string CallFrames(uint32_t stream, const std::string& method,
+                       const std::string& request) {
   const std::string headers = absl::StrCat(
       Literal(":method", "POST"), Literal(":scheme", "http"),
       Literal(":path", absl::StrCat("/timecache.v1.TimeCacheService/", method)),
@@ -120,26 +120,26 @@ class UnreadResponsesTest : public ::testing::TestWithParam<Unread> {
 };
 
 TEST_P(UnreadResponsesTest, AreBoundedAndEndTheirConnection) {
-  server_.Put("key", std::string(kValueBytes, 'v'));
+  server_.Put("key", std::string(kUnreadBytes, 'v'));
   const RawConnection unread(server_.server().addresses().at(0));
   unread.Send(Greeting());
   for (int i = 0; i < kCalls; ++i) {
     const auto stream = static_cast<uint32_t>(2 * i + 1);
-    unread.Send(Call(stream, GetParam().method, GetParam().request));
+    unread.Send(CallFrames(stream, GetParam().method, GetParam().request));
   }
   // What has no room is not made.
   AwaitWaiting();
   EXPECT_LT(server_.server().responses().bytes, kMaxResponseBytes);
   EXPECT_GT(server_.server().responses().bytes, kMaxResponseBytes / 4);
   // Others have room.
-  EXPECT_EQ(server_.Get("key").entry().value().size(), kValueBytes);
+  EXPECT_EQ(server_.Get("key").entry().value().size(), kUnreadBytes);
   unread.ReadToEnd();
   Await([&] {
     const auto now = server_.server().responses();
     return now.waiting == 0 && now.bytes == 0;
   });
   EXPECT_EQ(server_.server().responses().ended_connections, 1u);
-  EXPECT_EQ(server_.Get("key").entry().value().size(), kValueBytes);
+  EXPECT_EQ(server_.Get("key").entry().value().size(), kUnreadBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, UnreadResponsesTest,
@@ -151,12 +151,12 @@ INSTANTIATE_TEST_SUITE_P(Methods, UnreadResponsesTest,
 // A server that stops does not wait for those who do not read, nor for calls
 // that wait for them.
 TEST_F(UnreadResponsesTest, DoNotHoldUpADrain) {
-  server_.Put("key", std::string(kValueBytes, 'v'));
+  server_.Put("key", std::string(kUnreadBytes, 'v'));
   const RawConnection unread(server_.server().addresses().at(0));
   unread.Send(Greeting());
   for (int i = 0; i < kCalls; ++i) {
-    unread.Send(
-        Call(static_cast<uint32_t>(2 * i + 1), "Get", UnreadGet().request));
+    unread.Send(CallFrames(static_cast<uint32_t>(2 * i + 1), "Get",
+                           UnreadGet().request));
   }
   AwaitWaiting();
   server_.server().Drain(server::kMicrosPerSecond);
@@ -168,9 +168,9 @@ TEST_F(UnreadResponsesTest, DoNotHoldUpADrain) {
 // client that has no CPU for a while is taken for one that does not read.
 TEST_F(UnreadResponsesTest, WhoReadsIsNotRefused) {
   constexpr int kMany = 500;
-  constexpr uint64_t kMax = kMany * kValueBytes * 3 / 4;
+  constexpr uint64_t kMax = kMany * kUnreadBytes * 3 / 4;
   TestServer server(Options(kMax, 600));
-  server.Put("key", std::string(kValueBytes, 'v'));
+  server.Put("key", std::string(kUnreadBytes, 'v'));
   v1::GetRequest request;
   request.set_namespace_("default");
   request.set_key("key");
@@ -190,7 +190,7 @@ TEST_F(UnreadResponsesTest, WhoReadsIsNotRefused) {
   EXPECT_GT(server.server().responses().waited, 0u);
   for (int i = 0; i < kMany; ++i) {
     EXPECT_TRUE(statuses[i].ok()) << statuses[i].error_message();
-    EXPECT_EQ(responses[i].entry().value().size(), kValueBytes);
+    EXPECT_EQ(responses[i].entry().value().size(), kUnreadBytes);
   }
 }
 

@@ -11,9 +11,9 @@ namespace timecache::test {
 namespace {
 
 // Longer than any test may take: a storm on a loaded machine is no error.
-constexpr std::chrono::minutes kStreamTimeout{5};
+constexpr std::chrono::minutes kWorkerTimeout{5};
 // A member dies by itself within so many messages.
-constexpr int kMaxMessages = 20;
+constexpr int kMaxWorkerMessages = 20;
 constexpr int kMaxInFlight = 1'000;
 
 }  // namespace
@@ -62,7 +62,7 @@ void DeliveryTally::AwaitSettled(int64_t events) {
     return settled_ >= events;
   };
   EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&done),
-                                   absl::FromChrono(kStreamTimeout)))
+                                   absl::FromChrono(kWorkerTimeout)))
       << settled_ << " of " << events << " are settled";
 }
 
@@ -95,7 +95,7 @@ void DeliveryWorker::Run() {
       absl::MutexLock lock(&mu_);
       if (stopped_) return;
       context_ = std::make_unique<grpc::ClientContext>();
-      context_->set_deadline(std::chrono::system_clock::now() + kStreamTimeout);
+      context_->set_deadline(std::chrono::system_clock::now() + kWorkerTimeout);
       context = context_.get();
       killed_ = false;
     }
@@ -111,7 +111,7 @@ void DeliveryWorker::Live(grpc::ClientContext* context) {
   request.set_max_in_flight(static_cast<uint32_t>(dice_.Draw(1, kMaxInFlight)));
   const auto reader = stub_->ConsumeExpired(context, request);
   v1::ConsumeExpiredResponse message;
-  for (int64_t left = dice_.Draw(1, kMaxMessages); left > 0; --left) {
+  for (int64_t left = dice_.Draw(1, kMaxWorkerMessages); left > 0; --left) {
     if (!reader->Read(&message)) break;
     EXPECT_EQ(message.lost(), 0u);
     Settle(Take(message));

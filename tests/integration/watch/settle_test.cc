@@ -23,7 +23,7 @@ constexpr char kAck[] = "ack {}";
 constexpr char kNack[] = "nack {}";
 constexpr char kPutBack[] = "put_back {}";
 // The default.
-constexpr int64_t kAckTimeoutUs = 30 * server::kMicrosPerSecond;
+constexpr int64_t kSettleTimeoutUs = 30 * server::kMicrosPerSecond;
 
 class SettleTest : public ::testing::Test {
  protected:
@@ -54,7 +54,7 @@ TEST_F(SettleTest, AnAckIsTheEndOfAnEvent) {
   EXPECT_EQ(result.version(), 0u);
   EXPECT_EQ(group_.Statistics().acked(), 1u);
   EXPECT_EQ(group_.Statistics().in_flight(), 0u);
-  server_.AdvanceBy(2 * kAckTimeoutUs);
+  server_.AdvanceBy(2 * kSettleTimeoutUs);
   EXPECT_THAT(member_->ReadUpTo(server_.now_us()), IsEmpty());
   for (const char* how : {kAck, kNack, kPutBack}) {
     ExpectError(ErrorOf(Settle(event, how)), StatusCode::NOT_FOUND,
@@ -130,7 +130,7 @@ TEST_F(SettleTest, APutBackThatDoesNotFitLeavesTheEventUnsettled) {
 
 TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
   const v1::ExpiredEvent first = Given();
-  server_.AdvanceBy(kAckTimeoutUs);
+  server_.AdvanceBy(kSettleTimeoutUs);
   const v1::ExpiredEvent second = group_.TakeOne(member_.get());
   EXPECT_EQ(second.attempt(), 2u);
   for (const char* how : {kNack, kPutBack}) {
@@ -263,7 +263,7 @@ TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
   EXPECT_FALSE(Settle(event, kNack).has_error());
   event = group_.TakeOne(member_.get());
   EXPECT_EQ(event.attempt(), 2u);
-  server_.AdvanceBy(kAckTimeoutUs);
+  server_.AdvanceBy(kSettleTimeoutUs);
   const std::string key = absl::StrCat("default/g/", event.event_id());
   const v1::Entry letter = server_.Get(key, "dead").entry();
   EXPECT_EQ(letter.value(), event.SerializeAsString());
@@ -302,11 +302,11 @@ TEST_F(SettleTest, ADeadLetterThatFindsNoPlaceIsKeptAndTriedAgain) {
       Proto<v1::UpdateGroupRequest>("group { namespace: 'default' name: 'g' "
                                     "options { max_attempts: 1 } }")));
   const v1::ExpiredEvent event = Given();
-  server_.AdvanceBy(kAckTimeoutUs);
+  server_.AdvanceBy(kSettleTimeoutUs);
   EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
   EXPECT_EQ(group_.Statistics().dead_lettered(), 0u);
   server_.Create("later");
-  server_.AdvanceBy(kAckTimeoutUs - 1);
+  server_.AdvanceBy(kSettleTimeoutUs - 1);
   EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
   EXPECT_EQ(group_.Statistics().dead_lettered(), 0u);
   server_.AdvanceBy(1);

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond;
+constexpr int64_t kGroupStartUs = 1'000 * kMicrosPerSecond;
 
 class GroupSourceTest : public ::testing::Test {
  protected:
@@ -80,11 +80,11 @@ class GroupSourceTest : public ::testing::Test {
     return reading.end;
   }
 
-  int64_t now_us_ = kStartUs;
+  int64_t now_us_ = kGroupStartUs;
   int wakes_ = 0;
   Membership membership_{.group = "g", .created_by = "alice"};
   std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
-      "map", MapOptions(), nullptr, kStartUs, WireFormat());
+      "map", MapOptions(), nullptr, kGroupStartUs, WireFormat());
 };
 
 TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
@@ -98,8 +98,8 @@ TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
 }
 
 TEST_F(GroupSourceTest, EventsOfAnotherFormatAreWrittenAnew) {
-  map_ = std::make_shared<TimeCacheMap>("map", MapOptions(), nullptr, kStartUs,
-                                        EventFormat::Plain());
+  map_ = std::make_shared<TimeCacheMap>("map", MapOptions(), nullptr,
+                                        kGroupStartUs, EventFormat::Plain());
   const auto source = Open();
   Kill({"a"});
   WatchSource::Reading reading;

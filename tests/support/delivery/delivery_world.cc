@@ -14,7 +14,6 @@ namespace timecache::server {
 namespace {
 
 constexpr uint64_t kNoVersion = UINT64_MAX;
-constexpr int64_t kHourUs = 3600 * kSecond;
 constexpr size_t kNoiseBytes = size_t{1} << 20;
 // So few that one step of the sweep does not append more than the smallest
 // retention holds.
@@ -28,7 +27,7 @@ DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, Dice dice)
       now_us_(kStartUs + dice_.Draw(0, kSecond)),
       model_(options.map),
       log_(options.map.retention_us, options.map.retention_bytes),
-      dead_map_("dead", WithBuckets(kHourUs, 2), nullptr, now_us_),
+      dead_map_("dead", WithBuckets(kHour, 2), nullptr, now_us_),
       map_("world", options.map, nullptr, now_us_) {
   map_.SetSchedule(
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
@@ -106,7 +105,7 @@ void DeliveryWorld::StepClock() {
   } else if (kind < 999) {
     now_us_ += dice_.Draw(0, 3 * options_.map.ttl_us);
   } else {
-    now_us_ += kHourUs;
+    now_us_ += kHour;
   }
 }
 

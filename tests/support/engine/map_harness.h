@@ -19,6 +19,7 @@
 namespace timecache::server {
 
 inline constexpr int64_t kSecond = kMicrosPerSecond;
+inline constexpr int64_t kHour = 3600 * kSecond;
 
 // A moment that is a multiple of every bucket width that the tests count with.
 inline constexpr int64_t kStartUs = int64_t{1'209'600'000} * kSecond;
@@ -104,6 +105,8 @@ class MapHarness {
 
 // Options with the given TTL and number of buckets, else as by default.
 MapOptions WithBuckets(int64_t ttl_us, int num_buckets);
+// A TTL of 10 s in buckets of 1 s.
+inline MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
 
 }  // namespace timecache::server
 

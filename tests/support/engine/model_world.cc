@@ -22,7 +22,6 @@ constexpr int64_t kHugeValueBytes = 1 << 20;
 // Longer values are not appended to.
 constexpr size_t kMaxGrownBytes = 8 << 10;
 constexpr int kLongestRandomKeyBytes = 300;
-constexpr int64_t kHourUs = 3600 * kSecond;
 // Most operations that are applied together.
 constexpr int64_t kMaxBatch = 200;
 // By how many entries a scan may pass what it was asked for.
@@ -84,7 +83,7 @@ void ModelWorld::StepClock() {
   } else if (kind < 995) {
     now_us_ += Draw(0, 2 * model_.options().ttl_us);
   } else if (kind == 999) {
-    now_us_ += kHourUs;
+    now_us_ += kHour;
   }
   model_.Advance(now_us_);
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,12 @@
 #include "tests/support/journal/memory_file_system.h"
 
 namespace timecache::server {
+
+// Of all that is random in a test.
+inline uint64_t Seed() {
+  const char* const text = std::getenv("TIMECACHED_SEED");
+  return text != nullptr ? std::stoull(text) : 20111204;
+}
 
 inline constexpr char kTestDirectory[] = "/journal";
 

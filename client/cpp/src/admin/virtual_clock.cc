@@ -7,7 +7,7 @@
 namespace timecache {
 namespace {
 
-using Stub = testing::v1::VirtualClockService::Stub;
+using Clock = testing::v1::VirtualClockService::Stub;
 
 // Safe to repeat is none: time would pass twice.
 CallPlan Plan(absl::Duration timeout) {
@@ -16,10 +16,10 @@ CallPlan Plan(absl::Duration timeout) {
 }
 
 absl::StatusOr<absl::Time> CallAdvance(
-    Connection& connection, Stub& stub,
+    Connection& connection, Clock& stub,
     const testing::v1::AdvanceRequest& request, absl::Duration timeout) {
   auto response =
-      Call(connection, stub, &Stub::Advance, request, Plan(timeout));
+      Call(connection, stub, &Clock::Advance, request, Plan(timeout));
   if (!response.ok()) return response.status();
   return FromProto(response->now());
 }
@@ -31,7 +31,7 @@ struct VirtualClock::Core {
       : connection(channel), stub(channel) {}
 
   Connection connection;
-  Stub stub;
+  Clock stub;
 };
 
 VirtualClock::VirtualClock(const Client& client, absl::Duration timeout)
@@ -50,7 +50,7 @@ absl::StatusOr<absl::Time> VirtualClock::Advance(absl::Duration by) const {
 }
 
 absl::StatusOr<absl::Time> VirtualClock::Now() const {
-  auto response = Call(core_->connection, core_->stub, &Stub::Now,
+  auto response = Call(core_->connection, core_->stub, &Clock::Now,
                        testing::v1::NowRequest(), Plan(timeout_));
   if (!response.ok()) return response.status();
   return FromProto(response->now());
