@@ -65,6 +65,10 @@ export class Pipeline {
   #sent: Pending[][] = [];
   #operations = 0;
   #bytes = 0;
+  // Callers that ready has let go on and that have not added yet, each with an operation as large as the largest so far.
+  #admitted = 0;
+  #operationBytesMax = 0;
+  #lapsing: NodeJS.Immediate | undefined;
   #flushing: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
@@ -101,6 +105,8 @@ export class Pipeline {
       this.#waiting.push({ operation, resolve: resolve as (result: unknown) => void, reject });
       this.#waitingBytes += operation.bytes;
       this.#bytes += operation.bytes;
+      this.#operationBytesMax = Math.max(this.#operationBytesMax, operation.bytes);
+      if (this.#admitted > 0) --this.#admitted;
       if (this.#operations++ === 0) this.#startTimer();
       const { batchOperationsMax, batchBytesMax } = this.#options;
       if (this.#waiting.length >= batchOperationsMax || this.#waitingBytes >= batchBytesMax) this.flush();
@@ -108,12 +114,20 @@ export class Pipeline {
     });
   }
 
-  /** Waits until what is in flight leaves room. Does not reject: the next add tells why the stream has ended. */
+  /**
+   * Waits until what is in flight leaves room for one operation, which is to be added in the same turn of the event loop:
+   * callers that wait at the same time do not take the same room. Does not reject: the next add tells why the stream has
+   * ended.
+   */
   async ready(): Promise<void> {
-    const { operationsInFlightMax, bytesInFlightMax } = this.#options;
-    while (!this.#ended && (this.#operations >= operationsInFlightMax || this.#bytes >= bytesInFlightMax)) {
-      await this.#change();
-    }
+    while (!this.#ended && !this.#hasRoom()) await this.#change();
+    if (this.#ended) return;
+    ++this.#admitted;
+    this.#lapsing ??= setImmediate(() => {
+      this.#lapsing = undefined;
+      this.#admitted = 0;
+      this.#wake();
+    });
   }
 
   /** Sends what has been added, as far as the options allow, without waiting for the turn of the event loop to end. */
@@ -207,6 +221,14 @@ export class Pipeline {
     if (this.#waiting.length > 0) this.#flushing ??= setImmediate(() => this.flush());
   }
 
+  #hasRoom(): boolean {
+    const { operationsInFlightMax, bytesInFlightMax } = this.#options;
+    return (
+      this.#operations + this.#admitted < operationsInFlightMax &&
+      this.#bytes + this.#admitted * this.#operationBytesMax < bytesInFlightMax
+    );
+  }
+
   #startTimer(): void {
     clearTimeout(this.#timer);
     const { timeoutMs } = this.#options;
@@ -221,6 +243,7 @@ export class Pipeline {
     this.#ended = { error };
     clearTimeout(this.#timer);
     clearImmediate(this.#flushing);
+    clearImmediate(this.#lapsing);
     this.#signal?.removeEventListener('abort', this.#onAbort);
     if (error !== undefined) this.#stream?.cancel();
     for (const { reject } of [...this.#sent.flat(), ...this.#waiting]) reject(error);

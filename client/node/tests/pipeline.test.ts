@@ -48,6 +48,27 @@ test('large values go in requests of their own, and ready bounds what is in flig
   assert.equal((await client.size()).entries, 13);
 });
 
+test('ready bounds what is in flight also where many callers wait for it', async () => {
+  const client = await freshNamespace(fixture.client);
+  const bytesInFlightMax = 64 << 10;
+  const value = Buffer.alloc(8 << 10);
+  const pipeline = client.pipeline({ bytesInFlightMax });
+  await pipeline.add(op.put('first', value));
+  let bytes = 0;
+  let most = 0;
+  const produce = async (_: unknown, i: number) => {
+    await pipeline.ready();
+    most = Math.max(most, (bytes += value.length));
+    await pipeline.add(op.put(`k${i}`, value));
+    bytes -= value.length;
+  };
+  await Promise.all(Array.from({ length: 200 }, produce));
+  assert.ok(most <= bytesInFlightMax + value.length, `${most} bytes were in flight`);
+  // A caller that was let go on and adds nothing does not keep its room.
+  for (let i = 0; i < 100; ++i) await pipeline.ready();
+  await pipeline.close();
+});
+
 test('what is in flight is told of the end of the stream, and so is what comes later', async () => {
   const pipeline = fixture.client.namespace('absent').pipeline();
   const notFound = { code: 'NOT_FOUND', reason: 'NAMESPACE_NOT_FOUND' };
