@@ -1,6 +1,7 @@
 // Telling the server what became of a worker's events. Internal.
 
 import type { TimecacheClient } from './client.js';
+import type { CallOptions } from './connection.js';
 import { TimecacheError, isConnectionLost } from './errors.js';
 import type { Settlement } from './settle.js';
 import { Backoff, pause, timerMs } from './timing.js';
@@ -8,6 +9,8 @@ import { Backoff, pause, timerMs } from './timing.js';
 /** How settlements are sent. */
 export interface SettlerOptions {
   group: string;
+  /** Of each call. */
+  call: Pick<CallOptions, 'requestId' | 'traceparent' | 'metadata'>;
   /** Most settlements of a call. */
   batchMax: number;
   /** How long the first of them waits for more, in ms. */
@@ -86,7 +89,8 @@ export class Settler<Said extends Settlement> {
       if (batch.length === 0) return;
       try {
         const timeoutMs = Math.min(this.#client.timeoutMs, MAX_SETTLE_MS);
-        const results = await this.#client.settle(this.#options.group, batch, { timeoutMs });
+        const { group, call } = this.#options;
+        const results = await this.#client.settle(group, batch, { ...call, timeoutMs });
         return this.#tell(batch, results, isRepeated);
       } catch (error) {
         this.#callbacks.onError(error);

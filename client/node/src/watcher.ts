@@ -1,6 +1,11 @@
 // Being told what expired, and what is going to.
 
-import { GRPC_MAX_MESSAGE_BYTES, type Connection, type MessageStream } from './connection.js';
+import {
+  GRPC_MAX_MESSAGE_BYTES,
+  type CallOptions,
+  type Connection,
+  type MessageStream,
+} from './connection.js';
 import { TimecacheError, isConnectionLost, isMessageTooLarge } from './errors.js';
 import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
 import {
@@ -50,8 +55,8 @@ export interface ExpiredEvent {
 /** With what dies from then on, or with the oldest event that is still retained. */
 export type WatchStart = 'NOW' | 'EARLIEST';
 
-/** What every kind of watch can be told. */
-export interface CommonWatchOptions {
+/** What every kind of watch can be told. The request id, trace and metadata go with each of its calls. */
+export interface CommonWatchOptions extends Pick<CallOptions, 'requestId' | 'traceparent' | 'metadata'> {
   /** 1 to 64 of them. Default: the client's. */
   namespaces?: readonly string[] | undefined;
   /** Leave the values out. */
@@ -335,6 +340,13 @@ function common(options: CommonWatchOptions, maxMessageBytes: number) {
   };
 }
 
+function callOptions(
+  { requestId, traceparent, metadata }: CommonWatchOptions,
+  signal: AbortSignal,
+): CallOptions {
+  return { requestId, traceparent, metadata, signal };
+}
+
 function startOf(fromEarliest: boolean): WatchStartEnum {
   return fromEarliest ? WatchStartEnum.WATCH_START_EARLIEST : WatchStartEnum.WATCH_START_NOW;
 }
@@ -352,7 +364,7 @@ export function expiredSource(options: WatchOptions): WatchSource {
         failOnLoss: options.failOnLoss ?? false,
         keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
       };
-      return connection.serverStream(Service.watchExpired, request, { signal });
+      return connection.serverStream(Service.watchExpired, request, callOptions(options, signal));
     },
   };
 }
@@ -365,7 +377,7 @@ export function expiringSource(options: WatchExpiringOptions): WatchSource {
         leadTime: toDuration(options.leadTimeMs, 'leadTimeMs'),
         keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
       };
-      return connection.serverStream(Service.watchExpiring, request, { signal });
+      return connection.serverStream(Service.watchExpiring, request, callOptions(options, signal));
     },
   };
 }
@@ -380,7 +392,7 @@ export function groupSource(options: ConsumeOptions): WatchSource {
         start: startOf(established || options.start === 'EARLIEST'),
         maxInFlight: toUint32(options.maxInFlight, 'maxInFlight'),
       };
-      return connection.serverStream(Service.consumeExpired, request, { signal });
+      return connection.serverStream(Service.consumeExpired, request, callOptions(options, signal));
     },
   };
 }

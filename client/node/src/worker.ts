@@ -137,7 +137,11 @@ export class GroupWorker {
       silenceMaxMs,
       start,
       group,
+      requestId,
+      traceparent,
+      metadata,
     } = options;
+    const call = { requestId, traceparent, metadata };
     toAction(nack(options.retryDelayMs)); // A TypeError now, not with each event.
     this.#handler = handler;
     this.#options = {
@@ -148,6 +152,7 @@ export class GroupWorker {
     };
     const settlerOptions = {
       group,
+      call,
       batchMax: Math.min(settleBatchMax, MAX_SETTLEMENTS),
       lingerMs: options.settleLingerMs ?? 2,
       minPauseMs: minPauseMs ?? 100,
@@ -161,6 +166,7 @@ export class GroupWorker {
     });
     this.#watcher = client.consume({
       ...{ group, start, keysOnly, maxMessageBytes, waitForServer, silenceMaxMs, minPauseMs, maxPauseMs },
+      ...call,
       maxInFlight: this.#options.maxInFlight,
       onBreak: (error) => this.#loseUnbegun(error),
     });

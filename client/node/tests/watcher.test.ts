@@ -74,6 +74,17 @@ test('filters, keys only, several namespaces, parts, and leaving the loop', asyn
   await retained.return();
 });
 
+test('watches, members and workers send the metadata that they are given', async () => {
+  const absent = fixture.client.namespace('absent');
+  const call = { requestId: 'id-18', metadata: { 'x-other': '1' } };
+  const told = { code: 'NOT_FOUND', requestId: 'id-18' };
+  await assert.rejects(absent.watch(call).next(), told);
+  await assert.rejects(absent.watchExpiring({ leadTimeMs: 1_000, ...call }).next(), told);
+  await assert.rejects(absent.consume({ group: 'g', ...call }).next(), told);
+  const options = { group: 'g', onError: () => {}, ...call };
+  await assert.rejects(absent.worker(options, () => {}).finished, told);
+});
+
 test('a token resumes behind its batch', async () => {
   const client = await freshNamespace(fixture.client);
   const watcher = client.watch();
