@@ -94,9 +94,7 @@ export class Settler<Said extends Settlement> {
         return this.#tell(batch, results, isRepeated);
       } catch (error) {
         this.#callbacks.onError(error);
-        const code = error instanceof TimecacheError ? error.code : undefined;
-        const mayPass = isConnectionLost(error) || code === 'DEADLINE_EXCEEDED';
-        if (mayPass && (await this.#pause(backoff.next()))) continue;
+        if (mayPass(error) && (await this.#pause(backoff.next()))) continue;
         for (const settlement of batch) this.#callbacks.onDropped(settlement);
         if (this.#patience.signal.aborted) this.#givenUp ??= { error };
         return;
@@ -128,4 +126,10 @@ export class Settler<Said extends Settlement> {
     await pause(ms, this.#patience.signal).catch(() => {});
     return !this.#patience.signal.aborted;
   }
+}
+
+/** RESOURCE_EXHAUSTED is of all of them: the journal's disk is full, or the connection's answers wait to be read. */
+function mayPass(error: unknown): boolean {
+  const code = error instanceof TimecacheError ? error.code : undefined;
+  return isConnectionLost(error) || code === 'DEADLINE_EXCEEDED' || code === 'RESOURCE_EXHAUSTED';
 }

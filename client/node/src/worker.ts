@@ -32,7 +32,10 @@ export interface WorkerOptions extends Omit<
   stopTimeoutMs?: number | undefined;
   /** Stops the worker gracefully, as {@link GroupWorker.stop} does. */
   signal?: AbortSignal | undefined;
-  /** What went wrong and was survived: a break, what a handler threw, a settlement that was refused or did not arrive. */
+  /**
+   * What went wrong: a break, what a handler threw, a settlement that was refused or did not arrive; last, what `finished`
+   * is rejected with. Default: only the last, as a warning of the process.
+   */
   onError?: ((error: unknown) => void) | undefined;
   /** The group lost so many events, as it held more than its maxBacklogBytes. */
   onLoss?: ((lost: number) => void) | undefined;
@@ -68,9 +71,14 @@ interface Held {
   readonly event: ExpiredEvent;
   /** The newest that it was given out with. */
   attempt: number;
-  /** Whether it was given out again since it was first given, or last settled in vain. */
+  /** Whether it was given out again since it was last settled. */
   again: boolean;
-  /** Whether the server has forgotten it: its id may be that of another event now. */
+  /** Whether a nack was said: what comes again is to be handled again. */
+  isReturned: boolean;
+  /**
+   * Whether the server has forgotten it, or its id has come again, for a later attempt of what was returned or for
+   * another event: what is said of this one must not settle that one.
+   */
   isForgotten: boolean;
 }
 
@@ -92,8 +100,8 @@ type HeldSettlement = Settlement & { readonly held: Held };
 export class GroupWorker {
   /**
    * Resolved after a stop, once the running handlers have returned and what they said has arrived at the server. Rejected
-   * with what ended the worker, or with why settlements did not arrive within stopTimeoutMs. A program that does not
-   * look at it ends when the worker fails, as with any promise.
+   * with what ended the worker, or with why settlements did not arrive within stopTimeoutMs. A program need not look at
+   * it: onError is told, too.
    */
   readonly finished: Promise<void>;
   readonly #options: WorkerOptions & { concurrency: number; maxInFlight: number; retryDelayMs: number };
@@ -174,6 +182,7 @@ export class GroupWorker {
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
     this.finished = this.#run().finally(() => signal?.removeEventListener('abort', stop));
+    this.finished.catch((error: unknown) => this.#tellEnd(error));
   }
 
   /**
@@ -210,6 +219,13 @@ export class GroupWorker {
     }
   }
 
+  // A rejection that nobody looks at would end the program.
+  #tellEnd(error: unknown): void {
+    if (this.#options.onError) return this.#report(error);
+    const why = error instanceof Error ? error.message : String(error);
+    process.emitWarning(`the worker of the group ${this.#options.group} has ended: ${why}`);
+  }
+
   // The stream stays open until the last handler is settled: with its end the server gives out again what is not.
   async #run(): Promise<void> {
     const read = this.#read().catch((error: unknown) => {
@@ -243,21 +259,21 @@ export class GroupWorker {
     if (lost > 0) this.#options.onLoss?.(lost);
     for (const event of events) {
       const held = this.#held.get(event.eventId);
-      if (held && isSameEvent(held.event, event)) {
+      if (held && !held.isReturned && isSameEvent(held.event, event)) {
         held.attempt = event.attempt;
         held.again = true;
         continue;
       }
       if (held) this.#disown(held);
       if (this.#stopping) continue;
-      const fresh = { event, attempt: event.attempt, again: false, isForgotten: false };
+      const fresh = { event, attempt: event.attempt, again: false, isReturned: false, isForgotten: false };
       this.#held.set(event.eventId, fresh);
       this.#queue.push(fresh);
     }
     this.#begin();
   }
 
-  // The log has begun again, and with it the ids: what is said of the old event must not settle the new one.
+  // What is said of it must not settle what has come with its id.
   #disown(held: Held): void {
     held.isForgotten = true;
     this.#release(held);
@@ -293,13 +309,18 @@ export class GroupWorker {
       this.#report(error);
     }
     ++this.#counters.handled;
-    // It may come again before the answer to this.
-    if (how.action === 'nack') this.#release(held);
-    this.#settler.add({ eventId: held.event.eventId, attempt: held.attempt, how, held });
+    this.#settler.add(this.#owe(held, how));
     --this.#running;
     this.#begin();
     if (this.#running === 0) this.#settler.hurry();
     this.#wake();
+  }
+
+  // The settlement of the newest attempt.
+  #owe(held: Held, how: Settle): HeldSettlement {
+    held.again = false;
+    held.isReturned = how.action === 'nack';
+    return { eventId: held.event.eventId, attempt: held.attempt, how, held };
   }
 
   // The server's answer; returns what to settle in its place, if anything.
@@ -313,11 +334,7 @@ export class GroupWorker {
     if (error && settlement.how.action !== 'nack') {
       // Perhaps this came to the server before it gave the event to this worker again, as after a restart: then nobody
       // else settles it.
-      const { held } = settlement;
-      if (held.again) {
-        held.again = false;
-        return { ...settlement, attempt: held.attempt };
-      }
+      if (settlement.held.again) return this.#owe(settlement.held, settlement.how);
     }
     this.#release(settlement.held);
     // An attempt that was not answered may have settled it.
@@ -332,14 +349,12 @@ export class GroupWorker {
   // The server did not like how it was settled, or has no room for what is put back: then it is tried again later.
   #refused(settlement: HeldSettlement, error: TimecacheError): HeldSettlement | undefined {
     this.#report(error);
-    const { how } = settlement;
-    const retry = nack(this.#options.retryDelayMs);
+    const { held, how } = settlement;
     if (how.action === 'ack' || (how.action === 'nack' && how.delayMs === this.#options.retryDelayMs)) {
       this.#dropped(settlement);
       return undefined;
     }
-    this.#release(settlement.held);
-    return { ...settlement, how: retry };
+    return this.#owe(held, nack(this.#options.retryDelayMs));
   }
 
   #dropped(settlement: HeldSettlement): void {

@@ -132,7 +132,6 @@ test('what ends a worker rejects its promise', async () => {
   const client = await freshNamespace(fixture.client);
   const worker = client.worker({ group: 'g' }, () => {});
   await isMember(client);
-  // Before the end can come: a rejection that nobody looks at ends the program.
   const ended = assert.rejects(worker.finished, { reason: 'GROUP_NOT_FOUND' });
   await client.deleteGroup('g');
   await ended;
@@ -206,7 +205,8 @@ test('a worker over kills of the server handles every event of a durable namespa
   journal.remove();
 });
 
-test('two events of one id, of which the server has forgotten the first, are not taken for one', async () => {
+/** A client whose workers are given events by the test, and whose calls of settle the test answers. */
+function scriptedClient(answer: (settlements: readonly Settlement[]) => void = () => {}) {
   const client = new TimecacheClient('127.0.0.1:1');
   const batches: WatchBatch[] = [];
   let closed = false;
@@ -219,14 +219,22 @@ test('two events of one id, of which the server has forgotten the first, are not
   }
   client.consume = () => Object.assign(read(), { close: () => (closed = true) }) as unknown as Watcher;
   const settled: Settlement[] = [];
-  client.settle = (_, settlements) => {
-    settled.push(...settlements);
-    return Promise.resolve(settlements.map(() => ({ status: 'fulfilled', value: 0 })));
-  };
+  client.settle = (_, settlements) =>
+    new Promise((resolve) => {
+      answer(settlements);
+      settled.push(...settlements);
+      resolve(settlements.map(() => ({ status: 'fulfilled', value: 0 })));
+    });
   const give = (key: string, version: number, attempt: number) => {
     const event = { eventId: 7, key: Buffer.from(key), version, attempt } as ExpiredEvent;
     batches.push({ events: [event], lost: 0, omittedValues: 0 } as unknown as WatchBatch);
   };
+  const said = () => settled.map(({ eventId, attempt, how }) => [eventId, attempt, how.action]);
+  return { client, batches, give, said };
+}
+
+test('two events of one id, of which the server has forgotten the first, are not taken for one', async () => {
+  const { client, batches, give, said } = scriptedClient();
   const releases = new Map<string, () => void>();
   const worker = client.worker({ group: 'g' }, async ({ key }) => {
     await new Promise<void>((resolve) => releases.set(`${key}`, resolve));
@@ -244,11 +252,102 @@ test('two events of one id, of which the server has forgotten the first, are not
   await worker.stop();
   const { handled, nacked, unsettled } = worker.counters;
   assert.deepEqual([handled, nacked, unsettled], [2, 1, 1]);
-  assert.deepEqual(
-    settled.map(({ eventId, attempt, how }) => [eventId, attempt, how.action]),
-    [[7, 3, 'nack']],
-  );
+  assert.deepEqual(said(), [[7, 3, 'nack']]);
   client.close();
+});
+
+test('a nack that did not arrive does not give back the event that has its id after a restart', async () => {
+  let failures = 0;
+  const { client, batches, give, said } = scriptedClient(() => {
+    if (++failures > 1) return;
+    give('new', 2, 1);
+    throw new TimecacheError('UNAVAILABLE', 'the server was killed');
+  });
+  const handled: string[] = [];
+  let release: (() => void) | undefined;
+  const options = { group: 'g', concurrency: 1, minPauseMs: 1 };
+  const worker = client.worker(options, async ({ key }) => {
+    handled.push(key.toString());
+    if (key.toString() === 'old') throw new Error('broken');
+    await new Promise<void>((resolve) => (release = resolve));
+  });
+  give('old', 1, 1);
+  await eventually(() => release !== undefined && worker.counters.unsettled === 1);
+  release!();
+  await worker.stop();
+  assert.deepEqual(handled, ['old', 'new']);
+  assert.deepEqual(said(), [[7, 1, 'ack']]);
+  assert.equal(batches.length, 0);
+  client.close();
+});
+
+test('an event that comes again before the answer to its nack is handled again', async () => {
+  let calls = 0;
+  const { client, give, said } = scriptedClient(() => {
+    if (++calls === 1) give('a', 1, 2);
+  });
+  const attempts: number[] = [];
+  const worker = client.worker({ group: 'g' }, ({ attempt }) => {
+    attempts.push(attempt);
+    return attempt === 1 ? nack() : undefined;
+  });
+  give('a', 1, 1);
+  await eventually(() => worker.counters.acked === 1);
+  await worker.stop();
+  assert.deepEqual(attempts, [1, 2]);
+  assert.deepEqual(said(), [
+    [7, 1, 'nack'],
+    [7, 2, 'ack'],
+  ]);
+  client.close();
+});
+
+test('settlements for which the server has no room now are sent again', async () => {
+  let calls = 0;
+  const { client, give, said } = scriptedClient(() => {
+    if (++calls <= 2)
+      throw new TimecacheError('RESOURCE_EXHAUSTED', 'no room', { reason: 'UNREAD_RESPONSES' });
+  });
+  const worker = client.worker({ group: 'g', minPauseMs: 1, maxPauseMs: 2 }, () => {});
+  give('a', 1, 1);
+  await eventually(() => worker.counters.acked === 1);
+  await worker.stop();
+  assert.deepEqual([calls, worker.counters.unsettled], [3, 0]);
+  assert.deepEqual(said(), [[7, 1, 'ack']]);
+  client.close();
+});
+
+test('a put back that the server refuses is given back with the newest attempt', async () => {
+  const { client, batches, give, said } = scriptedClient();
+  const settle = client.settle.bind(client);
+  client.settle = async (group, settlements) => {
+    const results = await settle(group, settlements);
+    if (settlements[0]?.how.action !== 'putBack') return results;
+    give('a', 1, 2); // Given out again meanwhile.
+    await eventually(() => batches.length === 0);
+    const reason = new TimecacheError('RESOURCE_EXHAUSTED', 'full', { reason: 'NAMESPACE_MEMORY' });
+    return [{ status: 'rejected', reason }];
+  };
+  const worker = client.worker({ group: 'g' }, () => putBack());
+  give('a', 1, 1);
+  await eventually(() => worker.counters.nacked === 1);
+  await worker.stop();
+  assert.deepEqual(said(), [
+    [7, 1, 'putBack'],
+    [7, 2, 'nack'],
+  ]);
+  client.close();
+});
+
+test('the end of a worker whose promise nobody looks at is told to onError, and ends no program', async () => {
+  const errors: unknown[] = [];
+  const absent = fixture.client.namespace('absent');
+  absent.worker({ group: 'g', onError: (error) => errors.push(error) }, () => {});
+  await eventually(() => errors.length === 1);
+  assert.equal((errors[0] as TimecacheError).reason, 'NAMESPACE_NOT_FOUND');
+  const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+  absent.worker({ group: 'unwatched' }, () => {});
+  assert.match((await warned).message, /the group unwatched has ended: NOT_FOUND/);
 });
 
 test('what a worker says after its group was deleted does not settle the events of a later one', async () => {
