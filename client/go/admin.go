@@ -313,7 +313,7 @@ func (c *Client) BackupJournal(ctx context.Context, w io.Writer, options ...Call
 			return written, nil
 		}
 		if err != nil {
-			return written, newError(err, trailer)
+			return written, c.failure(err, trailer)
 		}
 		n, err := w.Write(piece.Data)
 		written += int64(n)

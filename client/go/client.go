@@ -69,8 +69,9 @@ type Options struct {
 	// TLS secures the connection. Nil: plain text.
 	TLS *TLSFiles
 	// Token is a bearer token that each call shows to the server; TokenFile holds one,
-	// and is read again every 10 s. At most one of them. Over plain text a token goes to
-	// this machine alone, unless PlaintextToken says that something else encrypts.
+	// and is read again every 10 s, and when the server refuses it. At most one of them.
+	// Over plain text a token goes to this machine alone, unless PlaintextToken says that
+	// something else encrypts.
 	Token          string
 	TokenFile      string
 	PlaintextToken bool
@@ -101,6 +102,7 @@ type Client struct {
 	close   func() error
 	options Options
 	cache   pb.TimeCacheServiceClient
+	token   *bearer // Nil: none, or the caller's.
 }
 
 // NewClient makes a client for the server at address, "host:port" or "unix:/path", or
@@ -122,7 +124,7 @@ func NewClient(address string, options Options) (*Client, error) {
 				Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 5 * time.Second}),
 	}
-	credentials, err := dialCredentials(address, &options)
+	credentials, token, err := dialCredentials(address, &options)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +135,7 @@ func NewClient(address string, options Options) (*Client, error) {
 	}
 	client := NewClientFromConn(conn, options)
 	client.close = sync.OnceValue(conn.Close)
+	client.token = token
 	return client, nil
 }
 
@@ -186,9 +189,13 @@ func (c *Client) isClosed() bool {
 	return ok && conn.GetState() == connectivity.Shutdown
 }
 
-// failure takes an error of gRPC's, which does not say what host it found no address of.
+// failure takes an error of gRPC's, which does not say what host it found no address of. A
+// token that the server refused is read again for the next call.
 func (c *Client) failure(err error, trailer metadata.MD) *Error {
 	failure := newError(err, trailer)
+	if failure.Code == codes.Unauthenticated {
+		c.token.reread()
+	}
 	conn, ok := c.conn.(*grpc.ClientConn)
 	if ok && failure.Code == codes.Unavailable && strings.HasPrefix(failure.Message, "name resolver error") {
 		failure.Message = conn.Target() + ": " + failure.Message
@@ -232,13 +239,19 @@ func call[Request, Response any](ctx context.Context, c *Client,
 		attempts = c.options.Retry.MaxAttempts
 	}
 	pauses := pauses{min: c.options.Retry.MinPause, max: c.options.Retry.MaxPause}
-	for {
+	for hasNewToken := false; ; {
 		var trailer metadata.MD
+		begun := time.Now()
 		response, err := method(ctx, request, grpc.Trailer(&trailer))
 		if err == nil {
 			return response, nil
 		}
 		failure := c.failure(err, trailer)
+		// The server refused it before it did anything.
+		if !hasNewToken && c.token.hasChangedSince(begun, failure) {
+			hasNewToken = true
+			continue
+		}
 		attempts--
 		if attempts <= 0 || !c.mayComeBack(failure) || !sleep(ctx, pauses.next()) {
 			// What the server has answered stands.

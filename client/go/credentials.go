@@ -83,6 +83,7 @@ type bearer struct {
 	file      string
 	token     string
 	read      time.Time
+	changed   time.Time // When another token was read.
 	plaintext bool
 }
 
@@ -91,14 +92,43 @@ func (b *bearer) RequireTransportSecurity() bool { return !b.plaintext }
 func (b *bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.file != "" && time.Since(b.read) >= tokenInterval {
-		b.read = time.Now()
-		// While the file is replaced, the old token stays good.
-		if token, err := readToken(b.file); err == nil {
-			b.token = token
-		}
+	if time.Since(b.read) >= tokenInterval {
+		b.refresh()
 	}
 	return map[string]string{"authorization": "Bearer " + b.token}, nil
+}
+
+// refresh reads the file, if there is one. With mu.
+func (b *bearer) refresh() {
+	if b.file == "" {
+		return
+	}
+	b.read = time.Now()
+	// While the file is replaced, the old token stays good.
+	if token, err := readToken(b.file); err == nil && token != b.token {
+		b.token, b.changed = token, time.Now()
+	}
+}
+
+// reread does not wait for tokenInterval: the server has refused the token.
+func (b *bearer) reread() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refresh()
+}
+
+// hasChangedSince says whether a call that began then, and failed so, may succeed with the
+// token that was read since.
+func (b *bearer) hasChangedSince(begun time.Time, failure *Error) bool {
+	if b == nil || failure.Code != codes.Unauthenticated {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed.After(begun)
 }
 
 func readToken(file string) (string, error) {
@@ -120,9 +150,9 @@ func checkToken(token string) error {
 	return nil
 }
 
-func dialCredentials(address string, options *Options) ([]grpc.DialOption, error) {
-	refuse := func(err error) ([]grpc.DialOption, error) {
-		return nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
+func dialCredentials(address string, options *Options) ([]grpc.DialOption, *bearer, error) {
+	refuse := func(err error) ([]grpc.DialOption, *bearer, error) {
+		return nil, nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
 	}
 	transport := insecure.NewCredentials()
 	if options.TLS != nil {
@@ -134,7 +164,7 @@ func dialCredentials(address string, options *Options) ([]grpc.DialOption, error
 	}
 	dial := []grpc.DialOption{grpc.WithTransportCredentials(transport)}
 	if options.Token == "" && options.TokenFile == "" {
-		return dial, nil
+		return dial, nil, nil
 	}
 	if options.Token != "" && options.TokenFile != "" {
 		return refuse(fmt.Errorf("give Token or TokenFile, not both"))
@@ -154,7 +184,7 @@ func dialCredentials(address string, options *Options) ([]grpc.DialOption, error
 	} else if err := checkToken(token.token); err != nil {
 		return refuse(err)
 	}
-	return append(dial, grpc.WithPerRPCCredentials(token)), nil
+	return append(dial, grpc.WithPerRPCCredentials(token)), token, nil
 }
 
 // isLocal says whether what is sent to the address stays on this machine.

@@ -1,6 +1,7 @@
 package timecache_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,13 +16,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"timecached.dev/client/go"
+	pb "timecached.dev/client/go/gen/timecache/v1"
 	"timecached.dev/client/go/timecachetest"
 )
 
@@ -129,6 +134,93 @@ access: {file: %[1]s/access.yaml}
 	a.sign("client", "nobody.example")
 	_, err := server.Client(timecache.Options{TLS: mutual}).Put(t.Context(), "k", nil)
 	refused(t, err, codes.Unauthenticated, timecache.UnknownCertificate)
+}
+
+// guarded is a server of one token, which changes when a watch is broken.
+type guarded struct {
+	pb.UnimplementedTimeCacheServiceServer
+	mu     sync.Mutex
+	token  string
+	calls  int
+	breaks chan string // The next token: what watches then ends.
+}
+
+func (g *guarded) check(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls++
+	md, _ := metadata.FromIncomingContext(ctx)
+	if got := md.Get("authorization"); len(got) != 1 || got[0] != "Bearer "+g.token {
+		return status.Error(codes.Unauthenticated, "unknown token")
+	}
+	return nil
+}
+
+func (g *guarded) Put(ctx context.Context, _ *pb.PutRequest) (*pb.PutResponse, error) {
+	return &pb.PutResponse{}, g.check(ctx)
+}
+
+func (g *guarded) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.ExecuteResponse]) error {
+	return g.check(stream.Context())
+}
+
+func (g *guarded) WatchExpired(_ *pb.WatchExpiredRequest, stream grpc.ServerStreamingServer[pb.WatchExpiredResponse]) error {
+	if err := g.check(stream.Context()); err != nil {
+		return err
+	}
+	if err := stream.Send(&pb.WatchExpiredResponse{Namespace: timecache.DefaultNamespace}); err != nil {
+		return err
+	}
+	select {
+	case <-stream.Context().Done():
+		return nil
+	case token := <-g.breaks:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.token = token
+		return status.Error(codes.Unavailable, "restarting")
+	}
+}
+
+// A token that is replaced together with the server's is read at the first refusal, however
+// young the one is that was read before.
+func TestTokenFileIsReadAgainWhenItIsRefused(t *testing.T) {
+	a := newAuthority(t)
+	a.text("token", "one")
+	service := &guarded{token: "one", breaks: make(chan string)}
+	client := serve(t, service, timecache.Options{TokenFile: a.path("token")})
+	watch := read(t, client.Watch(t.Context(), timecache.WatchOptions{Reconnect: quick}))
+	watch.batch()
+	a.text("token", "two")
+	service.breaks <- "two"
+	if !watch.batch().Reconnected {
+		t.Error("the watch was not broken")
+	}
+
+	a.text("token", "three")
+	service.breaks <- "three"
+	must(client.Put(t.Context(), "k", nil))(t)
+	watch.batch()
+
+	// A pipeline does not begin again, but what comes next has the new token.
+	a.text("token", "four")
+	service.breaks <- "four"
+	refused(t, client.Pipeline(t.Context(), timecache.PipelineOptions{}).Close(), codes.Unauthenticated, "")
+	if err := client.Pipeline(t.Context(), timecache.PipelineOptions{}).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A token that stays the one that was refused is not tried again.
+func TestRefusedTokenEndsACall(t *testing.T) {
+	a := newAuthority(t)
+	a.text("token", "one")
+	service := &guarded{token: "two"}
+	client := serve(t, service, timecache.Options{TokenFile: a.path("token")})
+	_, err := client.Put(t.Context(), "k", nil)
+	refused(t, err, codes.Unauthenticated, "")
+	refusedWatch(t, client.Watch(t.Context(), timecache.WatchOptions{}), codes.Unauthenticated, "")
+	equal(t, "calls", service.calls, 2)
 }
 
 func TestCredentialOptions(t *testing.T) {

@@ -254,7 +254,7 @@ func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entr
 			}
 		}
 		if err != io.EOF {
-			yield(Entry{}, newError(err, trailer))
+			yield(Entry{}, c.failure(err, trailer))
 		}
 	}
 }

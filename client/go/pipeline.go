@@ -50,6 +50,7 @@ type PipelineOptions struct {
 // may call Flush, but nothing that waits. Safe for concurrent use; memory is bounded by the
 // options. Must be closed, or its context cancelled: it has two goroutines.
 type Pipeline struct {
+	client    *Client
 	options   PipelineOptions
 	namespace string
 	timeout   time.Duration
@@ -97,7 +98,7 @@ func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...
 	atLeast(&options.RequestsInFlight, 16)
 	atLeast(&options.OperationsInFlight, 8192)
 	atLeast(&options.BytesInFlight, 8<<20)
-	p := &Pipeline{options: options, namespace: c.options.Namespace, timeout: c.options.Timeout,
+	p := &Pipeline{client: c, options: options, namespace: c.options.Namespace, timeout: c.options.Timeout,
 		filling: &message{}, ended: make(chan struct{})}
 	p.changed.L = &p.mu
 	p.ctx, p.cancel = context.WithCancelCause(collect(call).outgoing(ctx))
@@ -285,7 +286,7 @@ func (p *Pipeline) receive() {
 		response, err := p.stream.Recv()
 		if err != nil {
 			if err != io.EOF {
-				err = newError(err, p.stream.Trailer())
+				err = p.client.failure(err, p.stream.Trailer())
 			}
 			p.end(err)
 			return

@@ -306,6 +306,7 @@ func (w *watch) position(namespace string) *position {
 // run is the iterator.
 func (w *watch) run(yield func(*WatchBatch, error) bool) {
 	for {
+		begun := time.Now()
 		failure, left := w.stream(yield)
 		if left {
 			return
@@ -314,7 +315,7 @@ func (w *watch) run(yield func(*WatchBatch, error) bool) {
 			yield(nil, newError(w.ctx.Err(), nil))
 			return
 		}
-		if w.beginAnew(failure) {
+		if w.beginAnew(failure) || w.client.token.hasChangedSince(begun, failure) {
 			continue
 		}
 		if !w.isBreak(failure) && !w.takeSmallerMessages(failure) {
