@@ -26,6 +26,9 @@ func operation(request *pb.Operation, s *settings) Operation {
 	if s.metadata != nil || s.repeatable {
 		return Operation{err: invalid("a CallOption goes with a call, not with an operation of one")}
 	}
+	if err := s.conflict(); err != nil {
+		return Operation{err: err}
+	}
 	return Operation{request: request}
 }
 

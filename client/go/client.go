@@ -219,7 +219,12 @@ func (s *settings) outgoing(ctx context.Context) context.Context {
 	if len(s.metadata) == 0 {
 		return ctx
 	}
-	return metadata.AppendToOutgoingContext(ctx, s.metadata...)
+	md, _ := metadata.FromOutgoingContext(ctx)
+	md = md.Copy()
+	for i := 0; i < len(s.metadata); i += 2 {
+		md.Set(s.metadata[i], s.metadata[i+1]) // The server takes one of each.
+	}
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // Whether a call is safe to repeat: see [RetryPolicy].
@@ -232,6 +237,10 @@ const (
 func call[Request, Response any](ctx context.Context, c *Client,
 	method func(context.Context, Request, ...grpc.CallOption) (Response, error),
 	request Request, s *settings, isSafe bool) (Response, error) {
+	if err := s.conflict(); err != nil {
+		var none Response
+		return none, err
+	}
 	ctx, cancel := c.withDeadline(s.outgoing(ctx))
 	defer cancel()
 	attempts := 1

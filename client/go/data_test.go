@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"timecached.dev/client/go"
 )
 
@@ -221,4 +222,28 @@ func TestExecute(t *testing.T) {
 	if results, err := client.Execute(ctx, nil); results != nil || err != nil {
 		t.Error(results, err)
 	}
+}
+
+// Options of which one would win silently are refused, and nothing is sent.
+func TestPreconditionsExcludeEachOther(t *testing.T) {
+	service := &flaky{}
+	client := serve(t, service, timecache.Options{})
+	_, err := client.Put(t.Context(), "k", nil, timecache.IfAbsent, timecache.IfVersion(1))
+	refused(t, err, codes.InvalidArgument, "")
+	_, err = client.Append(t.Context(), "k", nil, timecache.IfAbsent, timecache.IfPresent)
+	refused(t, err, codes.InvalidArgument, "")
+	_, err = client.Execute(t.Context(), []timecache.Operation{
+		timecache.PutOperation("k", nil, timecache.IfVersion(1), timecache.IfPresent)})
+	refused(t, err, codes.InvalidArgument, "")
+	equal(t, "calls", len(service.calls), 0)
+}
+
+// The server takes one header of a kind: a call's own replaces that of its context.
+func TestCallOptionsReplaceMetadataOfTheContext(t *testing.T) {
+	service := &flaky{}
+	client := serve(t, service, timecache.Options{})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "of-all", "x-other", "1")
+	must(client.Put(ctx, "k", nil, timecache.RequestID("of-this")))(t)
+	equal(t, "x-request-id", service.calls[0].Get("x-request-id"), []string{"of-this"})
+	equal(t, "x-other", service.calls[0].Get("x-other"), []string{"1"})
 }

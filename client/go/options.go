@@ -85,6 +85,7 @@ type settings struct {
 	ttl            *durationpb.Duration
 	condition      pb.PutCondition
 	ifVersion      *uint64
+	preconditions  int // IfAbsent, IfPresent and IfVersion that were given.
 	returnPrevious bool
 	keepDeadline   bool
 	touch          bool
@@ -104,6 +105,14 @@ func collect[Option option](options []Option) *settings {
 		option.set(&s)
 	}
 	return &s
+}
+
+// conflict says that options exclude each other: one would win silently.
+func (s *settings) conflict() error {
+	if s.preconditions > 1 {
+		return invalid("give one of IfAbsent, IfPresent and IfVersion")
+	}
+	return nil
 }
 
 // TTL is an entry's own time to live: 1 ms to the namespace's max_ttl. Without it an entry
@@ -131,21 +140,27 @@ const (
 	IfPresent = Condition(pb.PutCondition_PUT_CONDITION_IF_PRESENT)
 )
 
-func (c Condition) set(s *settings) { s.condition = pb.PutCondition(c) }
-func (Condition) forPut()           {}
-func (Condition) forAppend()        {}
+func (c Condition) set(s *settings) {
+	s.condition = pb.PutCondition(c)
+	s.preconditions++
+}
+func (Condition) forPut()    {}
+func (Condition) forAppend() {}
 
 // IfVersion: only if the key is there with this version; else FailedPrecondition,
-// KeyNotFound or VersionMismatch. It goes before IfAbsent and IfPresent. For Put, Remove,
+// KeyNotFound or VersionMismatch. Not together with IfAbsent or IfPresent. For Put, Remove,
 // Touch, Append, Combine.
 type IfVersion uint64
 
-func (v IfVersion) set(s *settings) { s.ifVersion = new(uint64(v)) }
-func (IfVersion) forPut()           {}
-func (IfVersion) forRemove()        {}
-func (IfVersion) forTouch()         {}
-func (IfVersion) forAppend()        {}
-func (IfVersion) forCombine()       {}
+func (v IfVersion) set(s *settings) {
+	s.ifVersion = new(uint64(v))
+	s.preconditions++
+}
+func (IfVersion) forPut()     {}
+func (IfVersion) forRemove()  {}
+func (IfVersion) forTouch()   {}
+func (IfVersion) forAppend()  {}
+func (IfVersion) forCombine() {}
 
 // PreviousOption is [ReturnPrevious].
 type PreviousOption bool
