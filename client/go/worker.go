@@ -50,8 +50,10 @@ type WorkerOptions struct {
 	// are handled in order of death.
 	Concurrency int
 	// MaxInFlight is the most events that this worker holds, from their arrival until
-	// they are settled: 1 to 65,536. Default 128. The last of them must be done within
-	// the group's ack timeout: MaxInFlight / Concurrency x a handler's time.
+	// they are settled: 1 to 65,536. The last of them must be done within the group's ack
+	// timeout: MaxInFlight / Concurrency x a handler's time. Default: twice the
+	// Concurrency, so that a handler may take half of it; more hides the round trip of
+	// handlers that are quick.
 	MaxInFlight int
 	// RetryDelay is that of the Nack for a handler's error, and for an action that the
 	// server refuses. Default 1 s.
@@ -373,8 +375,10 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 		}
 		w.report(err)
 		failure := newError(err, nil)
+		// ResourceExhausted is of all of them: the journal's disk is full, or the
+		// connection's responses are unread.
 		mayPass := w.client.mayComeBack(failure) || errors.Is(err, context.DeadlineExceeded) ||
-			failure.Reason == UnreadResponses
+			failure.Code == codes.ResourceExhausted
 		if mayPass && w.pause(pauses.next()) {
 			continue
 		}
@@ -444,7 +448,7 @@ func (w *Worker) settled(batch []owed, results []SettleResult, repeated bool) {
 		switch {
 		case err == nil, repeated && done: // An attempt that was not answered may have settled it.
 			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack}[kind]++
-		case stale && kind != nack && one.task.again:
+		case (stale || done) && kind != nack && one.task.again:
 			// Given to us again: nobody else would settle it. By a server that was
 			// restarted, perhaps with the same number: it does not count the attempt that
 			// was under way.

@@ -9,6 +9,7 @@ import (
 // What is given to a worker again while it settles is settled again.
 func TestSettledAgain(t *testing.T) {
 	stale := &Error{Reason: StaleAttempt}
+	done := &Error{Reason: EventNotUnsettled}
 	full := &Error{Reason: MaxEntries}
 	retry := Nack(time.Second)
 	for _, test := range []struct {
@@ -22,6 +23,8 @@ func TestSettledAgain(t *testing.T) {
 		{"the same attempt", Ack(), stale, 3, []Settlement{{7, 3, Ack()}}, WorkerStats{}},
 		{"an attempt that is counted anew", Ack(), stale, 1, []Settlement{{7, 1, Ack()}}, WorkerStats{}},
 		{"a later attempt", PutBack(), stale, 4, []Settlement{{7, 4, PutBack()}}, WorkerStats{}},
+		{"one of a log that was made anew", Ack(), done, 1, []Settlement{{7, 1, Ack()}}, WorkerStats{}},
+		{"done by another member", Ack(), done, 0, nil, WorkerStats{Stale: 1}},
 		{"with another member", Ack(), stale, 0, nil, WorkerStats{Stale: 1}},
 		{"a nack is over", retry, stale, 4, nil, WorkerStats{Stale: 1}},
 		{"a refusal", PutBack(), full, 4, []Settlement{{7, 4, retry}}, WorkerStats{}},

@@ -358,7 +358,10 @@ func TestWorkerSettlesWhatPasses(t *testing.T) {
 	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
 	var calls atomic.Int32
 	service.settle = func(context.Context, *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
-		if calls.Add(1) > 1 {
+		switch calls.Add(1) {
+		case 1: // As of a proxy.
+			return nil, status.Error(codes.ResourceExhausted, "too many requests")
+		case 3:
 			return nil, nil
 		}
 		refusal, err := status.New(codes.ResourceExhausted, "read first").WithDetails(
