@@ -153,11 +153,14 @@ type owed struct {
 	action  Action
 }
 
+// maxInFlight is the most events that the server lets a member hold.
+const maxInFlight = 65_536
+
 // Worker makes a member of a consumer group of the client's namespace; [Worker.Run] runs it.
 // The group is made with default options if it is not there.
 func (c *Client) Worker(group string, handler Handler, options WorkerOptions) *Worker {
 	options.Concurrency = max(cmp.Or(options.Concurrency, 4), 1)
-	options.MaxInFlight = cmp.Or(options.MaxInFlight, 128)
+	options.MaxInFlight = cmp.Or(options.MaxInFlight, min(2*options.Concurrency, maxInFlight))
 	options.RetryDelay = cmp.Or(options.RetryDelay, time.Second)
 	options.StopTimeout = cmp.Or(options.StopTimeout, 10*time.Second)
 	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)

@@ -58,3 +58,19 @@ func TestSettledAgain(t *testing.T) {
 		})
 	}
 }
+
+// The last event of a worker's that comes is begun after one handler's time, not after many.
+func TestWorkerHoldsTwiceAsManyEventsAsItHasHandlers(t *testing.T) {
+	for _, test := range []struct {
+		options WorkerOptions
+		want    int
+	}{
+		{WorkerOptions{}, 8},
+		{WorkerOptions{Concurrency: 10}, 20},
+		{WorkerOptions{Concurrency: 10, MaxInFlight: 5}, 5},
+	} {
+		if got := (&Client{}).Worker("g", nil, test.options).options.MaxInFlight; got != test.want {
+			t.Errorf("%+v: %d, want %d", test.options, got, test.want)
+		}
+	}
+}

@@ -19,7 +19,8 @@ export interface WorkerOptions extends Omit<
   concurrency?: number | undefined;
   /**
    * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536. The last of them must be
-   * done within the group's ackTimeoutMs. Default 128.
+   * done within the group's ackTimeoutMs: maxInFlight / concurrency x a handler's time. Default: twice the concurrency,
+   * so that a handler may take half of it; more hides the round trip of handlers that are quick.
    */
   maxInFlight?: number | undefined;
   /** Settlements are sent when there are so many, 1 to 4,096. Default 256. */
@@ -81,6 +82,9 @@ interface Held {
    */
   isForgotten: boolean;
 }
+
+/** Most events that the server lets a member hold. */
+const MAX_IN_FLIGHT = 65_536;
 
 type HeldSettlement = Settlement & { readonly held: Held };
 
@@ -155,7 +159,7 @@ export class GroupWorker {
     this.#options = {
       ...options,
       concurrency,
-      maxInFlight: options.maxInFlight ?? 128,
+      maxInFlight: options.maxInFlight ?? Math.min(2 * concurrency, MAX_IN_FLIGHT),
       retryDelayMs: options.retryDelayMs ?? 1_000,
     };
     const settlerOptions = {

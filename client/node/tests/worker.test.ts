@@ -339,6 +339,21 @@ test('a put back that the server refuses is given back with the newest attempt',
   client.close();
 });
 
+test('a worker holds twice as many events as it has handlers, unless it is told otherwise', async () => {
+  const { client } = scriptedClient();
+  const consume = client.consume.bind(client);
+  const asked: (number | undefined)[] = [];
+  client.consume = (options) => {
+    asked.push(options.maxInFlight);
+    return consume(options);
+  };
+  for (const options of [{}, { concurrency: 10 }, { concurrency: 10, maxInFlight: 5 }]) {
+    await client.worker({ group: 'g', ...options }, () => {}).stop();
+  }
+  assert.deepEqual(asked, [8, 20, 5]);
+  client.close();
+});
+
 test('the end of a worker whose promise nobody looks at is told to onError, and ends no program', async () => {
   const errors: unknown[] = [];
   const absent = fixture.client.namespace('absent');

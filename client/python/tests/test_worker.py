@@ -266,6 +266,14 @@ class WorkerTest(Base):
         with self.assertRaises(timecache.CallCancelledError):
             worker.wait(5)
 
+    def test_a_worker_holds_twice_as_many_events_as_it_has_handlers(self) -> None:
+        def held(**options: Any) -> int:
+            return self.client.worker("g", lambda event: None, **options)._max_in_flight
+
+        self.assertEqual(held(), 8)
+        self.assertEqual(held(concurrency=10), 20)
+        self.assertEqual(held(concurrency=10, max_in_flight=5), 5)
+
     def test_what_no_worker_can_do_is_refused(self) -> None:
         async def coroutine(event: timecache.ExpiredEvent) -> None:
             pass

@@ -57,6 +57,16 @@ TEST_F(GroupWorkerTest, SettlesAsTheHandlerSays) {
   EXPECT_EQ(request.start(), v1::WATCH_START_EARLIEST);
 }
 
+TEST_F(GroupWorkerTest, HoldsTwiceAsManyEventsAsItHasThreads) {
+  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+  GroupWorkerOptions options = Quick();
+  options.threads = 3;
+  GroupWorker worker(client_, options,
+                     [](const ExpiredEvent&) { return Settle::Ack(); });
+  AwaitSettled(1);
+  EXPECT_EQ(service_.consume_requests().at(0).max_in_flight(), 6u);
+}
+
 TEST_F(GroupWorkerTest, HandlersRunSideBySide) {
   service_.AddWatch({.messages = {Deliveries(1, 3)}, .hang = true});
   GroupWorkerOptions options = Quick();

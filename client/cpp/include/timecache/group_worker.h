@@ -39,9 +39,10 @@ struct GroupWorkerOptions {
   int threads = 4;
   // Most events that this worker holds, from their arrival until they are
   // settled: 1 to 65,536. The last of them must be done within the group's
-  // ack_timeout: max_in_flight / threads x a handler's time. More than the
-  // handlers can do during a round trip is of no use.
-  uint32_t max_in_flight = 128;
+  // ack_timeout: max_in_flight / threads x a handler's time. Default: twice the
+  // threads, so that a handler may take half of it; more hides the round trip
+  // of handlers that are quick.
+  std::optional<uint32_t> max_in_flight = {};
   // As in WatchOptions: a handler may get an event without its value, with
   // omitted_value_bytes.
   std::optional<uint32_t> max_message_bytes = {};

@@ -19,10 +19,16 @@ namespace timecache {
 namespace {
 
 constexpr absl::Duration kMaxSettleTime = absl::Seconds(5);
+// Most events that the server lets a member hold.
+constexpr uint32_t kMaxInFlight = 65'536;
 
 GroupWorkerOptions Checked(GroupWorkerOptions options, const Client& client) {
   if (options.ns.empty()) options.ns = client.options().default_namespace;
   options.threads = std::max(options.threads, 1);
+  if (!options.max_in_flight) {
+    options.max_in_flight =
+        std::min(2 * static_cast<uint32_t>(options.threads), kMaxInFlight);
+  }
   options.settle_batch_max =
       std::clamp<size_t>(options.settle_batch_max, 1, kMaxSettlements);
   return options;
@@ -39,7 +45,7 @@ Client MakeSettleClient(const Client& client,
 SettlerOptions MakeSettlerOptions(const GroupWorkerOptions& options) {
   return {.group = options.group,
           .batch_max = options.settle_batch_max,
-          .pending_max = std::max<size_t>(options.max_in_flight, 1),
+          .pending_max = std::max<size_t>(*options.max_in_flight, 1),
           .linger = options.settle_linger,
           .min_pause = options.min_pause,
           .max_pause = options.max_pause};
@@ -216,7 +222,7 @@ void GroupWorker::State::Take(WatchBatch batch) {
     if (options_.on_loss) options_.on_loss(batch.lost);
   }
   const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return stopping_ || tasks_.size() < options_.max_in_flight;
+    return stopping_ || tasks_.size() < *options_.max_in_flight;
   };
   absl::MutexLock lock(&mu_);
   counters_.omitted_values += batch.omitted_values;

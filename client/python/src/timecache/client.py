@@ -60,7 +60,7 @@ from .v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
 from .watcher import Watcher
 from .watching import Reconnecting, WatchState
 from .worker import GroupWorker
-from .working import to_settlement
+from .working import in_flight, to_settlement
 
 T = TypeVar("T")
 
@@ -542,7 +542,7 @@ class Client:
         handler: Callable[[ExpiredEvent], Settle | None],
         *,
         concurrency: int = 4,
-        max_in_flight: int = 128,
+        max_in_flight: int | None = None,
         from_earliest: bool = False,
         keys_only: bool = False,
         retry_delay: Duration = 1.0,
@@ -560,7 +560,9 @@ class Client:
         - `concurrency`: handlers that run at a time. With 1, first attempts are handled in order
           of death.
         - `max_in_flight`: most events that this worker holds. The last of them must be done within
-          the group's ack_timeout.
+          the group's ack_timeout: max_in_flight / concurrency x a handler's time. None: twice the
+          concurrency, so that a handler may take half of it; more hides the round trip of handlers
+          that are quick.
         - `from_earliest`: where a group begins that is made by this.
         - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
         - `on_error`: told of what went wrong and was survived. None: it is logged by "timecache".
@@ -571,7 +573,7 @@ class Client:
             group,
             handler,
             concurrency=concurrency,
-            max_in_flight=max_in_flight,
+            max_in_flight=in_flight(max_in_flight, concurrency),
             from_earliest=from_earliest,
             keys_only=keys_only,
             retry_delay=retry_delay,

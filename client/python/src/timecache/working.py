@@ -26,6 +26,15 @@ from .v1 import watch_pb2
 _LOG = logging.getLogger("timecache")
 
 
+_MAX_IN_FLIGHT = 65_536
+"""Most events that the server lets a member hold."""
+
+
+def in_flight(max_in_flight: int | None, concurrency: int) -> int:
+    """How many events a worker holds, where it was not told otherwise."""
+    return min(2 * concurrency, _MAX_IN_FLIGHT) if max_in_flight is None else max_in_flight
+
+
 def to_settlement(settlement: Settlement) -> watch_pb2.Settlement:
     """As it goes on the wire."""
     message = watch_pb2.Settlement(event_id=settlement.event_id, attempt=settlement.attempt)

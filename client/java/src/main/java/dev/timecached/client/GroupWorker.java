@@ -93,7 +93,7 @@ public final class GroupWorker implements AutoCloseable {
     WatchOptions watch =
         new WatchOptions()
             .group(options.group)
-            .maxInFlight(options.maxInFlight)
+            .maxInFlight(options.maxInFlight())
             .pauses(options.minPause, options.maxPause)
             .onBreak(this::loseUnbegun);
     watch = options.fromEarliest ? watch.fromEarliest() : watch;
@@ -196,7 +196,7 @@ public final class GroupWorker implements AutoCloseable {
     synchronized (this) {
       batch.events().forEach(this::take);
       notifyAll();
-      while (!stopping && tasks.size() >= options.maxInFlight) {
+      while (!stopping && tasks.size() >= options.maxInFlight()) {
         wait();
       }
     }

@@ -6,11 +6,14 @@ import java.util.function.LongConsumer;
 
 /** How a {@link GroupWorker} works. Immutable: each method returns options of its own. */
 public final class GroupWorkerOptions implements Cloneable {
+  /** Most events that the server lets a member hold. */
+  private static final int MAX_IN_FLIGHT = 65_536;
+
   final String group;
   boolean fromEarliest;
   boolean keysOnly;
   int threads = 4;
-  int maxInFlight = 128;
+  Integer maxInFlight; // Null: it depends on the threads.
   int settleBatchMax = 256;
   Duration settleLinger = Duration.ofMillis(2);
   Duration retryDelay = Duration.ofSeconds(1);
@@ -46,12 +49,17 @@ public final class GroupWorkerOptions implements Cloneable {
   }
 
   /**
-   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536; 128
-   * unless given. The last of them must be done within the group's ack_timeout: maxInFlight /
-   * threads x a handler's time.
+   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536. The
+   * last of them must be done within the group's ack_timeout: maxInFlight / threads x a handler's
+   * time. Twice the threads unless given, so that a handler may take half of it; more hides the
+   * round trip of handlers that are quick.
    */
   public GroupWorkerOptions maxInFlight(int events) {
     return with(options -> options.maxInFlight = events);
+  }
+
+  int maxInFlight() {
+    return maxInFlight != null ? maxInFlight : (int) Math.min(2L * threads, MAX_IN_FLIGHT);
   }
 
   /**

@@ -43,7 +43,7 @@ final class Settler {
 
   /** Waits while too many wait already. */
   synchronized void add(Owed owed) {
-    while (pending.size() >= options.maxInFlight) {
+    while (pending.size() >= options.maxInFlight()) {
       waitFor(Long.MAX_VALUE / 2);
     }
     if (pending.isEmpty()) {

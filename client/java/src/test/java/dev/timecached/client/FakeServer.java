@@ -50,6 +50,7 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
   }
 
   final BlockingQueue<StreamObserver<ConsumeExpiredResponse>> members = new LinkedBlockingQueue<>();
+  final BlockingQueue<ConsumeExpiredRequest> consumes = new LinkedBlockingQueue<>();
   final BlockingQueue<SettleCall> settles = new LinkedBlockingQueue<>();
   final CountDownLatch pipelineCancelled = new CountDownLatch(1);
   private final Server server;
@@ -88,6 +89,7 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
       ConsumeExpiredRequest request, StreamObserver<ConsumeExpiredResponse> observer) {
     observer.onNext(
         ConsumeExpiredResponse.newBuilder().setNamespace(request.getNamespaces(0)).build());
+    consumes.add(request);
     members.add(observer);
   }
 

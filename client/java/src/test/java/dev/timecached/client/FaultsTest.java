@@ -14,6 +14,7 @@ import io.grpc.Status;
 import io.grpc.Status.Code;
 import io.grpc.stub.StreamObserver;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -233,6 +234,18 @@ final class FaultsTest {
     } finally {
       Thread.setDefaultUncaughtExceptionHandler(before);
     }
+  }
+
+  @Test
+  void aWorkerHoldsTwiceAsManyEventsAsItHasThreads() throws Exception {
+    GroupWorkerOptions ten = OPTIONS.threads(10);
+    List<Integer> asked = new ArrayList<>();
+    for (GroupWorkerOptions options : List.of(OPTIONS, ten, ten.maxInFlight(5))) {
+      try (GroupWorker worker = client.worker(options, event -> Settle.ack())) {
+        asked.add(FakeServer.take(server.consumes).getMaxInFlight());
+      }
+    }
+    assertEquals(List.of(8, 20, 5), asked);
   }
 
   @Test
