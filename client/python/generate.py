@@ -42,6 +42,8 @@ TO_SYNC = [
     (r"\bopen_async\b", "open_sync"),
     (r"\basync (def|for|with) ", r"\1 "),
     (r"\bawait ", ""),
+    (r"\bauthorization_async\b", "authorization"),
+    (r"Callable\[\[\], str \| Awaitable\[str\]\]", "Callable[[], str]"),
     (r"\bAsync(Connection|Iterator|Iterable|Generator)\b", r"\1"),
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),

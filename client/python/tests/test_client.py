@@ -83,6 +83,17 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.client.with_options(request_id="r\n")
 
+    def test_metadata_of_a_view_takes_the_place_of_its_clients(self) -> None:
+        base = self.client.with_options(request_id="all", traceparent="t", metadata=[("x-a", "1")])
+        view = base.with_options(request_id="one").namespace("absent")
+        self.assertEqual(
+            sorted(view._metadata()),
+            [("traceparent", "t"), ("x-a", "1"), ("x-request-id", "one")],
+        )
+        with self.assertRaises(timecache.NotFoundError) as caught:
+            view.get("a")
+        self.assertEqual(caught.exception.request_id, "one")
+
     def test_durations_are_exact(self) -> None:
         for given in (timedelta(days=3650, microseconds=1), timedelta(seconds=-1.5)):
             self.assertEqual(from_duration(to_duration(given)), given)

@@ -274,6 +274,41 @@ class WorkerTest(Base):
         self.assertEqual(held(concurrency=10), 20)
         self.assertEqual(held(concurrency=10, max_in_flight=5), 5)
 
+    def test_a_token_of_asyncio_may_be_awaited(self) -> None:
+        tokens = 0
+
+        async def token() -> str:
+            nonlocal tokens
+            await asyncio.sleep(0)
+            tokens += 1
+            return f"t{tokens}"
+
+        async def never() -> str:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address, token=token) as client:
+                await client.put("a", "1")
+                self.assertEqual(await client._metadata(), (("authorization", "Bearer t2"),))
+                async with client.pipeline() as pipeline:
+                    await (await pipeline.add(Operation.get("a")))
+                await client.watch().next(20)
+                self.assertEqual([entry.key async for entry in client.scan()], [b"a"])
+            self.assertEqual(tokens, 5)
+            async with timecache.aio.Client(
+                self.server.address, token=never, timeout=0.05
+            ) as client:
+                with self.assertRaises(timecache.UnavailableError):
+                    await client.put("a", "1")
+                with self.assertRaises(timecache.UnavailableError):
+                    await client.watch().next(20)
+
+        asyncio.run(asyncio.wait_for(main(), 30))
+        coroutine_function: Any = token
+        with self.assertRaises(TypeError):
+            timecache.Client(self.server.address, token=coroutine_function)
+
     def test_what_no_worker_can_do_is_refused(self) -> None:
         async def coroutine(event: timecache.ExpiredEvent) -> None:
             pass

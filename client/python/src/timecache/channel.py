@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import inspect
 import ipaddress
 import os
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import grpc
@@ -47,7 +49,7 @@ class Security:
     certificate_file: PathLike | None = None
     key_file: PathLike | None = None
     server_name: str | None = None
-    token: str | Callable[[], str] | None = None
+    token: str | Callable[[], str | Awaitable[str]] | None = None
     allow_plaintext_token: bool = False
 
     @property
@@ -82,19 +84,42 @@ class Security:
                 f"a token is not sent to {address} in plain text: use TLS, or allow it explicitly"
             )
 
-    def authorization(self) -> tuple[tuple[str, str], ...]:
-        """What each call shows to the server."""
+    def authorization(self, limit: float | None) -> tuple[tuple[str, str], ...]:
+        """What each call shows to the server. A function must not wait, whatever the limit."""
+        del limit
         if self.token is None:
             return ()
         if isinstance(self.token, str):
-            return (("authorization", _bearer(self.token)),)
+            return _header(self.token)
         try:
-            return (("authorization", _bearer(self.token())),)
+            return _header(self.token())
         except Exception as error:
-            # As gRPC takes it. It may pass, as where a file is just being replaced.
-            raise UnavailableError(
-                grpc.StatusCode.UNAVAILABLE, f"no token: the function failed with {error!r}"
-            ) from error
+            raise _no_token(error) from error
+
+    async def authorization_async(self, limit: float | None) -> tuple[tuple[str, str], ...]:
+        """As authorization; a token that is awaited must come within so many seconds."""
+        if self.token is None:
+            return ()
+        if isinstance(self.token, str):
+            return _header(self.token)
+        try:
+            token = self.token()
+            if inspect.isawaitable(token):
+                token = await asyncio.wait_for(token, limit)
+            return _header(token)
+        except Exception as error:
+            raise _no_token(error) from error
+
+
+def _header(token: Any) -> tuple[tuple[str, str], ...]:
+    return (("authorization", _bearer(token)),)
+
+
+# As gRPC takes it. It may pass, as where a file is just being replaced.
+def _no_token(error: Exception) -> UnavailableError:
+    return UnavailableError(
+        grpc.StatusCode.UNAVAILABLE, f"no token: the function failed with {error!r}"
+    )
 
 
 def _bearer(token: str) -> str:
@@ -117,6 +142,15 @@ def check_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> None:
             sendable = isinstance(value, str) and re.fullmatch(r"[ -~]*", value) is not None
         if not sendable:
             raise ValueError(f"metadata {key!r} cannot be sent: the value {value!r}")
+
+
+def replaced(
+    pairs: Iterable[tuple[str, str | bytes]], by: Iterable[tuple[str, str | bytes]]
+) -> tuple[tuple[str, str | bytes], ...]:
+    """The pairs, without those whose keys others have, and the others."""
+    others = tuple(by)
+    keys = {key for key, _ in others}
+    return (*(pair for pair in pairs if pair[0] not in keys), *others)
 
 
 def _check_address(address: str) -> None:
@@ -163,6 +197,8 @@ def open_sync(
     interceptors: Sequence[Any],
 ) -> grpc.Channel:
     """A channel for the blocking client; connects at its first call."""
+    if inspect.iscoroutinefunction(security.token):
+        raise TypeError("a coroutine function as a token is for timecache.aio")
     _check_address(address)
     security.check(address)
     settings = _options(security, options)

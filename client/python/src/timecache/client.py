@@ -33,6 +33,7 @@ from .channel import (
     Stubs,
     check_metadata,
     open_sync,
+    replaced,
 )
 from .connection import Connection
 from .errors import TimecacheError, error_from_status
@@ -105,8 +106,9 @@ class Client:
           certificate must lead to; None: the system's. `certificate_file`, `key_file`: the client's
           own. `server_name`: that the certificate must have, if not the address's. Files are PEM,
           and read here.
-        - `token`: a bearer token, or a function that returns the one to show now. Not sent to
-          another machine in plain text, unless `allow_plaintext_token`.
+        - `token`: a bearer token, or a function that returns the one to show now: called for each
+          call, so it must not wait; for asyncio it may be a coroutine function, which may. Not
+          sent to another machine in plain text, unless `allow_plaintext_token`.
         - `interceptors`, `channel_options`: of gRPC's, as for tracing.
 
         ValueError, OSError: options that do not go together, files that cannot be read.
@@ -152,8 +154,10 @@ class Client:
           nobody else competes with.
         - `request_id` (1 to 128 graphic ASCII characters), `traceparent` (W3C): stand in the
           server's log lines about the call.
-        - `metadata`: more pairs to send, added to those that this client has. ValueError: gRPC
-          would not send them.
+        - `metadata`: more pairs to send.
+
+        They take the place of what this client has under the same keys; the server takes one of
+        each. ValueError: gRPC would not send them.
         """
         pairs = list(metadata)
         if request_id is not None:
@@ -168,7 +172,7 @@ class Client:
             changes["retry"] = retry
         if repeatable is not None:
             changes["repeatable"] = repeatable
-        return self._with(metadata=(*self._settings.metadata, *pairs), **changes)
+        return self._with(metadata=replaced(self._settings.metadata, pairs), **changes)
 
     def close(self) -> None:
         """Closes the connection, also that of all views of this client.
@@ -743,8 +747,9 @@ class Client:
         view._settings = dataclasses.replace(self._settings, **changes)
         return view
 
-    def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
-        return (*self._security.authorization(), *self._settings.metadata)
+    def _metadata(self, give_up_at: float | None = None) -> tuple[tuple[str, str | bytes], ...]:
+        limit = self._settings.timeout if give_up_at is None else give_up_at - time.monotonic()
+        return (*self._security.authorization(limit), *self._settings.metadata)
 
     def _do(self, operation: Operation[T], safe: bool = False) -> T:
         response = self._call(
@@ -773,11 +778,13 @@ class Client:
     def _attempt(self, method: Any, request: Any, give_up_at: float | None) -> Any:
         with self._connection.errors():
             self._connection.wait(give_up_at)
+            metadata = self._metadata(give_up_at)
             timeout = None if give_up_at is None else give_up_at - time.monotonic()
-            return method(request, timeout=timeout, metadata=self._metadata())
+            return method(request, timeout=timeout, metadata=metadata)
 
     def _open(self, method: Any, request: Any, timeout: float | None) -> Any:
         give_up_at = None if timeout is None else time.monotonic() + timeout
         self._connection.wait(give_up_at)
+        metadata = self._metadata(give_up_at)
         timeout = None if give_up_at is None else give_up_at - time.monotonic()
-        return method(request, timeout=timeout, metadata=self._metadata())
+        return method(request, timeout=timeout, metadata=metadata)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -40,7 +40,7 @@ class Pipeline:
         connection: AsyncConnection,
         method: Any,
         settings: Settings,
-        metadata: Callable[[], Any],
+        metadata: Callable[[], Awaitable[Any]],
         batch_operations_max: int,
         batch_bytes_max: int,
         requests_in_flight_max: int,
@@ -147,7 +147,8 @@ class Pipeline:
         try:
             with self._connection.errors():
                 await self._connection.wait(None)
-                self._call = self._method(self._send(), metadata=self._metadata())
+                metadata = await self._metadata()
+                self._call = self._method(self._send(), metadata=metadata)
                 async for response in self._call:
                     self._answered(response)
             if not self._closing or self._in_flight or self._batch:

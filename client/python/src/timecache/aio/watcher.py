@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
@@ -39,7 +39,7 @@ class Watcher:
         self,
         connection: AsyncConnection,
         stub: Any,
-        metadata: Callable[[], Any],
+        metadata: Callable[[], Awaitable[Any]],
         state: WatchState,
     ) -> None:
         """For Client.watch and its like."""
@@ -141,9 +141,10 @@ class Watcher:
         try:
             with self._connection.errors():
                 await self._connection.wait(None if timeout is None else time.monotonic() + timeout)
+                metadata = await self._metadata()
                 if self._closed:
                     return False
-                self._call = self._state.open(self._stub, self._metadata())
+                self._call = self._state.open(self._stub, metadata)
         except TimecacheError as error:
             self._break(error)
             return False
