@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import unittest
+import unittest.mock
+from collections.abc import AsyncIterator
 from datetime import datetime, timezone
 from typing import Any
 
@@ -470,6 +472,54 @@ class PipelineTest(Base):
             with self.assertRaises(timecache.UnavailableError):
                 pipeline.add(Operation.put("b", "1"))
 
+    def test_a_stream_without_answers_ends_at_the_timeout(self) -> None:
+        cancelled = threading.Event()
+        for close_first in (False, True):
+            call = unittest.mock.MagicMock()
+            call.__iter__.side_effect = lambda: iter(lambda: cancelled.wait(20) and None, None)
+            call.cancel.side_effect = cancelled.set
+            cancelled.clear()
+            with timecache.Client(self.server.address, timeout=0.05) as client:
+                client._stubs.data.Pipeline = lambda requests, metadata, call=call: call
+                pipeline = client.pipeline()
+                future = pipeline.add(Operation.put("a", "1"))
+                if not close_first:
+                    error = future.exception(20)
+                    self.assertIsInstance(error, timecache.DeadlineExceededError)
+                with self.assertRaises(timecache.DeadlineExceededError):
+                    pipeline.close()
+                self.assertIsInstance(future.exception(20), timecache.DeadlineExceededError)
+                self.assertTrue(cancelled.is_set())
+
+    def test_an_answer_that_cannot_be_read_is_an_error_of_its_operation(self) -> None:
+        parse = Operation.parse_result
+
+        def parse_puts(operation: Operation[Any], result: Any) -> Any:
+            if operation.kind == "get":
+                raise ValueError("unreadable")
+            return parse(operation, result)
+
+        async def main() -> list[Any]:
+            async with timecache.aio.Client(self.server.address) as client:
+                async with client.pipeline() as pipeline:
+                    futures = [await pipeline.add(operation) for operation in operations]
+            return await asyncio.gather(*futures, return_exceptions=True)
+
+        operations: list[Operation[Any]] = [
+            Operation.put("a", "1"),
+            Operation.get("a"),
+            Operation.put("b", "1"),
+        ]
+        with unittest.mock.patch.object(Operation, "parse_result", parse_puts):
+            with self.client.pipeline() as pipeline:
+                futures: list[Any] = [pipeline.add(operation) for operation in operations]
+            errors = [future.exception(20) for future in futures]
+            answers = asyncio.run(main())
+        self.assertIsNone(errors[0] or errors[2])
+        self.assertIsInstance(errors[1], timecache.InternalError)
+        self.assertIsInstance(answers[1], timecache.InternalError)
+        self.assertTrue(answers[0].version and answers[2].version)
+
     def test_cancel_ends_it_at_once(self) -> None:
         pipeline = self.client.pipeline()
         pipeline.add(Operation.put("a", "1")).result(20)
@@ -504,6 +554,34 @@ class PipelineTest(Base):
                 await gone.close()
 
         asyncio.run(main())
+
+    def test_a_stream_of_asyncio_without_answers_ends_at_the_timeout(self) -> None:
+        class Call:
+            def __init__(self) -> None:
+                self.cancelled = asyncio.Event()
+
+            def cancel(self) -> None:
+                self.cancelled.set()
+
+            async def __aiter__(self) -> AsyncIterator[Any]:
+                await self.cancelled.wait()
+                if not self.cancelled.is_set():
+                    yield None
+
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address, timeout=0.05) as client:
+                client._stubs.data.Pipeline = lambda requests, metadata: Call()
+                for close_first in (False, True):
+                    pipeline = client.pipeline()
+                    future = await pipeline.add(Operation.put("a", "1"))
+                    if not close_first:
+                        with self.assertRaises(timecache.DeadlineExceededError):
+                            await future
+                    with self.assertRaises(timecache.DeadlineExceededError):
+                        await pipeline.close()
+                    self.assertIsInstance(future.exception(), timecache.DeadlineExceededError)
+
+        asyncio.run(asyncio.wait_for(main(), 30))
 
 
 if __name__ == "__main__":

@@ -393,7 +393,10 @@ class Client:
         batch_bytes_max: int = 1 << 20,
         requests_in_flight_max: int = 16,
     ) -> Pipeline:
-        """A stream of operations without waiting for each answer: see Pipeline."""
+        """A stream of operations without waiting for each answer: see Pipeline.
+
+        It ends with DeadlineExceededError if no answer comes for this client's ``timeout``.
+        """
         return Pipeline(
             self._connection,
             self._stubs.data.Pipeline,

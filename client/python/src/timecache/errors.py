@@ -254,6 +254,20 @@ def silent() -> TimecacheError:
     return UnavailableError(grpc.StatusCode.UNAVAILABLE, "the server fell silent")
 
 
+def late(timeout: float) -> TimecacheError:
+    """For a stream that is waited for in vain."""
+    return DeadlineExceededError(
+        grpc.StatusCode.DEADLINE_EXCEEDED, f"no answer within {timeout:g} s"
+    )
+
+
+def unreadable(error: Exception) -> TimecacheError:
+    """For an answer that is none to its operation."""
+    failure = InternalError(grpc.StatusCode.INTERNAL, f"the answer cannot be read: {error!r}")
+    failure.__cause__ = error
+    return failure
+
+
 def broken(error: Exception) -> TimecacheError:
     """For a stream that something unforeseen has ended."""
     failure = InternalError(grpc.StatusCode.INTERNAL, f"the stream cannot go on: {error!r}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from . import types
-from .errors import TimecacheError, error_from_status
+from .errors import TimecacheError, error_from_status, unreadable
 from .types import (
     AppendResult,
     BytesLike,
@@ -229,6 +229,13 @@ class Operation(Generic[T]):
     def parse(self, response: Any) -> T:
         """What the response of its RPC says."""
         return self._parse(response)
+
+    def outcome(self, result: data_pb2.OperationResult) -> T | TimecacheError:
+        """What its result in a pipeline says; also of one that cannot be read."""
+        try:
+            return self.parse_result(result)
+        except Exception as error:
+            return unreadable(error)
 
     def parse_result(self, result: data_pb2.OperationResult) -> T | TimecacheError:
         """What its result in a batch says."""

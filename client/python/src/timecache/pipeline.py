@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from .channel import Settings
 from .connection import Connection
-from .errors import TimecacheError, broken, cancelled, stopping
+from .errors import TimecacheError, broken, cancelled, late, stopping
 from .operation import MAX_OPERATIONS, Operation
 from .v1 import data_pb2
 
@@ -33,8 +34,9 @@ class Pipeline:
     What has been added is sent when nothing is in flight, when it makes a full request, or by
     ``flush``. ``add`` waits while requests_in_flight_max are unanswered, so memory is bounded.
     When the stream ends before an operation is answered, its future gets the stream's error, and
-    whether it was done is not known. A pipeline does not come back: make a new one. Thread-safe.
-    Callbacks of futures run on the pipeline's thread: they must not wait for it. Costs two threads.
+    whether it was done is not known. It ends with DeadlineExceededError if no answer comes for the
+    client's timeout. A pipeline does not come back: make a new one. Thread-safe. Callbacks of
+    futures run on the pipeline's thread: they must not wait for it. Costs three threads.
     """
 
     def __init__(
@@ -64,6 +66,10 @@ class Pipeline:
         self._closing = False
         self._reader: threading.Thread | None = None
         self._call: Any = None
+        # When the last answer came, or the first request went out since nothing was in flight.
+        self._progress_at = 0.0
+        self._answering = False  # Callbacks run: no answer is read meanwhile.
+        self._over = threading.Event()
 
     def __enter__(self) -> Pipeline:
         return self
@@ -119,6 +125,7 @@ class Pipeline:
         with self._changed:
             self._flush()
             self._closing = True
+            self._progress_at = time.monotonic()
             self._changed.notify_all()
         self._requests.put(None)
         if self._reader is not None:
@@ -140,6 +147,12 @@ class Pipeline:
                 target=self._read, name="timecache-pipeline", daemon=True
             )
             self._reader.start()
+            if self._settings.timeout is not None:
+                threading.Thread(
+                    target=self._watch, name="timecache-pipeline-watch", daemon=True
+                ).start()
+        if not self._in_flight:
+            self._progress_at = time.monotonic()
         batch, self._batch, self._batch_bytes = self._batch, [], 0
         self._in_flight.append(batch)
         self._requests.put(
@@ -149,7 +162,29 @@ class Pipeline:
             )
         )
 
+    # Looks about once in a timeout: answers need not wake it.
+    def _watch(self) -> None:
+        timeout = self._settings.timeout
+        assert timeout is not None
+        left = timeout
+        while not self._over.wait(left):
+            with self._changed:
+                left = timeout
+                if (self._in_flight or self._closing) and not self._answering:
+                    left += self._progress_at - time.monotonic()
+            if left <= 0:
+                self._ended(late(timeout))
+                if self._call is not None:
+                    self._call.cancel()
+                return
+
     def _read(self) -> None:
+        try:
+            self._read_all()
+        finally:
+            self._over.set()
+
+    def _read_all(self) -> None:
         try:
             with self._connection.errors():
                 self._open()
@@ -181,15 +216,19 @@ class Pipeline:
             batch = self._in_flight.popleft()
             if not self._in_flight:
                 self._flush()
+            self._answering = True
             self._changed.notify_all()
         for (operation, future), result in zip(batch, response.results, strict=True):
-            outcome = operation.parse_result(result)
+            outcome = operation.outcome(result)
             if not future.set_running_or_notify_cancel():
                 continue
             if isinstance(outcome, TimecacheError):
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
+        with self._changed:
+            self._answering = False
+            self._progress_at = time.monotonic()
 
     def _ended(self, error: TimecacheError) -> None:
         with self._changed:

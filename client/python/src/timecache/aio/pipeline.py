@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..channel import Settings
 from ..connection import AsyncConnection
-from ..errors import TimecacheError, broken, cancelled, stopping
+from ..errors import TimecacheError, broken, cancelled, late, stopping
 from ..operation import MAX_OPERATIONS, Operation
 from ..v1 import data_pb2
 
@@ -31,8 +31,8 @@ class Pipeline:
     What has been added is sent when nothing is in flight, when it makes a full request, or by
     ``flush``. ``add`` waits while requests_in_flight_max are unanswered, so memory is bounded.
     When the stream ends before an operation is answered, its future gets the stream's error, and
-    whether it was done is not known. A pipeline does not come back: make a new one. For one event
-    loop.
+    whether it was done is not known. It ends with DeadlineExceededError if no answer comes for the
+    client's timeout. A pipeline does not come back: make a new one. For one event loop.
     """
 
     def __init__(
@@ -62,6 +62,9 @@ class Pipeline:
         self._closing = False
         self._reader: asyncio.Task[None] | None = None
         self._call: Any = None
+        # When the last answer came, or the first request went out since nothing was in flight.
+        self._progress_at = 0.0
+        self._watchdog: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Pipeline:
         return self
@@ -108,6 +111,10 @@ class Pipeline:
             return
         if self._reader is None:
             self._reader = asyncio.create_task(self._read())
+        if not self._in_flight:
+            self._progress_at = asyncio.get_running_loop().time()
+        if self._watchdog is None:
+            self._watch()
         batch, self._batch, self._batch_bytes = self._batch, [], 0
         self._in_flight.append(batch)
         self._requests.put_nowait(
@@ -125,6 +132,10 @@ class Pipeline:
         """
         self.flush()
         self._closing = True
+        if self._reader is not None:
+            self._progress_at = asyncio.get_running_loop().time()
+            if self._watchdog is None and self._end is None:
+                self._watch()
         self._requests.put_nowait(None)
         if self._reader is not None:
             await self._reader
@@ -133,11 +144,30 @@ class Pipeline:
 
     def cancel(self) -> None:
         """Ends the stream at once: what is in flight gets CallCancelledError."""
-        self._ended(cancelled(_CANCELLED))
+        self._stop(cancelled(_CANCELLED))
+
+    def _stop(self, error: TimecacheError) -> None:
+        self._ended(error)
         if self._call is not None:
             self._call.cancel()
         elif self._reader is not None:
             self._reader.cancel()
+
+    # Looks about once in a timeout, while anything is in flight.
+    def _watch(self) -> None:
+        timeout = self._settings.timeout
+        if timeout is not None:
+            loop = asyncio.get_running_loop()
+            self._watchdog = loop.call_at(self._progress_at + timeout, self._look, timeout)
+
+    def _look(self, timeout: float) -> None:
+        self._watchdog = None
+        if self._end is not None or not (self._in_flight or self._closing):
+            return
+        if asyncio.get_running_loop().time() < self._progress_at + timeout:
+            self._watch()
+        else:
+            self._stop(late(timeout))
 
     async def _send(self) -> AsyncIterator[data_pb2.ExecuteRequest]:
         while (request := await self._requests.get()) is not None:
@@ -167,13 +197,14 @@ class Pipeline:
             raise ValueError("an answer to no request")
         batch = self._in_flight.popleft()
         for (operation, future), result in zip(batch, response.results, strict=True):
-            outcome = operation.parse_result(result)
+            outcome = operation.outcome(result)
             if future.done():
                 continue
             if isinstance(outcome, TimecacheError):
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
+        self._progress_at = asyncio.get_running_loop().time()
         self._room.set()
         if not self._in_flight:
             self.flush()
@@ -187,6 +218,8 @@ class Pipeline:
                     future.set_exception(error)
         self._in_flight.clear()
         self._batch = []
+        if self._watchdog is not None:
+            self._watchdog.cancel()
         self._requests.put_nowait(None)
         self._room.set()
 
