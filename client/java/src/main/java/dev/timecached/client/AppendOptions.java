@@ -4,7 +4,11 @@ import dev.timecached.v1.AppendRequest;
 import dev.timecached.v1.PutCondition;
 import java.time.Duration;
 
-/** How bytes are appended. Immutable: each method returns options of its own. */
+/**
+ * How bytes are appended. Immutable: each method returns options of its own. {@code ifAbsent},
+ * {@code ifPresent} and {@code ifVersion} exclude each other: the second throws an {@link
+ * IllegalStateException}.
+ */
 public final class AppendOptions {
   static final AppendOptions DEFAULT = new AppendOptions();
 
@@ -41,10 +45,20 @@ public final class AppendOptions {
 
   /** Only to this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   public AppendOptions ifVersion(long version) {
+    if (request.hasCondition()) {
+      throw excluded();
+    }
     return new AppendOptions(request.toBuilder().setIfVersion(version).build());
   }
 
   private AppendOptions condition(PutCondition condition) {
+    if (request.hasIfVersion() || (request.hasCondition() && request.getCondition() != condition)) {
+      throw excluded();
+    }
     return new AppendOptions(request.toBuilder().setCondition(condition).build());
+  }
+
+  private static IllegalStateException excluded() {
+    return new IllegalStateException("give one of ifAbsent, ifPresent and ifVersion");
   }
 }

@@ -4,7 +4,11 @@ import dev.timecached.v1.PutCondition;
 import dev.timecached.v1.PutRequest;
 import java.time.Duration;
 
-/** How an entry is put. Immutable: each method returns options of its own. */
+/**
+ * How an entry is put. Immutable: each method returns options of its own. {@code ifAbsent},
+ * {@code ifPresent} and {@code ifVersion} exclude each other: the second throws an {@link
+ * IllegalStateException}.
+ */
 public final class PutOptions {
   static final PutOptions DEFAULT = new PutOptions();
 
@@ -36,6 +40,9 @@ public final class PutOptions {
 
   /** Only over this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   public PutOptions ifVersion(long version) {
+    if (request.hasCondition()) {
+      throw excluded();
+    }
     return new PutOptions(request.toBuilder().setIfVersion(version).build());
   }
 
@@ -50,6 +57,13 @@ public final class PutOptions {
   }
 
   private PutOptions condition(PutCondition condition) {
+    if (request.hasIfVersion() || (request.hasCondition() && request.getCondition() != condition)) {
+      throw excluded();
+    }
     return new PutOptions(request.toBuilder().setCondition(condition).build());
+  }
+
+  private static IllegalStateException excluded() {
+    return new IllegalStateException("give one of ifAbsent, ifPresent and ifVersion");
   }
 }

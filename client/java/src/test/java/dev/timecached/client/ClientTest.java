@@ -387,6 +387,16 @@ final class ClientTest {
   }
 
   @Test
+  void preconditionsExcludeEachOther() {
+    PutOptions absent = new PutOptions().ifAbsent();
+    assertThrows(IllegalStateException.class, () -> absent.ifVersion(1));
+    assertThrows(IllegalStateException.class, absent::ifPresent);
+    assertThrows(IllegalStateException.class, () -> new PutOptions().ifVersion(1).ifAbsent());
+    assertThrows(IllegalStateException.class, () -> new AppendOptions().ifAbsent().ifVersion(1));
+    assertEquals(2, new PutOptions().ifVersion(1).ifVersion(2).request.getIfVersion());
+  }
+
+  @Test
   void thereIsNoServer() throws Exception {
     int port;
     try (ServerSocket socket = new ServerSocket(0)) {
