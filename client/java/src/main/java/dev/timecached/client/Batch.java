@@ -47,7 +47,13 @@ public final class Batch {
     return request.build();
   }
 
+  /**
+   * @throws TimecacheException if it is no answer to this; the futures then have it, too
+   */
   void complete(ExecuteResponse response) {
+    if (response.getResultsCount() != pending.size()) {
+      throw TimecacheException.mismatch();
+    }
     for (int i = 0; i < pending.size(); ++i) {
       pending.get(i).complete(response.getResults(i));
     }

@@ -254,7 +254,12 @@ public final class Pipeline implements AutoCloseable {
       call.request(1);
       Group group;
       synchronized (Pipeline.this) {
-        group = sent.removeFirst();
+        group = sent.peekFirst();
+        if (group == null || response.getResultsCount() != group.pending.size()) {
+          cancel(TimecacheException.mismatch());
+          return;
+        }
+        sent.removeFirst();
         send();
       }
       complete(group, (pending, i) -> pending.complete(response.getResults(i)));

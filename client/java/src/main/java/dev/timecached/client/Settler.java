@@ -132,7 +132,12 @@ final class Settler {
     SettleExpiredRequest.Builder request =
         SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(options.group);
     batch.forEach(owed -> request.addSettlements(owed.toProto()));
-    return rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false);
+    SettleExpiredResponse response =
+        rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false);
+    if (response.getResultsCount() != batch.size()) {
+      throw TimecacheException.mismatch();
+    }
+    return response;
   }
 
   /** RESOURCE_EXHAUSTED is of a connection whose answers wait to be read: nothing was done. */

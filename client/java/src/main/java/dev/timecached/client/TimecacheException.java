@@ -122,6 +122,13 @@ public final class TimecacheException extends RuntimeException {
     return of(Status.fromThrowable(error), Status.trailersFromThrowable(error));
   }
 
+  /** An answer that does not fit its request. */
+  static TimecacheException mismatch() {
+    return of(
+        Status.Code.INTERNAL,
+        "another number of results than there were operations: is the server of this version?");
+  }
+
   /** The same error with the stack of the thread that is told, and this one as its cause. */
   TimecacheException rethrown() {
     return new TimecacheException(this);

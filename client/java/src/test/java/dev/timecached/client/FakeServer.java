@@ -4,6 +4,8 @@ import dev.timecached.v1.ConsumeExpiredRequest;
 import dev.timecached.v1.ConsumeExpiredResponse;
 import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.ExecuteResponse;
+import dev.timecached.v1.GetRequest;
+import dev.timecached.v1.GetResponse;
 import dev.timecached.v1.SettleExpiredRequest;
 import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
@@ -11,7 +13,12 @@ import dev.timecached.v1.WatchExpiredRequest;
 import dev.timecached.v1.WatchExpiredResponse;
 import io.grpc.Grpc;
 import io.grpc.InsecureServerCredentials;
+import io.grpc.Metadata;
 import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.ServerInterceptors;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
@@ -24,6 +31,9 @@ import java.util.concurrent.TimeUnit;
 /** A server that answers when a test says so: for what is hard to have from a real one. */
 final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
     implements AutoCloseable {
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
   /** A SettleExpired that was not answered. */
   record SettleCall(
       SettleExpiredRequest request, StreamObserver<SettleExpiredResponse> observer) {
@@ -53,13 +63,17 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
   final BlockingQueue<ConsumeExpiredRequest> consumes = new LinkedBlockingQueue<>();
   final BlockingQueue<SettleCall> settles = new LinkedBlockingQueue<>();
   final CountDownLatch pipelineCancelled = new CountDownLatch(1);
+  final BlockingQueue<StreamObserver<WatchExpiredResponse>> watches = new LinkedBlockingQueue<>();
+  final BlockingQueue<Metadata> headers = new LinkedBlockingQueue<>(); // Of all calls.
+  volatile String token; // Null: calls need none.
+  volatile boolean answersTooFew;
   private final Server server;
 
   FakeServer() {
     try {
       server =
           Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
-              .addService(this)
+              .addService(ServerInterceptors.intercept(this, new Guard()))
               .build()
               .start();
     } catch (IOException e) {
@@ -69,6 +83,20 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
 
   TimecacheClientBuilder builder() {
     return TimecacheClient.builder("127.0.0.1:" + server.getPort());
+  }
+
+  /** Keeps the headers, and refuses calls without the token. */
+  private final class Guard implements ServerInterceptor {
+    @Override
+    public <Q, A> ServerCall.Listener<Q> interceptCall(
+        ServerCall<Q, A> call, Metadata metadata, ServerCallHandler<Q, A> next) {
+      headers.add(metadata);
+      if (token != null && !("Bearer " + token).equals(metadata.get(AUTHORIZATION))) {
+        call.close(Status.UNAUTHENTICATED, new Metadata());
+        return new ServerCall.Listener<>() {};
+      }
+      return next.startCall(call, metadata);
+    }
   }
 
   @Override
@@ -98,6 +126,19 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
       WatchExpiredRequest request, StreamObserver<WatchExpiredResponse> observer) {
     observer.onNext(
         WatchExpiredResponse.newBuilder().setNamespace(request.getNamespaces(0)).build());
+    watches.add(observer);
+  }
+
+  @Override
+  public void get(GetRequest request, StreamObserver<GetResponse> observer) {
+    observer.onNext(GetResponse.getDefaultInstance());
+    observer.onCompleted();
+  }
+
+  @Override
+  public void execute(ExecuteRequest request, StreamObserver<ExecuteResponse> observer) {
+    observer.onNext(ExecuteResponse.getDefaultInstance());
+    observer.onCompleted();
   }
 
   @Override
@@ -112,7 +153,11 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
         .setOnCancelHandler(pipelineCancelled::countDown);
     return new StreamObserver<>() {
       @Override
-      public void onNext(ExecuteRequest request) {}
+      public void onNext(ExecuteRequest request) {
+        if (answersTooFew) {
+          observer.onNext(ExecuteResponse.getDefaultInstance());
+        }
+      }
 
       @Override
       public void onError(Throwable why) {}

@@ -9,6 +9,7 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
 import dev.timecached.v1.ConsumeExpiredResponse;
 import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.Settlement;
 import io.grpc.Status;
 import io.grpc.Status.Code;
@@ -279,6 +280,40 @@ final class FaultsTest {
           assertThrows(ExecutionException.class, () -> ended.get(30, TimeUnit.SECONDS));
       assertEquals(Code.CANCELLED, ((TimecacheException) error.getCause()).code());
       assertEquals("CANCELLED: the client was closed", error.getCause().getMessage());
+    }
+  }
+
+  @Test
+  void anAnswerWithTooFewResultsFailsAllOfThem() throws Exception {
+    server.answersTooFew = true;
+    Batch batch = new Batch();
+    List<CompletableFuture<Boolean>> futures =
+        new ArrayList<>(List.of(batch.add(Operation.contains("k"))));
+    assertThrows(TimecacheException.class, () -> client.execute(batch));
+    Batch later = new Batch();
+    futures.add(later.add(Operation.contains("k")));
+    assertThrows(
+        ExecutionException.class, () -> client.async().execute(later).get(30, TimeUnit.SECONDS));
+    Pipeline pipeline = client.pipeline();
+    futures.add(pipeline.add(Operation.contains("k")));
+    for (CompletableFuture<Boolean> future : futures) {
+      ExecutionException error =
+          assertThrows(ExecutionException.class, () -> future.get(30, TimeUnit.SECONDS));
+      assertEquals(Code.INTERNAL, ((TimecacheException) error.getCause()).code());
+    }
+    assertEquals(
+        Code.INTERNAL, assertThrows(TimecacheException.class, pipeline::close).code());
+  }
+
+  @Test
+  void settlementsWithTooFewResultsAreSentAgain() throws Exception {
+    try (GroupWorker worker = client.worker(OPTIONS, event -> Settle.ack())) {
+      give(FakeServer.take(server.members), 1, 1, "k");
+      FakeServer.SettleCall call = FakeServer.take(server.settles);
+      call.observer().onNext(SettleExpiredResponse.getDefaultInstance());
+      call.observer().onCompleted();
+      assertTrue(settle(null).hasAck());
+      await(worker, counters -> counters.acked() == 1);
     }
   }
 
