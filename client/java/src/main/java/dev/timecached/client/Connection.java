@@ -3,6 +3,7 @@ package dev.timecached.client;
 import io.grpc.Channel;
 import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
+import io.grpc.Status;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -24,15 +25,17 @@ final class Connection {
 
   private final ManagedChannel channel; // Null: the user's own, of which nothing is known.
   private final Runnable beforeConnecting;
+  private final TokenFile token; // Null: there is none.
   private final Backoff backoff = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
 
   // Guarded by this. The attempt that calls wait for, or that was the last.
   private CompletableFuture<Boolean> attempt = DOWN;
   private long nextAttemptAt = System.nanoTime();
 
-  Connection(Channel channel, Runnable beforeConnecting) {
+  Connection(Channel channel, Runnable beforeConnecting, TokenFile token) {
     this.channel = channel instanceof ManagedChannel managed ? managed : null;
     this.beforeConnecting = beforeConnecting;
+    this.token = token;
     if (this.channel != null) {
       follow();
     }
@@ -83,6 +86,24 @@ final class Connection {
       connect(attempt);
       return attempt;
     }
+  }
+
+  /** As {@link #await()}, but for no longer than so. */
+  CompletableFuture<Boolean> await(long limitNanos) {
+    CompletableFuture<Boolean> up = await();
+    if (up.isDone() || limitNanos >= TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS)) {
+      return up;
+    }
+    return up.copy().completeOnTimeout(false, Math.max(limitNanos, 0), TimeUnit.NANOSECONDS);
+  }
+
+  /**
+   * Whether a call that began then, and failed so, may succeed with the token that was read since.
+   */
+  boolean hasNewToken(long begunAt, TimecacheException error) {
+    return token != null
+        && error.code() == Status.Code.UNAUTHENTICATED
+        && token.hasChangedSince(begunAt);
   }
 
   private void connect(CompletableFuture<Boolean> current) {

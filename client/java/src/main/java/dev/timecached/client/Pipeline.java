@@ -70,7 +70,7 @@ public final class Pipeline implements AutoCloseable {
     this.options = options;
     this.namespace = namespace;
     timeoutNanos = rpc.timeout == null ? Long.MAX_VALUE / 2 : Times.nanos(rpc.timeout);
-    Rpc.await(rpc.connection.await());
+    Rpc.await(rpc.connection.await(timeoutNanos));
     call = rpc.channel.newCall(TimeCacheServiceGrpc.getPipelineMethod(), CallOptions.DEFAULT);
     call.start(new Listener(), new Metadata());
     call.request(2);

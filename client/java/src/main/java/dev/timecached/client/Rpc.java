@@ -22,19 +22,28 @@ final class Rpc {
   /** Largest message taken: a value of 16 MiB with its key, or a list of all namespaces. */
   static final int MAX_MESSAGE_BYTES = 64 << 20;
 
-  final Channel channel;
+  final Channel channel; // With the headers.
+  private final Channel plain;
+  private final Metadata headers;
   final Connection connection;
   final Duration timeout; // Null: none.
   private final RetryPolicy retry;
   private final boolean repeatable;
 
   Rpc(
-      Channel channel,
+      Channel plain,
+      Metadata headers,
       Connection connection,
       Duration timeout,
       RetryPolicy retry,
       boolean repeatable) {
-    this.channel = channel;
+    this.plain = plain;
+    this.headers = headers;
+    channel =
+        headers.keys().isEmpty()
+            ? plain
+            : ClientInterceptors.intercept(
+                plain, MetadataUtils.newAttachHeadersInterceptor(headers));
     this.connection = connection;
     this.timeout = timeout;
     this.retry = retry;
@@ -42,17 +51,28 @@ final class Rpc {
   }
 
   Rpc withTimeout(Duration timeout) {
-    return new Rpc(channel, connection, timeout, retry, repeatable);
+    return new Rpc(plain, headers, connection, timeout, retry, repeatable);
   }
 
   Rpc withRepeatable() {
-    return new Rpc(channel, connection, timeout, retry, true);
+    return new Rpc(plain, headers, connection, timeout, retry, true);
   }
 
+  /** In place of what it has under the same keys: the server takes one of each. */
   Rpc withMetadata(Metadata metadata) {
-    Channel with =
-        ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(metadata));
-    return new Rpc(with, connection, timeout, retry, repeatable);
+    Metadata merged = new Metadata();
+    merged.merge(headers);
+    metadata.keys().forEach(name -> discard(merged, name));
+    merged.merge(metadata);
+    return new Rpc(plain, merged, connection, timeout, retry, repeatable);
+  }
+
+  private static void discard(Metadata metadata, String name) {
+    if (name.endsWith(Metadata.BINARY_HEADER_SUFFIX)) {
+      metadata.discardAll(Metadata.Key.of(name, Metadata.BINARY_BYTE_MARSHALLER));
+    } else {
+      metadata.discardAll(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER));
+    }
   }
 
   /** Without what only some calls have: for the streams that a client begins. */
@@ -66,7 +86,8 @@ final class Rpc {
   <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe) {
     Attempts attempts = new Attempts(isSafe);
     for (; ; ) {
-      boolean connected = await(connection.await());
+      boolean connected = await(connection.await(attempts.nanosLeft()));
+      attempts.begin();
       try {
         return ClientCalls.blockingUnaryCall(channel, method, attempts.options, request);
       } catch (RuntimeException e) {
@@ -119,9 +140,20 @@ final class Rpc {
     final CallOptions options = callOptions();
     private final Backoff backoff = new Backoff(retry.minPause(), retry.maxPause());
     private int left;
+    private long begunAt;
+    private boolean hasNewToken;
 
     Attempts(boolean isSafe) {
       left = isSafe || repeatable ? retry.maxAttempts() - 1 : 0;
+    }
+
+    void begin() {
+      begunAt = System.nanoTime();
+    }
+
+    long nanosLeft() {
+      Deadline deadline = options.getDeadline();
+      return deadline == null ? Long.MAX_VALUE : deadline.timeRemaining(TimeUnit.NANOSECONDS);
     }
 
     /**
@@ -129,6 +161,10 @@ final class Rpc {
      * server gives reasons; without one and without a connection there was no server.
      */
     long pauseAfter(TimecacheException error, boolean connected) {
+      if (!hasNewToken && connection.hasNewToken(begunAt, error)) {
+        hasNewToken = true;
+        return 0; // The server refused it before it did anything.
+      }
       if (left-- <= 0
           || !error.isConnectionLost()
           || !(connected || error.reason().isPresent())
@@ -136,8 +172,7 @@ final class Rpc {
         return -1;
       }
       long pause = backoff.nextNanos();
-      Deadline deadline = options.getDeadline();
-      return deadline != null && deadline.timeRemaining(TimeUnit.NANOSECONDS) <= pause ? -1 : pause;
+      return nanosLeft() <= pause ? -1 : pause;
     }
   }
 
@@ -167,7 +202,7 @@ final class Rpc {
     }
 
     void attempt() {
-      CompletableFuture<Boolean> up = connection.await();
+      CompletableFuture<Boolean> up = connection.await(attempts.nanosLeft());
       if (up.isDone()) {
         begin(up.join());
       } else {
@@ -176,6 +211,7 @@ final class Rpc {
     }
 
     private void begin(boolean connected) {
+      attempts.begin();
       call = channel.newCall(method, attempts.options);
       if (isDone()) {
         return;

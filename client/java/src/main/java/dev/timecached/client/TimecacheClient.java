@@ -132,8 +132,11 @@ public final class TimecacheClient implements AutoCloseable {
     Rpc rpc =
         new Rpc(
             channel,
-            new Connection(channel, () -> {}),
-            Duration.ofSeconds(5), RetryPolicy.DEFAULT, false);
+            new Metadata(),
+            new Connection(channel, () -> {}, null),
+            Duration.ofSeconds(5),
+            RetryPolicy.DEFAULT,
+            false);
     return new TimecacheClient(rpc, "default", null);
   }
 
@@ -173,7 +176,7 @@ public final class TimecacheClient implements AutoCloseable {
     return new TimecacheClient(rpc.withTimeout(null), namespace, owned);
   }
 
-  /** The same client whose calls bring this metadata. */
+  /** The same client whose calls bring this metadata, in place of its own of the same keys. */
   public TimecacheClient withMetadata(Metadata metadata) {
     return new TimecacheClient(rpc.withMetadata(metadata), namespace, owned);
   }

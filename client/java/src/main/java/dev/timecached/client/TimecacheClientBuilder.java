@@ -6,15 +6,15 @@ import io.grpc.ChannelCredentials;
 import io.grpc.ClientCall;
 import io.grpc.ClientInterceptor;
 import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
-import java.io.IOException;
+import io.grpc.Status;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Executor;
@@ -33,6 +33,7 @@ public final class TimecacheClientBuilder {
   private Path keyFile;
   private String serverName;
   private Supplier<String> token;
+  private TokenFile tokenFile; // Null: none.
   private boolean allowPlaintextToken;
   private Executor executor;
 
@@ -100,14 +101,19 @@ public final class TimecacheClientBuilder {
 
   /** A bearer token, which each call shows to the server. */
   public TimecacheClientBuilder token(String token) {
-    String checked = checkToken(token, "token");
+    String checked = TokenFile.check(token, "token");
     this.token = () -> checked;
+    tokenFile = null;
     return this;
   }
 
-  /** A file that holds such a token. It may be replaced: it is read again every 10 s. */
+  /**
+   * A file that holds such a token. It may be replaced: it is read again every 10 s, and when the
+   * server refuses the token.
+   */
   public TimecacheClientBuilder tokenFile(Path file) {
-    token = new TokenFile(file);
+    tokenFile = new TokenFile(file);
+    token = tokenFile;
     return this;
   }
 
@@ -152,12 +158,13 @@ public final class TimecacheClientBuilder {
       builder.executor(executor);
     }
     if (token != null) {
-      builder.intercept(new TokenSender(token));
+      builder.intercept(new TokenSender(token, tokenFile));
     }
     ManagedChannel channel = builder.build();
-    Connection connection = new Connection(channel, tls ? files::refresh : () -> {});
+    Connection connection =
+        new Connection(channel, tls ? files::refresh : () -> {}, tokenFile);
     return new TimecacheClient(
-        new Rpc(channel, connection, timeout, retry, false), namespace, channel);
+        new Rpc(channel, new Metadata(), connection, timeout, retry, false), namespace, channel);
   }
 
   private static boolean isLocal(String address) {
@@ -165,50 +172,7 @@ public final class TimecacheClientBuilder {
         || address.matches("(localhost|127\\.[0-9.]+|\\[::1])(:[0-9]+)?");
   }
 
-  private static String checkToken(String token, String what) {
-    if (!token.matches("[!-~]{1,4096}")) {
-      throw new IllegalArgumentException(
-          what + ": must hold one token, of 1 to 4096 graphic characters, and nothing else");
-    }
-    return token;
-  }
-
-  /** A token that is read again now and then; one that cannot be read stays as it was. */
-  private static final class TokenFile implements Supplier<String> {
-    private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
-
-    private final Path file;
-    private String token;
-    private long readAt;
-
-    TokenFile(Path file) {
-      this.file = file;
-      try {
-        token = read();
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
-    }
-
-    private String read() throws IOException {
-      readAt = System.nanoTime();
-      return checkToken(Files.readString(file).strip(), "token file " + file);
-    }
-
-    @Override
-    public synchronized String get() {
-      if (System.nanoTime() - readAt >= INTERVAL_NANOS) {
-        try {
-          token = read();
-        } catch (IOException | IllegalArgumentException e) {
-          // The server says if the old one is not good any more.
-        }
-      }
-      return token;
-    }
-  }
-
-  private record TokenSender(Supplier<String> token) implements ClientInterceptor {
+  private record TokenSender(Supplier<String> token, TokenFile file) implements ClientInterceptor {
     private static final Metadata.Key<String> AUTHORIZATION =
         Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -219,7 +183,20 @@ public final class TimecacheClientBuilder {
         @Override
         public void start(Listener<A> listener, Metadata headers) {
           headers.put(AUTHORIZATION, "Bearer " + token.get());
-          super.start(listener, headers);
+          super.start(file == null ? listener : rereading(listener), headers);
+        }
+      };
+    }
+
+    /** Reads the file again where the token was refused, before that is told. */
+    private <A> ClientCall.Listener<A> rereading(ClientCall.Listener<A> listener) {
+      return new SimpleForwardingClientCallListener<>(listener) {
+        @Override
+        public void onClose(Status status, Metadata trailers) {
+          if (status.getCode() == Status.Code.UNAUTHENTICATED) {
+            file.reread();
+          }
+          super.onClose(status, trailers);
         }
       };
     }

@@ -196,7 +196,10 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
       }
     }
     // Without a connection the stream fails, and says why there is none.
-    Rpc.await(rpc.connection.await());
+    boolean isUp = Rpc.await(rpc.connection.await(giveUpAt - System.nanoTime()));
+    if (!isUp && System.nanoTime() - giveUpAt >= 0) {
+      return false;
+    }
     synchronized (this) {
       if (closed) {
         return false;
@@ -306,7 +309,9 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
   }
 
   private void handleEnd(TimecacheException error) {
+    long begunAt;
     synchronized (this) {
+      begunAt = stream == null ? System.nanoTime() : stream.begunAt;
       stream = null;
       if (closed) {
         return;
@@ -321,7 +326,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
       end = TimecacheException.of(Status.Code.CANCELLED, "the client was closed");
       return;
     }
-    if (beginsAnew(why)) {
+    if (beginsAnew(why) || rpc.connection.hasNewToken(begunAt, why)) {
       return;
     }
     if (!isBreak(why) && !takesSmallerMessages(why)) {
@@ -385,7 +390,8 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     private WatchBatch message; // That was not taken.
     private Status status; // Null while it goes on.
     private Metadata trailers;
-    long waitingSince = System.nanoTime();
+    final long begunAt = System.nanoTime();
+    long waitingSince = begunAt;
 
     Stream(MethodDescriptor<Q, A> method, Q request, Function<A, WatchBatch> convert) {
       this.convert = convert;

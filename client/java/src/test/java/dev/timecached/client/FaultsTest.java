@@ -11,9 +11,15 @@ import dev.timecached.v1.ConsumeExpiredResponse;
 import dev.timecached.v1.ErrorReason;
 import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.Settlement;
+import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
+import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.Status.Code;
 import io.grpc.stub.StreamObserver;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -29,6 +35,7 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a client does as the server, or its own user, does what they should not. */
 @Timeout(120)
@@ -314,6 +321,65 @@ final class FaultsTest {
       call.observer().onCompleted();
       assertTrue(settle(null).hasAck());
       await(worker, counters -> counters.acked() == 1);
+    }
+  }
+
+  @Test
+  void aTokenFileIsReadAgainWhenTheTokenIsRefused(@TempDir Path directory) throws Exception {
+    Path file = directory.resolve("token");
+    Files.writeString(file, "one");
+    server.token = "one";
+    try (TimecacheClient own = server.builder().tokenFile(file).build();
+        Watcher watcher = own.watch(new WatchOptions().pauses(Duration.ZERO, Duration.ZERO))) {
+      watcher.next();
+      Files.writeString(file, "two");
+      server.token = "two";
+      FakeServer.take(server.watches).onError(Status.UNAVAILABLE.asRuntimeException());
+      assertTrue(watcher.next().reconnected());
+      Files.writeString(file, "three");
+      server.token = "three";
+      assertTrue(own.get("k").isEmpty());
+      Files.writeString(file, "four");
+      server.token = "four";
+      assertTrue(own.async().get("k").get(30, TimeUnit.SECONDS).isEmpty());
+      // The one that was refused is not tried again.
+      server.token = "five";
+      server.headers.clear();
+      assertEquals(
+          Code.UNAUTHENTICATED,
+          assertThrows(TimecacheException.class, () -> own.get("k")).code());
+      assertEquals(1, server.headers.size());
+    }
+  }
+
+  @Test
+  void metadataOfAViewTakesThePlaceOfItsClients() throws Exception {
+    Metadata.Key<String> other = Metadata.Key.of("x-other", Metadata.ASCII_STRING_MARSHALLER);
+    Metadata metadata = new Metadata();
+    metadata.put(other, "1");
+    client.withRequestId("of-all").withMetadata(metadata).withRequestId("of-this").get("k");
+    Metadata sent = FakeServer.take(server.headers);
+    List<String> ids = new ArrayList<>();
+    sent.getAll(Metadata.Key.of("x-request-id", Metadata.ASCII_STRING_MARSHALLER))
+        .forEach(ids::add);
+    assertEquals(List.of("of-this"), ids);
+    assertEquals("1", sent.get(other));
+  }
+
+  @Test
+  void aConnectionIsNotAwaitedBeyondTheLimit() throws Exception {
+    try (ServerSocket silent = new ServerSocket(0)) {
+      ManagedChannel channel =
+          ManagedChannelBuilder.forAddress("127.0.0.1", silent.getLocalPort())
+              .usePlaintext()
+              .build();
+      Connection connection = new Connection(channel, () -> {}, null);
+      BlockingQueue<String> order = new LinkedBlockingQueue<>();
+      connection.await().thenRun(() -> order.add("without a limit"));
+      connection.await(1).thenRun(() -> order.add("with a limit"));
+      assertEquals("with a limit", FakeServer.take(order));
+      assertEquals("without a limit", FakeServer.take(order));
+      channel.shutdownNow();
     }
   }
 
