@@ -1,7 +1,7 @@
 """Runs the tests of one of the clients in other languages, client/LANGUAGE/test, or, as
 "together", of all of them on one server.
 
-usage: run.py LANGUAGE --server PROGRAM --build DIRECTORY
+usage: run.py LANGUAGE --server PROGRAM --timecachectl PROGRAM --build DIRECTORY
 
 What the scripts fetch and build stays in DIRECTORY. Exit code 77, for ctest: skipped, as
 what it needs is not here; the last line says what."""
@@ -99,6 +99,7 @@ def environment_of(language, arguments):
     directory.mkdir(parents=True, exist_ok=True)
     environment = {
         **os.environ, "TIMECACHED": os.path.abspath(arguments.server),
+        "TIMECACHECTL": os.path.abspath(arguments.timecachectl),
         "BUILD": str(directory), "CONFORMANCE": str(ROOT / "tests/conformance"),
         "PYTHON": sys.executable}
     if language == "go" and shutil.which("go"):
@@ -123,30 +124,37 @@ def run_language(language, arguments):
     return subprocess.run([script], env=environment, check=False).returncode
 
 
+def command_of(language, option, environment):
+    """Of a program that the language's script builds."""
+    said = subprocess.run([ROOT / "client" / language / "test", option], env=environment,
+                          check=True, text=True, stdout=subprocess.PIPE).stdout
+    return said.strip().splitlines()[-1]
+
+
 def run_together(arguments):
-    members = {}
+    programs, absent = {}, []
     for language in TOOLS:
-        script = ROOT / "client" / language / "test"
-        if not script.exists():
-            continue
         environment = environment_of(language, arguments)
         reason = lacking(language, environment)
         if reason:
-            print(f"clients: {language} does not take part: {reason}", flush=True)
+            absent.append(f"{language} does not take part: {reason}")
             continue
-        said = subprocess.run([script, "--member-command"], env=environment, check=True,
-                              text=True, stdout=subprocess.PIPE).stdout
-        members[language] = said.strip().splitlines()[-1]
-    if len(members) < 2 or "python" not in members:
-        return skip("together", "needs Python and another language")
-    return subprocess.run([sys.executable, "-B", HERE / "cross_test.py", json.dumps(members)],
-                          env=environment_of("python", arguments), check=False).returncode
+        programs[language] = {
+            "member": command_of(language, "--member-command", environment),
+            "peer": command_of(language, "--peer-command", environment)}
+    if "python" not in programs:
+        return skip("together", ", ".join(absent))
+    status = subprocess.run(
+        [sys.executable, "-B", HERE / "cross_test.py", json.dumps(programs)],
+        env=environment_of("python", arguments), check=False).returncode
+    return skip("together", ", ".join(absent)) if absent and status == 0 else status
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("language", choices=[*TOOLS, "together"])
     parser.add_argument("--server", required=True, help="the server program")
+    parser.add_argument("--timecachectl", required=True, help="the command line")
     parser.add_argument("--build", required=True, help="where to work; kept, as a cache")
     arguments = parser.parse_args()
     if arguments.language == "together":
