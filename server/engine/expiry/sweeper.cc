@@ -32,6 +32,14 @@ void Sweeper::BeginAt(uint64_t first_event) {
   end_event_ = first_event;
 }
 
+void Sweeper::SkipTo(uint64_t event) {
+  absl::MutexLock lock(&queue_mu_);
+  TIMECACHED_CHECK(queue_.empty());
+  if (event <= end_event_) return;
+  log_->Skip(event - end_event_);
+  end_event_ = event;
+}
+
 bool Sweeper::Permit(const Tick& tick) {
   absl::MutexLock lock(&queue_mu_);
   permitted_ = tick;

@@ -101,6 +101,9 @@ class Sweeper {
   uint64_t end_event() const ABSL_LOCKS_EXCLUDED(queue_mu_);
   // See ExpiryLog::BeginAt.
   void BeginAt(uint64_t first_event) ABSL_LOCKS_EXCLUDED(queue_mu_);
+  // The events before this one were told, and are not known any more: the log
+  // skips them. While nothing waits.
+  void SkipTo(uint64_t event) ABSL_LOCKS_EXCLUDED(queue_mu_);
   // Events before the tick's may be told, and its watermark published. Returns
   // whether a bucket waits for Step now.
   bool Permit(const Tick& tick) ABSL_LOCKS_EXCLUDED(queue_mu_);

@@ -58,6 +58,8 @@ struct GroupChange {
   };
   static constexpr Kind kLastKind = Kind::kLetterDropped;
 
+  // Whether it is about events that the log has had.
+  bool names_events() const { return kind >= Kind::kKept && first < end; }
   // Whether it says what became of events.
   bool settles() const {
     return kind >= Kind::kAcked && kind <= Kind::kDeadLettered;

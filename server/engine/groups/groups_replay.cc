@@ -155,8 +155,10 @@ absl::Status GroupsReplay::Apply(const GroupChange& change) {
       Remember(change);
       return absl::OkStatus();
     default:
-      return known == by_name_.end() ? absl::OkStatus()
-                                     : known->second->Apply(change);
+      if (known == by_name_.end()) return absl::OkStatus();
+      // Not told are events that the log has skipped: a salvaged journal's.
+      known->second->BeginAt(log_->next_event());
+      return known->second->Apply(change);
   }
 }
 
@@ -190,6 +192,7 @@ void GroupsReplay::Remember(const GroupChange& expired) {
 void GroupsReplay::Finish(int64_t now_us) {
   for (const auto& [name, group] : by_name_) {
     log_->Unfollow(group.get());
+    group->BeginAt(log_->next_event());
     groups_->Restore(group->Take(), now_us);
   }
   by_name_.clear();

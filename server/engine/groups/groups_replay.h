@@ -31,7 +31,7 @@ class ReplayedGroup final : public ExpiryLog::Follower {
 
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override;
-  // The log has none of its events before this one.
+  // The log has none of its events before this one, but those that it told.
   void BeginAt(uint64_t event) {
     state_.next_event = std::max(state_.next_event, event);
   }

@@ -76,24 +76,14 @@ DeadBucket MapReplay::FirstKilled() {
   return bucket;
 }
 
-absl::Status MapReplay::Apply(const Tick& tick) {
-  absl::MutexLock lock(&map_.advance_mu_);
-  last_us_ = std::max(last_us_, tick.watermark_us);
+std::vector<DeadBucket> MapReplay::TakeDead(const Tick& tick) {
   std::vector<DeadBucket> buckets = TakeDue(tick.watermark_us);
-  const bool told = tick.next_event > first_event_;
-  uint64_t end = map_.sweeper_.end_event();
-  const auto settle = [&](DeadBucket* bucket) {
-    bucket->silent = bucket->silent || !told;
-    if (!bucket->silent) end += static_cast<uint64_t>(bucket->entries);
-  };
   for (DeadBucket& bucket : buckets) {
     bucket.silent = bucket.death_us <= silent_.watermark_us;
-    settle(&bucket);
   }
   while (!killed_.empty() && killed_.begin()->first.second <= tick.kills) {
     DeadBucket bucket = FirstKilled();
     if (bucket.entries == 0) continue;
-    settle(&bucket);
     // Behind others that were killed at that time, and before those that died
     // by it.
     const auto place = std::find_if(
@@ -104,11 +94,28 @@ absl::Status MapReplay::Apply(const Tick& tick) {
         });
     buckets.insert(place, std::move(bucket));
   }
-  if (told && end != tick.next_event) {
-    return absl::DataLossError(absl::StrCat(
-        "the changes until ", tick.watermark_us, " us come to event ", end,
-        ", and the tick says ", tick.next_event));
+  return buckets;
+}
+
+absl::Status MapReplay::Apply(const Tick& tick) {
+  absl::MutexLock lock(&map_.advance_mu_);
+  last_us_ = std::max(last_us_, tick.watermark_us);
+  std::vector<DeadBucket> buckets = TakeDead(tick);
+  bool told = tick.next_event > first_event_;
+  uint64_t end = map_.sweeper_.end_event();
+  for (const DeadBucket& bucket : buckets) {
+    if (!bucket.silent) end += static_cast<uint64_t>(bucket.entries);
   }
+  if (told && end != tick.next_event) {
+    if (!losses_) {
+      return absl::DataLossError(absl::StrCat(
+          "the changes until ", tick.watermark_us, " us come to event ", end,
+          ", and the tick says ", tick.next_event));
+    }
+    told = false;
+    map_.sweeper_.SkipTo(tick.next_event);
+  }
+  for (DeadBucket& bucket : buckets) bucket.silent |= !told;
   map_.claimed_us_ = std::max(map_.claimed_us_, tick.watermark_us);
   map_.kills_ = std::max(map_.kills_, tick.kills);
   map_.tick_ = tick;

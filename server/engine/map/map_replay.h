@@ -38,8 +38,11 @@ class MapReplay {
   MapReplay(const MapReplay&) = delete;
   MapReplay& operator=(const MapReplay&) = delete;
 
-  // Some changes may be missing: what was appended to an entry after those is
-  // left out, too.
+  // Before all else: any changes and ticks may be missing, and those that are
+  // there are true. What was appended to an entry after a missing change is
+  // left out. A tick whose number of events is not that of the entries that are
+  // known has lost all of them, because which of them had which number is
+  // unknown: the log skips them, and has none from before them.
   void AllowLosses() { losses_ = true; }
 
   // Before all else: nothing is told until Begin.
@@ -50,7 +53,8 @@ class MapReplay {
 
   // DATA_LOSS: no map tells this, or an entry is missing that was appended to.
   absl::Status Apply(int shard, const Change& change);
-  // DATA_LOSS if the changes before it do not come to its number of events.
+  // DATA_LOSS if the changes before it do not come to its number of events, and
+  // no losses are allowed.
   absl::Status Apply(const Tick& tick);
 
   // Behind all changes of one process, before those of the next. O(entries).
@@ -60,6 +64,8 @@ class MapReplay {
   absl::Status Apply(const GroupChange& change) {
     // Before the end of a walk: groups are told again behind it.
     if (first_event_ == UINT64_MAX) return absl::OkStatus();
+    // Events of which something became had been told.
+    if (losses_ && change.names_events()) map_.sweeper_.SkipTo(change.end);
     return groups_.Apply(change);
   }
 
@@ -75,6 +81,9 @@ class MapReplay {
   // The first of killed_; silent, if it is.
   DeadBucket FirstKilled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
   std::vector<DeadBucket> TakeDue(int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
+  // What is dead by the tick, in order.
+  std::vector<DeadBucket> TakeDead(const Tick& tick)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
 
   TimeCacheMap& map_;

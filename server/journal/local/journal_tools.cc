@@ -34,11 +34,16 @@ class Scan {
   absl::Status RunSegment(uint64_t number, Visitor visit);
   absl::Status RunGroups(SegmentReader* reader, JournalReport::File* file,
                          Visitor visit);
+  // Any partition may have had records here.
+  void LoseTails() {
+    for (auto& partition : report_.partitions) partition.tail_lost = true;
+  }
 
   FileSystem* const files_;
   const std::string directory_;
   std::vector<uint64_t> segments_;
   std::vector<uint64_t> next_;  // by partition
+  uint64_t next_group_ = 1;
   JournalReport report_;
 };
 
@@ -79,6 +84,11 @@ absl::Status Scan::Run(Visitor visit) {
     JournalReport::Partition& partition = report_.partitions[p];
     partition.end = std::max(next_[p], partition.first);
   }
+  const auto end = ReadEnd(files_, directory_);
+  if (end.ok() ? end->next_group != next_group_
+               : !absl::IsNotFound(end.status())) {
+    LoseTails();
+  }
   return absl::OkStatus();
 }
 
@@ -95,6 +105,7 @@ absl::Status Scan::RunSegment(uint64_t number, Visitor visit) {
   file.bytes = (*reader)->file_bytes();
   if (file.damage.empty()) {
     file.readable_bytes = (*reader)->offset();
+    next_group_ = std::max(next_group_, (*reader)->header().first_group);
     for (uint32_t p = 0; p < report_.identity.partitions; ++p) {
       if ((*reader)->header().bases[p] >
           std::max(next_[p], report_.partitions[p].first)) {
@@ -120,6 +131,7 @@ absl::Status Scan::RunGroups(SegmentReader* reader, JournalReport::File* file,
     if (!outcome.ok()) return outcome.status();
     if (*outcome == SegmentReader::Outcome::kEnd) return absl::OkStatus();
     if (*outcome == SegmentReader::Outcome::kDamage) {
+      LoseTails();
       damage(group.offset, "not a whole group of records");
       const auto found = reader->Resynchronise(group.offset + 1);
       if (!found.ok()) return found.status();
@@ -130,6 +142,7 @@ absl::Status Scan::RunGroups(SegmentReader* reader, JournalReport::File* file,
     for (const Section& section : group.sections) {
       uint64_t& next = next_[section.partition];
       if (!IsIntact(report_.identity, section)) {
+        report_.partitions[section.partition].tail_lost = true;
         damage(group.offset, absl::StrCat("partition ", section.partition,
                                           ": the checksum does not fit"));
         readable -= section.body.size();
@@ -147,9 +160,11 @@ absl::Status Scan::RunGroups(SegmentReader* reader, JournalReport::File* file,
             end - std::max(section.first_position, partition.first);
       }
       next = end;
+      partition.tail_lost = false;
       absl::Status status = visit(section);
       if (!status.ok()) return status;
     }
+    next_group_ = group.number + 1;
     file->readable_bytes += readable;
     ++file->groups;
   }
@@ -164,6 +179,7 @@ class Salvage {
                  .partitions = report.identity.partitions};
     for (const JournalReport::Partition& partition : report.partitions) {
       trim_.first.push_back(partition.first);
+      tail_lost_.push_back(!report.intact && partition.tail_lost);
     }
   }
 
@@ -199,11 +215,14 @@ class Salvage {
   }
 
   absl::Status Finish() {
-    // What is lost at an end is not given again.
+    // What is lost at an end is not given again; how much that is, is unknown:
+    // one position stands for it.
     absl::Status status;
     for (uint32_t p = 0; p < identity_.partitions && status.ok(); ++p) {
-      if (trim_.first[p] > next_[p]) {
-        status = WriteGroup([&] { encoder_.StartSection(p, trim_.first[p]); });
+      const uint64_t end =
+          std::max(trim_.first[p], next_[p] + (tail_lost_[p] ? 1 : 0));
+      if (end > next_[p]) {
+        status = WriteGroup([&] { encoder_.StartSection(p, end); });
       }
     }
     if (status.ok()) status = file_->Sync();
@@ -245,6 +264,7 @@ class Salvage {
   const std::string to_;
   JournalIdentity identity_;
   TrimPositions trim_;
+  std::vector<bool> tail_lost_;  // by partition
   std::vector<uint64_t> next_;
   std::unique_ptr<File> file_;
   GroupEncoder encoder_;

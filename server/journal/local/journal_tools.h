@@ -31,6 +31,9 @@ struct JournalReport {
     uint64_t first = 0;
     uint64_t end = 0;
     uint64_t records = 0;
+    // Unless the journal is intact: records may be lost behind the last one
+    // that can be read.
+    bool tail_lost = false;
   };
   JournalIdentity identity;
   std::vector<File> files;
@@ -70,8 +73,9 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
 
 // Copies what is readable into an empty or missing directory: a journal with
 // another id, in which every record keeps its position; reads pass over the
-// positions of lost ones. Marked as a copy: what is lost may have been told.
-// Reports what was there. Errors: those of CheckJournal, and ALREADY_EXISTS for
+// positions of lost ones. Where records may be lost at the end of a partition,
+// one position is left out for them. Marked as a copy: what is lost may have
+// been told. Reports what was there. Errors: those of CheckJournal, and ALREADY_EXISTS for
 // a directory that is not empty.
 absl::StatusOr<JournalReport> SalvageJournal(FileSystem* files,
                                              const std::string& directory,

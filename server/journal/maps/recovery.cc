@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
@@ -24,10 +25,21 @@ namespace {
 struct Recovering {
   std::shared_ptr<TimeCacheMap> map;
   std::unique_ptr<MapReplay> replay;
+  uint32_t partition = 0;
   // As told last.
   MapOptions options;
   // Whether what dies may be told: since its creation, or the end of a walk.
   bool complete = false;
+};
+
+// A partition that is read.
+struct Place {
+  // The position to come.
+  uint64_t next = 0;
+  // Where the partition ended when the recovery began.
+  uint64_t end = 0;
+  // Positions that did not come.
+  uint64_t lost = 0;
 };
 
 // What all threads share.
@@ -35,7 +47,7 @@ struct Shared {
   MapChangeLogs* logs = nullptr;
   Registry* registry = nullptr;
   const RecoveryOptions* options = nullptr;
-  uint64_t records_end = 0;
+  std::atomic<uint64_t> records_end{0};
   std::atomic<uint64_t> records{0};
   std::atomic<bool> failed{false};
 
@@ -58,91 +70,156 @@ absl::Status AwaitKept(const TimeCacheMap& map) {
   return status;
 }
 
+bool Describes(MapRecordKind kind) {
+  return kind == MapRecordKind::kCreated || kind == MapRecordKind::kOptions ||
+         kind == MapRecordKind::kWalkBegins || kind == MapRecordKind::kWalkEnds;
+}
+
 // Some of the partitions.
+//
+// Positions are lost only in a journal that was salvaged. A partition that
+// lacks some is read a second time, with all descriptions of maps known: each
+// map is made from its first record on, whether or not its creation or the ends
+// of a walk are among those that are lost.
 class Part {
  public:
   explicit Part(Shared* shared) : shared_(*shared) {}
 
-  absl::Status Run(std::vector<Journal::ReadFrom> from) {
+  absl::Status Run(const std::vector<Journal::ReadFrom>& from) {
     for (const Journal::ReadFrom& each : from) {
-      next_[each.partition] = each.position;
+      places_[each.partition] = {
+          each.position, shared_.logs->journal().End(each.partition), 0};
     }
-    absl::Status status = shared_.logs->journal().Read(
+    absl::Status status = Read(from);
+    if (!status.ok()) return status;
+    std::vector<Journal::ReadFrom> again;
+    for (const Journal::ReadFrom& each : from) {
+      Place& place = places_[each.partition];
+      place.lost += place.end - place.next;
+      if (place.lost > 0) again.push_back(each);
+    }
+    if (!again.empty()) status = ReadWithLosses(again);
+    return status.ok() ? Finish() : status;
+  }
+
+ private:
+  absl::Status Read(const std::vector<Journal::ReadFrom>& from) {
+    return shared_.logs->journal().Read(
         from, [this](uint32_t partition, uint64_t position,
                      absl::string_view record) {
           if (shared_.failed)
             return absl::CancelledError("another part failed");
-          NotePosition(partition, position);
-          absl::Status status = Apply(record);
+          Place& place = places_[partition];
+          if (!second_) place.lost += position - place.next;
+          place.next = position + 1;
+          absl::Status status = Apply(partition, record);
           if (status.ok()) return Count(record.size());
           return absl::Status(
               status.code(),
               absl::StrCat("record ", position, " of partition ", partition,
                            " of the journal: ", status.message()));
         });
-    return status.ok() ? Finish() : status;
   }
 
- private:
-  absl::Status Apply(absl::string_view bytes) {
+  absl::Status ReadWithLosses(const std::vector<Journal::ReadFrom>& from) {
+    second_ = true;
+    for (const Journal::ReadFrom& each : from) {
+      Place& place = places_[each.partition];
+      shared_.records_end += place.end - each.position;
+      absl::MutexLock lock(&shared_.mu);
+      shared_.report.lost_records += place.lost;
+    }
+    absl::erase_if(maps_, [this](const auto& each) {
+      return HasLosses(each.second.partition);
+    });
+    return Read(from);
+  }
+
+  bool HasLosses(uint32_t partition) { return places_[partition].lost > 0; }
+
+  absl::Status Apply(uint32_t partition, absl::string_view bytes) {
     const absl::StatusOr<MapRecord> record = ReadMapRecord(bytes);
     if (!record.ok()) return record.status();
-    const auto it = maps_.find(record->log_id);
+    absl::StatusOr<MapDescription> map = MapDescription();
+    if (Describes(record->kind)) {
+      map = DecodeMap(*record);
+      if (!map.ok()) return map.status();
+      if (!second_) descriptions_.try_emplace(record->log_id, *map);
+    }
+    if (record->kind == MapRecordKind::kDeleted) {
+      ended_.insert(record->log_id);
+      descriptions_.erase(record->log_id);
+      maps_.erase(record->log_id);
+      return absl::OkStatus();
+    }
+    // Made again by the second pass.
+    if (!second_ && HasLosses(partition)) return absl::OkStatus();
+    Recovering* const recovering =
+        Find(partition, *record, Describes(record->kind) ? &*map : nullptr);
+    // Of a map that is deleted, or from before a walk.
+    if (recovering == nullptr) return absl::OkStatus();
     switch (record->kind) {
       case MapRecordKind::kCreated:
       case MapRecordKind::kOptions:
       case MapRecordKind::kWalkBegins:
       case MapRecordKind::kWalkEnds:
-        return Describe(*record, it == maps_.end() ? nullptr : &it->second);
-      case MapRecordKind::kDeleted:
-        if (it != maps_.end()) maps_.erase(it);
-        return absl::OkStatus();
+        Describe(record->kind, *std::move(map), recovering);
+        break;
       case MapRecordKind::kChanges:
-        // Of a map that is deleted, or from before a walk.
-        if (it == maps_.end()) return absl::OkStatus();
-        return Replay(record->body, it->second.replay.get());
+        return Replay(record->body, recovering->replay.get());
       case MapRecordKind::kTimeSkip: {
         const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(*record);
-        if (skip.ok() && it != maps_.end()) it->second.replay->Apply(*skip);
+        if (skip.ok()) recovering->replay->Apply(*skip);
         return skip.status();
       }
+      case MapRecordKind::kDeleted:
+        break;
     }
     return absl::OkStatus();
   }
 
-  // Positions are lost only in a journal that was salvaged.
-  void NotePosition(uint32_t partition, uint64_t position) {
-    uint64_t& next = next_[partition];
-    if (position != next && !losses_) {
-      losses_ = true;
-      for (auto& [log_id, map] : maps_) map.replay->AllowLosses();
+  // The map of the record, which may begin with it, and which it may describe;
+  // null if it has none.
+  Recovering* Find(uint32_t partition, const MapRecord& record,
+                   const MapDescription* map) {
+    const auto it = maps_.find(record.log_id);
+    if (it != maps_.end()) return &it->second;
+    const bool created = record.kind == MapRecordKind::kCreated;
+    if (!second_ && !created && record.kind != MapRecordKind::kWalkBegins) {
+      return nullptr;
     }
-    next = position + 1;
+    if (ended_.contains(record.log_id)) return nullptr;
+    if (map == nullptr) {
+      const auto known = descriptions_.find(record.log_id);
+      if (known == descriptions_.end()) {
+        unknown_.insert(record.log_id);
+        return nullptr;
+      }
+      map = &known->second;
+    }
+    Recovering& recovering = maps_[record.log_id];
+    recovering.map =
+        shared_.registry->Make(map->name, map->options, map->origin);
+    recovering.replay = std::make_unique<MapReplay>(recovering.map.get());
+    recovering.partition = partition;
+    recovering.options = map->options;
+    recovering.complete = created || second_;
+    if (second_) {
+      recovering.replay->AllowLosses();
+    } else if (!created) {
+      recovering.replay->Silence();
+    }
+    return &recovering;
   }
 
-  absl::Status Describe(const MapRecord& record, Recovering* recovering) {
-    absl::StatusOr<MapDescription> map = DecodeMap(record);
-    if (!map.ok()) return map.status();
-    const bool created = record.kind == MapRecordKind::kCreated;
-    if (recovering == nullptr &&
-        (created || record.kind == MapRecordKind::kWalkBegins)) {
-      recovering = &maps_[record.log_id];
-      recovering->map =
-          shared_.registry->Make(map->name, map->options, map->origin);
-      recovering->replay = std::make_unique<MapReplay>(recovering->map.get());
-      if (losses_) recovering->replay->AllowLosses();
-      recovering->complete = created;
-      if (!created) recovering->replay->Silence();
-    }
-    // From before a walk.
-    if (recovering == nullptr) return absl::OkStatus();
-    recovering->map->SetLogFork(map->origin.fork);
-    if (record.kind == MapRecordKind::kWalkEnds) {
-      recovering->replay->Begin(map->counts);
+  static void Describe(MapRecordKind kind, MapDescription map,
+                       Recovering* recovering) {
+    recovering->map->SetLogFork(map.origin.fork);
+    if (kind == MapRecordKind::kWalkEnds) {
+      recovering->replay->Begin(map.counts);
       recovering->complete = true;
     }
-    recovering->options = std::move(map->options);
-    return absl::OkStatus();
+    recovering->options = std::move(map.options);
   }
 
   static absl::Status Replay(absl::string_view changes, MapReplay* replay) {
@@ -158,6 +235,10 @@ class Part {
   // CANCELLED if nobody wants it any more.
   absl::Status Count(size_t bytes) {
     bytes_ += bytes;
+    if (second_) {
+      ++records_again_;
+      bytes_again_ += bytes;
+    }
     const uint64_t records = ++shared_.records;
     const RecoveryOptions& options = *shared_.options;
     if (records % options.progress_records != 0 &&
@@ -193,13 +274,20 @@ class Part {
       absl::MutexLock lock(&shared_.mu);
       RecoveryReport& report = shared_.report;
       ++report.namespaces;
+      if (HasLosses(recovering.partition)) {
+        report.incomplete.push_back(map->name());
+      }
       report.entries += static_cast<uint64_t>(map->CountedSize().entries);
       report.last_us = std::max(report.last_us, last_us);
       shared_.next_version = std::max(shared_.next_version, version);
       shared_.maps.push_back(std::move(recovering.map));
     }
     absl::MutexLock lock(&shared_.mu);
-    shared_.report.record_bytes += bytes_;
+    RecoveryReport& report = shared_.report;
+    report.records -= records_again_;
+    report.record_bytes += bytes_ - bytes_again_;
+    report.unknown.insert(report.unknown.end(), unknown_.begin(),
+                          unknown_.end());
     return absl::OkStatus();
   }
 
@@ -217,10 +305,19 @@ class Part {
   }
 
   Shared& shared_;
+  // By the id of its log, as all others of maps.
   absl::flat_hash_map<uint64_t, Recovering> maps_;
-  // The position to come, by partition, and whether one did not.
-  absl::flat_hash_map<uint32_t, uint64_t> next_;
-  bool losses_ = false;
+  absl::flat_hash_map<uint32_t, Place> places_;
+  // The second time.
+  bool second_ = false;
+  // The first of each map that was read.
+  absl::flat_hash_map<uint64_t, MapDescription> descriptions_;
+  // Maps that are deleted, whether or not the pass has come to that.
+  absl::flat_hash_set<uint64_t> ended_;
+  // Maps that no record describes.
+  absl::flat_hash_set<uint64_t> unknown_;
+  uint64_t records_again_ = 0;
+  uint64_t bytes_again_ = 0;
   uint64_t bytes_ = 0;
   // As of the last progress.
   uint64_t told_bytes_ = 0;
@@ -260,7 +357,7 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   for (auto& from : parts) {
     if (from.empty()) continue;
     running.emplace_back([&shared, from = std::move(from)]() mutable {
-      absl::Status status = Part(&shared).Run(std::move(from));
+      absl::Status status = Part(&shared).Run(from);
       if (status.ok()) return;
       absl::MutexLock lock(&shared.mu);
       if (!shared.failed.exchange(true)) shared.status = std::move(status);
@@ -282,7 +379,7 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
                                               map->name(), " at once"));
     }
   }
-  shared.report.records = shared.records;
+  shared.report.records += shared.records;
   return shared.report;
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/registry.h"
@@ -50,6 +52,14 @@ struct RecoveryReport {
   // The latest time that the journal tells of; INT64_MIN if it tells of none. A
   // map does not go back behind its own.
   int64_t last_us = INT64_MIN;
+  // Of a journal that was salvaged: how many records are missing, at least;
+  uint64_t lost_records = 0;
+  // the namespaces that may lack some of theirs, also those of which entries or
+  // groups are missing;
+  std::vector<std::string> incomplete;
+  // and the ids of the logs of those that no record describes any more: they
+  // are not there.
+  std::vector<uint64_t> unknown;
 };
 
 // Adds all maps that the journal tells of to the registry, which has none of
@@ -57,6 +67,11 @@ struct RecoveryReport {
 // `logs`. Where the time between does not count, that is told and kept before
 // this returns: a later recovery does not skip it again. Costs what the
 // operations did. Memory: the maps, and a group of the journal for each thread.
+//
+// A journal that was salvaged lacks records. What is left of its maps goes on
+// (MapReplay::AllowLosses): a key may have an older value, or none, or be there
+// again; events that are lost count as such, where a cursor or a group misses
+// them. That holds for all maps of a partition that lacks a record.
 //
 // DATA_LOSS: the journal is damaged, or its records contradict each other; says
 // where, and what to do. RESOURCE_EXHAUSTED: no room on the disk to tell of

@@ -6,10 +6,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "server/journal/local/journal_copy.h"
 #include "server/journal/local/journal_directory.h"
@@ -33,6 +36,9 @@ constexpr unsigned kMaxRecoveryThreads = 8;
 // How long a recovery may be without progress until the service manager may
 // think that it is stuck: what makes maps of the last records, too.
 constexpr absl::Duration kPatience = absl::Minutes(2);
+
+// Of those that lack records, how many are named.
+constexpr size_t kNamedMaps = 10;
 
 int64_t MillisSince(SteadyClock::time_point began) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -71,6 +77,21 @@ class ProgressTeller {
   const SteadyClock::time_point began_ = SteadyClock::now();
   std::atomic<int64_t> due_ms_{0};
 };
+
+// What a journal that was salvaged has not.
+void LogLosses(const RecoveryReport& report) {
+  if (report.lost_records == 0) return;
+  const size_t named = std::min(report.incomplete.size(), kNamedMaps);
+  std::string names = absl::StrJoin(
+      report.incomplete.begin(),
+      report.incomplete.begin() + static_cast<ptrdiff_t>(named), ", ");
+  if (named < report.incomplete.size()) names += ", ...";
+  Log(LogLevel::kWarning, "recovery_losses",
+      {{"lost_records", report.lost_records},
+       {"incomplete_namespaces", report.incomplete.size()},
+       {"namespaces", names},
+       {"unknown_namespaces", report.unknown.size()}});
+}
 
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
@@ -230,6 +251,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
     return status;
   }
   observers.metrics->Finish(*report);
+  LogLosses(*report);
   Log(LogLevel::kInfo, "recovery_done",
       {{"namespaces", report->namespaces},
        {"entries", report->entries},

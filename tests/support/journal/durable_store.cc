@@ -1,7 +1,9 @@
 #include "tests/support/journal/durable_store.h"
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "server/journal/local/journal_directory.h"
+#include "server/journal/local/journal_tools.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {
@@ -86,6 +88,21 @@ void DurableStore::LosePower(MemoryFileSystem::Unsynced unsynced,
                              std::mt19937_64* random) {
   Freeze(unsynced, random);
   Thaw();
+}
+
+absl::Status DurableStore::Salvage() {
+  Close();
+  const std::string to = directory_ + "_salvaged";
+  const auto report = SalvageJournal(files_.get(), directory_, to);
+  if (!report.ok()) return report.status();
+  auto files = std::make_unique<MemoryFileSystem>();
+  for (const std::string& path : files_->Paths()) {
+    if (!absl::StartsWith(path, to)) continue;
+    files->SetContents(directory_ + path.substr(to.size()),
+                       files_->Contents(path));
+  }
+  GoOnWith(std::move(files));
+  return absl::OkStatus();
 }
 
 void DurableStore::AdvanceBy(int64_t step_us) {

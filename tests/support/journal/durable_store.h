@@ -60,6 +60,11 @@ class DurableStore {
   // it for a copy.
   std::string BackUp();
   absl::Status Restore(const std::string& archive);
+  // Closes, salvages the journal, and goes on with a disk that has what that
+  // has made alone. Open takes it for a copy.
+  absl::Status Salvage();
+  // Closes, and goes on with that disk.
+  void GoOnWith(std::unique_ptr<MemoryFileSystem> files);
   // Open ends before it has taken a copy's mark away.
   void CrashBeforeUnmarking() { unmarks_ = false; }
 
@@ -102,8 +107,6 @@ class DurableStore {
     LocalStore store;
     std::unique_ptr<Checkpointer> checkpointer;
   };
-
-  void GoOnWith(std::unique_ptr<MemoryFileSystem> files);
 
   ManualClock clock_{kStartUs};
   std::unique_ptr<MemoryFileSystem> files_ =
