@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/journal/maps/map_record.h"
 #include "tests/journal/durable_store_fixture.h"
 #include "tests/support/await.h"
 
@@ -57,6 +59,32 @@ TEST_F(DurableStoreTest, AMapThatIsNotDurableIsGone) {
   Reopen();
   EXPECT_EQ(store_.map("m"), nullptr);
   EXPECT_NE(store_.map("a"), nullptr);
+}
+
+// What a crash leaves between the creation of a map and the end of the one of
+// that name before it, which was told first and waits for its map's appends.
+TEST_F(DurableStoreTest, AMapWhoseEndWasNotKeptIsNotBesideItsSuccessor) {
+  ASSERT_TRUE(store_.Put("a", "key", "of the first").status.ok());
+  MapDescription next = {"a", DurableOptions(), store_.map("a")->origin(), {}};
+  next.origin.log_id ^= 1;
+  absl::Notification appended;
+  store_.journal().Append(PartitionOf("a", store_.journal().partitions()),
+                          {EncodeMap(MapRecordKind::kCreated, next)},
+                          Durability::kSync,
+                          [&](const auto&, const auto&) { appended.Notify(); });
+  appended.WaitForNotification();
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.map("a")->origin().log_id, next.origin.log_id);
+  EXPECT_EQ(store_.Get("a", "key"), "(none)");
+  // Nor is it there again without that.
+  absl::Notification deleted;
+  store_.store().DeleteNamespace(
+      "a", [&](const absl::Status&) { deleted.Notify(); });
+  deleted.WaitForNotification();
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.map("a"), nullptr);
 }
 
 TEST_F(DurableStoreTest, EveryKindOfChangeOutlivesACrash) {

@@ -15,7 +15,8 @@ namespace timecache::server {
 
 // A partition has the records of the maps whose names fall on it. Each begins
 // with a byte for its kind and the id of the map's log, which no two maps
-// share: so a map that was deleted and one of the same name are told apart.
+// share: so a map that was deleted and one of the same name are told apart. The
+// end of the former may be behind the creation of the latter.
 enum class MapRecordKind : uint8_t {
   // A MapDescription: there is a new map,
   kCreated = 1,

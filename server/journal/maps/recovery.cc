@@ -30,6 +30,8 @@ struct Recovering {
   MapOptions options;
   // Whether what dies may be told: since its creation, or the end of a walk.
   bool complete = false;
+  // Those of one name are in the order of their numbers.
+  uint64_t number = 0;
 };
 
 // A partition that is read.
@@ -56,6 +58,8 @@ struct Shared {
   RecoveryReport report ABSL_GUARDED_BY(mu);
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
   std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
+  // Maps whose end was not kept.
+  std::vector<std::shared_ptr<TimeCacheMap>> ended ABSL_GUARDED_BY(mu);
 };
 
 // What was told of the map in this process.
@@ -202,6 +206,7 @@ class Part {
         shared_.registry->Make(map->name, map->options, map->origin);
     recovering.replay = std::make_unique<MapReplay>(recovering.map.get());
     recovering.partition = partition;
+    recovering.number = ++made_;
     recovering.options = map->options;
     recovering.complete = created || second_;
     if (second_) {
@@ -253,34 +258,25 @@ class Part {
   }
 
   absl::Status Finish() {
+    // A map is deleted before there is another one of its name, but the record
+    // of that may be behind the other's creation, and a crash between them.
+    absl::flat_hash_map<std::string, uint64_t> newest;
+    for (const auto& [log_id, recovering] : maps_) {
+      uint64_t& number = newest[recovering.map->name()];
+      number = std::max(number, recovering.number);
+    }
     for (auto& [log_id, recovering] : maps_) {
-      TimeCacheMap* const map = recovering.map.get();
+      if (recovering.number < newest[recovering.map->name()]) {
+        End(&recovering);
+        continue;
+      }
       if (!recovering.complete) {
-        return absl::DataLossError(
-            absl::StrCat("the journal has not all of namespace ", map->name(),
-                         ": its beginning was dropped, and what was to take "
-                         "its place is not whole"));
+        return absl::DataLossError(absl::StrCat(
+            "the journal has not all of namespace ", recovering.map->name(),
+            ": its beginning was dropped, and what was to take "
+            "its place is not whole"));
       }
-      const uint64_t version = recovering.replay->Finish();
-      const int64_t last_us = recovering.replay->last_us();
-      map->Update(recovering.options, last_us);
-      // Behind the last tick: what comes later may be another event in each.
-      if (shared_.options->copied) map->ForkLog();
-      const auto log = shared_.logs->Resume(recovering.map);
-      map->SetChangeLog(log);
-      // With the fork.
-      if (shared_.options->copied) log->TellOptions(map->options());
-      SkipTime(recovering, log.get());
-      absl::MutexLock lock(&shared_.mu);
-      RecoveryReport& report = shared_.report;
-      ++report.namespaces;
-      if (HasLosses(recovering.partition)) {
-        report.incomplete.push_back(map->name());
-      }
-      report.entries += static_cast<uint64_t>(map->CountedSize().entries);
-      report.last_us = std::max(report.last_us, last_us);
-      shared_.next_version = std::max(shared_.next_version, version);
-      shared_.maps.push_back(std::move(recovering.map));
+      Finish(&recovering);
     }
     absl::MutexLock lock(&shared_.mu);
     RecoveryReport& report = shared_.report;
@@ -289,6 +285,41 @@ class Part {
     report.unknown.insert(report.unknown.end(), unknown_.begin(),
                           unknown_.end());
     return absl::OkStatus();
+  }
+
+  // Its end is told, or it would be there again once the newer one is deleted.
+  void End(Recovering* recovering) {
+    const uint64_t version = recovering->replay->Finish();
+    const auto log = shared_.logs->Resume(recovering->map);
+    recovering->map->SetChangeLog(log);
+    log->TellDeleted();
+    absl::MutexLock lock(&shared_.mu);
+    shared_.next_version = std::max(shared_.next_version, version);
+    shared_.ended.push_back(std::move(recovering->map));
+  }
+
+  void Finish(Recovering* recovering) {
+    TimeCacheMap* const map = recovering->map.get();
+    const uint64_t version = recovering->replay->Finish();
+    const int64_t last_us = recovering->replay->last_us();
+    map->Update(recovering->options, last_us);
+    // Behind the last tick: what comes later may be another event in each.
+    if (shared_.options->copied) map->ForkLog();
+    const auto log = shared_.logs->Resume(recovering->map);
+    map->SetChangeLog(log);
+    // With the fork.
+    if (shared_.options->copied) log->TellOptions(map->options());
+    SkipTime(*recovering, log.get());
+    absl::MutexLock lock(&shared_.mu);
+    RecoveryReport& report = shared_.report;
+    ++report.namespaces;
+    if (HasLosses(recovering->partition)) {
+      report.incomplete.push_back(map->name());
+    }
+    report.entries += static_cast<uint64_t>(map->CountedSize().entries);
+    report.last_us = std::max(report.last_us, last_us);
+    shared_.next_version = std::max(shared_.next_version, version);
+    shared_.maps.push_back(std::move(recovering->map));
   }
 
   // Behind all that the journal tells of the map.
@@ -308,6 +339,7 @@ class Part {
   // By the id of its log, as all others of maps.
   absl::flat_hash_map<uint64_t, Recovering> maps_;
   absl::flat_hash_map<uint32_t, Place> places_;
+  uint64_t made_ = 0;
   // The second time.
   bool second_ = false;
   // The first of each map that was read.
@@ -367,8 +399,10 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
 
   absl::MutexLock lock(&shared.mu);
   if (!shared.status.ok()) return shared.status;
-  for (const auto& map : shared.maps) {
-    if (absl::Status status = AwaitKept(*map); !status.ok()) return status;
+  for (const auto* const maps : {&shared.maps, &shared.ended}) {
+    for (const auto& map : *maps) {
+      if (absl::Status status = AwaitKept(*map); !status.ok()) return status;
+    }
   }
   // Before the first of them is used.
   registry->RaiseVersions(shared.next_version +
