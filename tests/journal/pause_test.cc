@@ -68,6 +68,19 @@ TEST_F(PauseTest, AnEntryLivesOnForWhatItHadLeft) {
   EXPECT_GE(reading.events[0].death_us, kStartUs + 3660 * kSecond);
 }
 
+TEST_F(PauseTest, TheTimeOfTheRecoveryDoesNotCountEither) {
+  store_.Put("a", "key", "value");
+  AdvanceBy(10 * kSecond);
+  bool recovering = false;
+  store_.recovery_options().progress = [&](const RecoveryProgress&) {
+    if (!recovering) store_.clock().AdvanceBy(3600 * kSecond);
+    recovering = true;
+  };
+  Restart(0);
+  ASSERT_TRUE(recovering);
+  EXPECT_EQ(DeadlineOf("key"), kStartUs + 3660 * kSecond);
+}
+
 TEST_F(PauseTest, EachRestartIsSkippedOnce) {
   ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
   AdvanceBy(10 * kSecond);

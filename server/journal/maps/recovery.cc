@@ -58,6 +58,8 @@ struct Shared {
   RecoveryReport report ABSL_GUARDED_BY(mu);
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
   std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
+  // Those of them for which the time since they ended does not count.
+  std::vector<Recovering> paused ABSL_GUARDED_BY(mu);
   // Maps whose end was not kept.
   std::vector<std::shared_ptr<TimeCacheMap>> ended ABSL_GUARDED_BY(mu);
 };
@@ -309,7 +311,6 @@ class Part {
     map->SetChangeLog(log);
     // With the fork.
     if (shared_.options->copied) log->TellOptions(map->options());
-    SkipTime(*recovering, log.get());
     absl::MutexLock lock(&shared_.mu);
     RecoveryReport& report = shared_.report;
     ++report.namespaces;
@@ -319,20 +320,11 @@ class Part {
     report.entries += static_cast<uint64_t>(map->CountedSize().entries);
     report.last_us = std::max(report.last_us, last_us);
     shared_.next_version = std::max(shared_.next_version, version);
-    shared_.maps.push_back(std::move(recovering->map));
-  }
-
-  // Behind all that the journal tells of the map.
-  void SkipTime(const Recovering& recovering, MapChangeLog* log) {
-    const TimeSkip skip = {recovering.replay->last_us(),
-                           shared_.options->now_us};
-    if (recovering.options.restart_policy != RestartPolicy::kPause ||
-        recovering.map->CountedSize().entries == 0 ||
-        skip.to_us <= skip.from_us) {
-      return;
+    shared_.maps.push_back(recovering->map);
+    if (recovering->options.restart_policy == RestartPolicy::kPause &&
+        map->CountedSize().entries > 0) {
+      shared_.paused.push_back(std::move(*recovering));
     }
-    log->TellTimeSkip(skip);
-    recovering.replay->Apply(skip);
   }
 
   Shared& shared_;
@@ -354,6 +346,14 @@ class Part {
   // As of the last progress.
   uint64_t told_bytes_ = 0;
 };
+
+// Behind all that the journal tells of the map.
+void SkipTime(const Recovering& recovering, int64_t now_us) {
+  const TimeSkip skip = {recovering.replay->last_us(), now_us};
+  if (skip.to_us <= skip.from_us) return;
+  static_cast<MapChangeLog*>(recovering.map->change_log())->TellTimeSkip(skip);
+  recovering.replay->Apply(skip);
+}
 
 // What it was copied from goes on with the versions behind the copy, at most
 // VersionSource::kPerMicro a microsecond: a client of both should not see one
@@ -399,6 +399,11 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
 
   absl::MutexLock lock(&shared.mu);
   if (!shared.status.ok()) return shared.status;
+  if (options.clock != nullptr) {
+    for (const Recovering& paused : shared.paused) {
+      SkipTime(paused, options.clock->NowUs());
+    }
+  }
   for (const auto* const maps : {&shared.maps, &shared.ended}) {
     for (const auto& map : *maps) {
       if (absl::Status status = AwaitKept(*map); !status.ok()) return status;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/engine/clock.h"
 #include "server/engine/registry.h"
 #include "server/journal/maps/map_change_log.h"
 
@@ -34,9 +35,10 @@ struct RecoveryOptions {
   // versions. That is kept when the call returns; RESOURCE_EXHAUSTED
   // (DISK_FULL): it cannot be.
   bool copied = false;
-  // The time at which the maps go on, where restart_policy is kPause.
-  // INT64_MIN: where they ended.
-  int64_t now_us = INT64_MIN;
+  // The time, at which maps go on where restart_policy is kPause: asked when
+  // all are made again, as that takes a while, too. Null: they go on where they
+  // ended. Not owned.
+  const Clock* clock = nullptr;
   // At most so many records lie between two of these, and on one thread so many
   // bytes.
   uint64_t progress_records = 10'000;

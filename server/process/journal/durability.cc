@@ -226,7 +226,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   options.threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
   options.progress = std::ref(progress);
-  options.now_us = clock.NowUs();
+  options.clock = &clock;
   options.cancelled = [&signals] { return signals.EndPending(); };
   const std::string& directory = config.journal().directory();
   const auto copied = IsMarkedAsCopy(FileSystem::Posix(), directory);

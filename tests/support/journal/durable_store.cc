@@ -47,7 +47,7 @@ absl::Status DurableStore::Open() {
   const auto copied = IsMarkedAsCopy(options_.files, directory_);
   if (!copied.ok()) return copied.status();
   recovery_options_.copied = *copied;
-  recovery_options_.now_us = clock_.NowUs();
+  recovery_options_.clock = &clock_;
   const auto report =
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();
