@@ -49,6 +49,7 @@ class LocalGroupReader final : public GroupReader {
         member_(std::move(member)) {}
 
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes) override {
+    KeepChanges();
     GroupChunk chunk = member_->Take(now_us, max_events, max_bytes);
     for (Delivery& delivery : chunk.deliveries) {
       delivery.event_id += event_offset_;
@@ -71,6 +72,16 @@ class LocalGroupReader final : public GroupReader {
   }
 
  private:
+  // So that the group may tell how far it is, at once if all is kept.
+  void KeepChanges() {
+    ChangeLog* const log = map_->change_log();
+    if (log == nullptr || !group_->BeginKeeping()) return;
+    // The group calls its map.
+    log->WhenAllKept([map = map_, group = group_](const absl::Status& status) {
+      group->EndKeeping(status.ok());
+    });
+  }
+
   const std::shared_ptr<TimeCacheMap> map_;
   const std::shared_ptr<ConsumerGroup> group_;
   const uint64_t event_offset_;

@@ -137,14 +137,48 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
     if (closed_) return chunk;
     ledger_.PassTime(now_us);
     TakeEvents(member, max_events, max_bytes, &chunk);
-    chunk.lost = ledger_.TakeLost();
-    watermark_us_ =
-        std::max(watermark_us_, std::min(log_us, ledger_.OldestUs() - 1));
-    chunk.watermark_us = watermark_us_;
+    PassWatermark(log_us);
+    if (IsKept()) kept_.watermark_us = watermark_us_;
+    chunk.watermark_us = kept_.watermark_us;
+    if (IsKept() || kept_.lost == ledger_.untold_lost()) {
+      chunk.lost = ledger_.TakeLost();
+      kept_.lost = keeping_.lost = 0;
+    }
     due_us = WakeOthers();
   }
   Schedule(due_us);
   return chunk;
+}
+
+void ConsumerGroup::PassWatermark(int64_t log_us) {
+  watermark_us_ =
+      std::max(watermark_us_, std::min(log_us, ledger_.OldestUs() - 1));
+}
+
+bool ConsumerGroup::BeginKeeping() {
+  const int64_t log_us = log_->watermark_us();
+  Lock lock(this);
+  awaits_log_ = true;
+  if (closed_ || is_keeping_ || IsKept()) return false;
+  PassWatermark(log_us);
+  keeping_ = {changes_.count(), watermark_us_, ledger_.untold_lost()};
+  is_keeping_ = true;
+  return true;
+}
+
+void ConsumerGroup::EndKeeping(bool kept) {
+  int64_t due_us;
+  {
+    Lock lock(this);
+    is_keeping_ = false;
+    if (!kept || closed_) return;
+    kept_ = keeping_;
+    if (kept_.lost == 0) return;
+    due_us = WakeOthers();
+    // A member may hold all that it may for long, and losses go on.
+    turns_.WakeFull();
+  }
+  Schedule(due_us);
 }
 
 void ConsumerGroup::TakeEvents(Member* member, int max_events,
@@ -170,8 +204,11 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
 int64_t ConsumerGroup::WakeOthers() {
   if (closed_) return kNeverUs;
   GroupTurns::Supply supply = ledger_.Available();
-  // Any member may be told of a loss.
-  if (ledger_.HasLost()) ++supply.unfailed;
+  // Any member may be told of a loss: once to have it kept, and once it is.
+  const uint64_t lost = ledger_.untold_lost();
+  if (lost > keeping_.lost || (lost > 0 && lost == kept_.lost)) {
+    ++supply.unfailed;
+  }
   turns_.Wake(supply, ledger_.now_us());
   return DueUs();
 }

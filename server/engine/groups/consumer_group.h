@@ -82,6 +82,14 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   std::unique_ptr<Member> Join(int max_in_flight, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // For a map whose changes a log keeps, before each Take: from then on members
+  // are told a watermark, and what was lost, once a crash takes neither back.
+  // Returns whether there is something that is not known to be kept; then
+  // EndKeeping follows, as soon as all that was told before is kept, or may not
+  // be.
+  bool BeginKeeping() ABSL_LOCKS_EXCLUDED(mu_);
+  void EndKeeping(bool kept) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Ends all members: the group is being deleted.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -184,6 +192,11 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void TakeEvents(Member* member, int max_events, int64_t max_bytes,
                   Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
+  void PassWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether a crash takes back nothing of the group.
+  bool IsKept() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !awaits_log_ || changes_.count() == kept_.changes;
+  }
   int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Schedule(int64_t due_us) const ABSL_LOCKS_EXCLUDED(mu_);
   bool UnusedForTooLongLocked(int64_t now_us) const
@@ -204,7 +217,20 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   GroupTurns turns_ ABSL_GUARDED_BY(mu_);
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
+  // Of the group as it is.
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // What members may be told; and what they may be once the log has kept it,
+  // while that is under way. Losses are taken all together: no change tells
+  // that members know of a part of them.
+  struct Kept {
+    uint64_t changes = 0;
+    int64_t watermark_us = INT64_MIN;
+    uint64_t lost = 0;
+  };
+  Kept kept_ ABSL_GUARDED_BY(mu_);
+  Kept keeping_ ABSL_GUARDED_BY(mu_);
+  bool is_keeping_ ABSL_GUARDED_BY(mu_) = false;
+  bool awaits_log_ ABSL_GUARDED_BY(mu_) = false;
   // Since when there is no member. kNeverUs: there is one, or the last one has
   // left since the last Advance, which says what time it is.
   int64_t unused_since_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;

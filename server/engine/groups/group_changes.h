@@ -46,13 +46,18 @@ class GroupChanges {
     Flush();
     change.name = open_.name;
     sink_->AddGroup(change);
+    ++told_;
   }
 
   void Flush() {
     if (open_.first == open_.end) return;
     sink_->AddGroup(open_);
+    ++told_;
     open_.first = open_.end;
   }
+
+  // Of all changes so far, also of the one that the next Flush tells.
+  uint64_t count() const { return told_ + (open_.first == open_.end ? 0 : 1); }
 
  private:
   void Extend(Kind kind, uint64_t first, uint64_t end, int attempt,
@@ -69,6 +74,7 @@ class GroupChanges {
   }
 
   ChangeSink* sink_ = nullptr;
+  uint64_t told_ = 0;
   // Not told yet, if it has events.
   GroupChange open_;
 };

@@ -124,9 +124,9 @@ class GroupLedger {
   bool GiveBack(GroupMember* member, int most);
   // When the oldest unsettled event died; kNeverUs if there is none.
   int64_t OldestUs() const;
-  // Events that were lost since the last call.
+  // Events that were lost since the last call of TakeLost.
   uint64_t TakeLost();
-  bool HasLost() const { return untold_lost_ > 0; }
+  uint64_t untold_lost() const { return untold_lost_; }
 
   // --- Settling.
 

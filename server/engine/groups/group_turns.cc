@@ -173,6 +173,14 @@ void GroupTurns::Wake(const Supply& supply, int64_t now_us) {
   }
 }
 
+void GroupTurns::WakeFull() {
+  if (!awake_.empty()) return;
+  const auto full = std::find_if(
+      away_.begin(), away_.end(),
+      [](const GroupMember* member) { return member->turn_ == Turn::kFull; });
+  if (full != away_.end()) WakeOne(*full);
+}
+
 void GroupTurns::WakeAll() {
   due_us_ = kNeverUs;
   for (Members* members : {&idle_, &idle_unresponsive_, &away_}) {

@@ -79,6 +79,8 @@ class GroupTurns {
   };
   // At `now_us`: wakes those that are to come for it.
   void Wake(const Supply& supply, int64_t now_us);
+  // Wakes one that is full, if no member is awake: for what is no event.
+  void WakeFull();
   // When to call Wake in any case.
   int64_t due_us() const { return due_us_; }
   // Wakes all that are not awake: for the last time.

@@ -1,0 +1,126 @@
+// Consumer groups of durable maps: what members are told outlives a crash.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "tests/journal/durable_store_fixture.h"
+#include "tests/support/await.h"
+
+namespace timecache::server {
+namespace {
+
+using ::timecache::test::Await;
+
+class DurableGroupsTest : public DurableStoreTest {
+ protected:
+  std::unique_ptr<GroupReader> Join() {
+    std::unique_ptr<GroupReader> reader;
+    absl::Notification done;
+    const std::string name = "a";
+    store_.store().JoinGroups(
+        {&name, 1}, {.group = "g", .max_in_flight = 100, .created_by = "me"},
+        [] {},
+        [&](absl::StatusOr<Store::Readers<GroupReader>> readers) {
+          if (readers.ok()) reader = std::move(readers->front());
+          done.Notify();
+        });
+    done.WaitForNotification();
+    EXPECT_NE(reader, nullptr);
+    return reader;
+  }
+  GroupChunk Take(GroupReader* reader, int max_events = 100) {
+    return reader->Take(store_.clock().NowUs(), max_events, 1 << 20);
+  }
+  // In two buckets.
+  void PutAndLetDie() {
+    ASSERT_TRUE(store_.Put("a", "early", std::string(100, 'v')).status.ok());
+    store_.AdvanceBy(2 * kSecond);
+    ASSERT_TRUE(store_.Put("a", "late", "value").status.ok());
+    store_.AdvanceBy(120 * kSecond);
+    ASSERT_TRUE(Await([&] { return ReadEarliest().events.size() == 2; }));
+  }
+  // Syncs wait for Free.
+  void Hold() {
+    store_.files().SetFault([this](const std::string&, uint64_t, bool sync) {
+      if (sync && held_) free_.WaitForNotification();
+      return absl::OkStatus();
+    });
+  }
+  void Free() {
+    if (held_.exchange(false)) free_.Notify();
+  }
+  void TearDown() override {
+    Free();
+    store_.files().SetFault(nullptr);
+  }
+  std::shared_ptr<ConsumerGroup> group() {
+    return store_.map("a")->groups().Find("g").value();
+  }
+
+  std::atomic<bool> held_ = true;
+  absl::Notification free_;
+};
+
+TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
+  const auto reader = Join();
+  PutAndLetDie();
+  const GroupChunk chunk = Take(reader.get());
+  ASSERT_EQ(chunk.deliveries.size(), 2u);
+  const int64_t early_us = chunk.deliveries[0].batch->death_us();
+  EXPECT_LT(chunk.watermark_us, early_us);
+  Hold();
+  const Settlement ack = {chunk.deliveries[0].event_id, 1, SettleAction::kAck,
+                          0, 0};
+  SettleResult result;
+  ASSERT_TRUE(store_.map("a")
+                  ->groups()
+                  .Settle("g", {&ack, 1}, store_.clock().NowUs(), {&result, 1})
+                  .ok());
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_LT(Take(reader.get()).watermark_us, early_us);
+  EXPECT_LT(Take(reader.get()).watermark_us, early_us);
+  Free();
+  EXPECT_TRUE(
+      Await([&] { return Take(reader.get()).watermark_us >= early_us; }));
+}
+
+TEST_F(DurableGroupsTest, ALossIsToldOnceItIsKept) {
+  auto reader = Join();
+  PutAndLetDie();
+  Hold();
+  ASSERT_TRUE(group()->DropBacklog(EventHolder::Kind::kBacklog, 1));
+  ASSERT_EQ(group()->GetStatistics().lost, 1u);
+  EXPECT_EQ(Take(reader.get(), 0).lost, 0u);
+  EXPECT_EQ(Take(reader.get(), 0).lost, 0u);
+  Free();
+  uint64_t lost = 0;
+  EXPECT_TRUE(Await([&] { return (lost += Take(reader.get(), 0).lost) > 0; }));
+  EXPECT_EQ(lost, 1u);
+  EXPECT_EQ(Take(reader.get(), 0).lost, 0u);
+}
+
+// A loss that was told and not kept would be told again.
+TEST_F(DurableGroupsTest, ALossThatACrashTakesBackWasNotTold) {
+  auto reader = Join();
+  PutAndLetDie();
+  Hold();
+  ASSERT_TRUE(group()->DropBacklog(EventHolder::Kind::kBacklog, 1));
+  const uint64_t lost = Take(reader.get(), 0).lost;
+  store_.Freeze(Unsynced::kDropped, &random_);
+  Free();
+  reader = nullptr;
+  store_.Thaw();
+  Reopen();
+  reader = Join();
+  const GroupChunk chunk = Take(reader.get());
+  EXPECT_EQ(chunk.deliveries.size() + chunk.lost + lost, 2u);
+}
+
+}  // namespace
+}  // namespace timecache::server
