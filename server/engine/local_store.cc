@@ -321,6 +321,9 @@ void LocalStore::Settle(GroupName name,
   }
   absl::Status status =
       (*map)->groups().Settle(name.name, settlements, clock_->NowUs(), results);
+  for (const SettleResult& result : results) {
+    if (!result.status.ok()) CountRefused(result.status, 1, map->get());
+  }
   WhenKept(*map, std::move(done), std::move(status));
 }
 

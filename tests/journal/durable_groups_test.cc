@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "server/engine/error.h"
 #include "tests/journal/durable_store_fixture.h"
 #include "tests/support/await.h"
 
@@ -36,6 +37,18 @@ class DurableGroupsTest : public DurableStoreTest {
   }
   GroupChunk Take(GroupReader* reader, int max_events = 100) {
     return reader->Take(store_.clock().NowUs(), max_events, 1 << 20);
+  }
+  absl::Status Settle(const Settlement& settlement) {
+    SettleResult result;
+    absl::Status status;
+    absl::Notification done;
+    store_.store().Settle({"a", "g"}, {&settlement, 1}, {&result, 1},
+                          [&](const absl::Status& settled) {
+                            status = settled;
+                            done.Notify();
+                          });
+    done.WaitForNotification();
+    return status.ok() ? result.status : status;
   }
   // In two buckets.
   void PutAndLetDie() {
@@ -120,6 +133,27 @@ TEST_F(DurableGroupsTest, ALossThatACrashTakesBackWasNotTold) {
   reader = Join();
   const GroupChunk chunk = Take(reader.get());
   EXPECT_EQ(chunk.deliveries.size() + chunk.lost + lost, 2u);
+}
+
+// It is a put: the reserve is not for it.
+TEST_F(DurableGroupsTest, AFullDiskRefusesToPutBackAndTheEventStaysUnsettled) {
+  store_.options().reserve_bytes = 100'000;
+  Reopen();
+  const auto reader = Join();
+  PutAndLetDie();
+  const GroupChunk chunk = Take(reader.get());
+  ASSERT_EQ(chunk.deliveries.size(), 2u);
+  store_.files().SetRoom(store_.files().used_bytes());
+  ASSERT_TRUE(store_.Put("a", "key", "from the reserve").status.ok());
+  ASSERT_TRUE(store_.journal().low_space());
+  Settlement settlement = {chunk.deliveries[0].event_id, 1,
+                           SettleAction::kPutBack, 0, 0};
+  EXPECT_EQ(ReasonOf(Settle(settlement)), Reason::kDiskFull);
+  EXPECT_EQ(Refused(LimitHit::kDiskFull), 1u);
+  EXPECT_EQ(group()->GetStatistics().in_flight, 2u);
+  settlement.action = SettleAction::kAck;
+  EXPECT_TRUE(Settle(settlement).ok());
+  store_.files().SetRoom(UINT64_MAX);
 }
 
 }  // namespace

@@ -224,6 +224,11 @@ absl::Status ConsumerGroups::Settle(absl::string_view group,
 void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
                              int64_t now_us, SettleResult* result) {
   result->version = 0;
+  // As any put: on a full disk the reserve is for what cannot be refused.
+  if (const ChangeLog* const log = map_->change_log()) {
+    result->status = log->CheckRoom();
+    if (!result->status.ok()) return;
+  }
   const absl::StatusOr<Delivery> delivery =
       group->BeginPutBack(settlement, now_us);
   result->status = delivery.status();
