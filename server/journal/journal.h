@@ -33,6 +33,7 @@ struct JournalStatistics {
   static constexpr int kLatencyBuckets = 28;
 
   uint64_t disk_bytes = 0;      // of all segments, now
+  uint64_t needed_bytes = 0;    // of those that no trim has given up, now
   uint64_t closed_bytes = 0;    // of those that another trim may remove, now
   uint64_t segments = 0;        // files of records, now
   uint64_t pending_bytes = 0;   // that appends without a commit cost, now

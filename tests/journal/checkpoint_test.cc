@@ -193,6 +193,43 @@ TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
   EXPECT_EQ(statistics.lost, 0u);
 }
 
+// Each round tells it again: it would be the next one's reason.
+TEST_F(CheckpointTest, WhatGroupsKeepIsNoReasonForARound) {
+  MapOptions options = DurableOptions();
+  options.retention_us = 0;
+  ASSERT_TRUE(store_.Create("n", options).ok());
+  for (const char* const name : {"one", "two"}) {
+    ASSERT_TRUE(store_.map("n")
+                    ->groups()
+                    .Create(name, GroupOptions(), ExpiryLog::Start::kNow,
+                            store_.clock().NowUs())
+                    .ok());
+  }
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(store_.Put("n", absl::StrCat("k", i), std::string(1'000, 'v'))
+                    .status.ok());
+  }
+  store_.AdvanceBy(120 * kSecond);
+  ASSERT_GT(disk_bytes(), store_.checkpointer_options().min_journal_bytes);
+  store_.checkpointer().Look();
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+}
+
+// Another round would write all again, and free nothing.
+TEST_F(CheckpointTest, WhatABackupKeepsIsNoReasonForARound) {
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+  }
+  auto backup = static_cast<LocalJournal*>(&store_.journal())->OpenBackup();
+  const uint64_t before = disk_bytes();
+  Round();
+  EXPECT_GE(disk_bytes(), before);
+  store_.checkpointer().Look();
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  backup = nullptr;
+  EXPECT_TRUE(Await([&] { return disk_bytes() < before / 4; }));
+}
+
 TEST_F(CheckpointTest, AMapThatIsDeletedDuringARoundStaysDeleted) {
   ASSERT_TRUE(store_.Create("b").ok());
   for (int i = 0; i < 1'000; ++i) {

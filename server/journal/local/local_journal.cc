@@ -450,7 +450,10 @@ JournalStatistics LocalJournal::statistics() const {
   const size_t unneeded = UnneededSegments();
   for (size_t i = 0; i < segments_.size(); ++i) {
     statistics.disk_bytes += segments_[i].bytes;
-    if (i >= unneeded && i + 1 < segments_.size()) {
+    // A backup may still have it.
+    if (i < unneeded) continue;
+    statistics.needed_bytes += segments_[i].bytes;
+    if (i + 1 < segments_.size()) {
       statistics.closed_bytes += segments_[i].bytes;
     }
   }

@@ -80,14 +80,18 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     return maps;
   }
 
+  // What a round tells again, and what must stay beside that. Groups share
+  // events in memory, but each is told of its own.
   static uint64_t HeldBytes(const Maps& maps) {
-    uint64_t held = 0;
+    int64_t held = 0;
     for (const auto& map : maps) {
       const MapSize size = map->CountedSize();
-      held += static_cast<uint64_t>(size.bytes + size.entries * kEntryBytes +
-                                    map->retained_bytes());
+      held += size.bytes + size.entries * kEntryBytes + map->retained_bytes();
+      for (const auto& group : map->groups().List()) {
+        held += group->GetStatistics().backlog_bytes;
+      }
     }
-    return held;
+    return static_cast<uint64_t>(held);
   }
 
   // Whether maps that hold so much can be told again: on a full disk that may
@@ -99,7 +103,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void BeginIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const JournalStatistics journal = logs_.journal().statistics();
     if (journal.low_space ? journal.closed_bytes == 0
-                          : journal.disk_bytes < options_.min_journal_bytes) {
+                          : journal.needed_bytes < options_.min_journal_bytes) {
       return;
     }
     // All that is told from here on has later positions: also what is told of a
@@ -112,7 +116,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     const uint64_t held = HeldBytes(maps);
     if (journal.low_space
             ? journal.closed_bytes < kLowSpaceFactor * held || !HasRoomFor(held)
-            : journal.disk_bytes < options_.factor * held) {
+            : journal.needed_bytes < options_.factor * held) {
       return;
     }
     Failpoint("checkpoint.begin");
