@@ -7,7 +7,7 @@ import time
 
 from abuse import messages, wire
 from abuse.attack import attack
-from abuse.attacks_streams import ask, send_all
+from abuse.attacks_streams import ONE_MESSAGE_WINDOW, ask, send_all
 from abuse.honest import Channel
 from abuse.processes import expect
 from abuse.wire import frame
@@ -134,6 +134,36 @@ def again_and_again(world, count, seconds, method, body, messages_each=None):
     for thread in threads:
         thread.join()
     return len(done)
+
+
+UNREAD_CONFIG = "limits: {max_memory_bytes: 256MiB}\n" + namespaces(
+    "{name: unread, options: {ttl: 600s, num_shards: 1}}")
+# Of the responses that may be unread, what is on its way, and what the heap keeps.
+MAX_UNREAD_MIB = 128
+
+
+@attack(max_p99_ratio=MAX_P99_RATIO, max_wait_ms=MAX_WAIT_MS, config=UNREAD_CONFIG)
+def prefixes_unread(world):
+    """No two watches filter alike: what died is written for each, and they read their
+    first message alone."""
+    watches = world.scale(300, 1_000)
+    key = b"k" * 1_100
+    before = world.server.usage()["rss_mib"]
+    connections = []
+    for i in range(watches):
+        if i % 100 == 0:
+            connections.append(world.connect(window=ONE_MESSAGE_WINDOW))
+            connections[-1].wait_for_settings()
+        ask(connections[-1], "WatchExpired",
+            messages.watch(60, ["unread"], prefix=key[:i + 1]), stream=2 * (i % 100) + 1)
+    time.sleep(1)
+    fill(world, ((key + b"%d" % i, b"v" * 50_000, 1) for i in range(16)), "unread")
+    time.sleep(world.scale(3, 6))
+    during = world.server.usage()["peak_mib"]
+    close(connections)
+    expect(during - before <= MAX_UNREAD_MIB, f"RSS {before} -> {during} MiB")
+    return f"{watches:,} watches with a prefix each, which do not read the 800 kB that " \
+           f"die: RSS {during} MiB at most"
 
 
 @attack(max_p99_ratio=MAX_P99_RATIO, max_wait_ms=MAX_WAIT_MS,

@@ -12,22 +12,20 @@ namespace timecache::server {
 // Stands in front of the bytes that it counts.
 struct alignas(std::max_align_t) ResponseAccount::Buffer {
   ResponseAccountRef account;
-  int64_t bytes;
-  bool patient;
-  SteadyTime since;
-  Buffer* before = nullptr;
-  Buffer* after = nullptr;
+  Holding holding;
 };
 
-void ResponseAccount::BufferList::PushBack(Buffer* buffer) {
-  buffer->before = last;
-  (last != nullptr ? last->after : first) = buffer;
-  last = buffer;
+void ResponseAccount::HoldingList::PushBack(Holding* holding) {
+  holding->before = last;
+  holding->after = nullptr;
+  (last != nullptr ? last->after : first) = holding;
+  last = holding;
 }
 
-void ResponseAccount::BufferList::Remove(Buffer* buffer) {
-  (buffer->before != nullptr ? buffer->before->after : first) = buffer->after;
-  (buffer->after != nullptr ? buffer->after->before : last) = buffer->before;
+void ResponseAccount::HoldingList::Remove(Holding* holding) {
+  (holding->before != nullptr ? holding->before->after : first) =
+      holding->after;
+  (holding->after != nullptr ? holding->after->before : last) = holding->before;
 }
 
 int64_t ResponseAccount::bytes() const {
@@ -45,18 +43,9 @@ int64_t ResponseAccount::uncounted_bytes() const {
 grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient) {
   if (size < kMinCountedBytes) return grpc::Slice(size);
   void* const memory = ::operator new(sizeof(Buffer) + size);
-  auto* const buffer =
-      new (memory) Buffer{ResponseAccountRef(this), static_cast<int64_t>(size),
-                          patient, std::chrono::steady_clock::now()};
-  response_bytes_.fetch_add(buffer->bytes, std::memory_order_relaxed);
-  pool_->Add(buffer->bytes);
-  if (patient) {
-    patient_bytes_.fetch_add(buffer->bytes, std::memory_order_relaxed);
-  }
-  {
-    absl::MutexLock lock(&mu_);
-    (patient ? patient_buffers_ : buffers_).PushBack(buffer);
-  }
+  auto* const buffer = new (memory)
+      Buffer{ResponseAccountRef(this), {static_cast<int64_t>(size), patient}};
+  Hold(&buffer->holding);
   return grpc::Slice(buffer + 1, size, &FreeBuffer, buffer);
 }
 
@@ -64,28 +53,41 @@ grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient) {
 void ResponseAccount::FreeBuffer(void* memory) {
   auto* const buffer = static_cast<Buffer*>(memory);
   const ResponseAccountRef account = std::move(buffer->account);
-  const int64_t bytes = buffer->bytes;
-  const bool patient = buffer->patient;
-  {
-    absl::MutexLock lock(&account->mu_);
-    (patient ? account->patient_buffers_ : account->buffers_).Remove(buffer);
-  }
+  account->Drop(&buffer->holding);
   buffer->~Buffer();
   ::operator delete(memory);
-  account->response_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (patient) {
-    account->patient_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void ResponseAccount::Hold(Holding* holding) {
+  holding->since = std::chrono::steady_clock::now();
+  response_bytes_.fetch_add(holding->bytes, std::memory_order_relaxed);
+  pool_->Add(holding->bytes);
+  if (holding->patient) {
+    patient_bytes_.fetch_add(holding->bytes, std::memory_order_relaxed);
   }
-  account->pool_->Release(bytes);
+  absl::MutexLock lock(&mu_);
+  (holding->patient ? held_patiently_ : held_).PushBack(holding);
+}
+
+void ResponseAccount::Drop(Holding* holding) {
+  {
+    absl::MutexLock lock(&mu_);
+    (holding->patient ? held_patiently_ : held_).Remove(holding);
+  }
+  response_bytes_.fetch_sub(holding->bytes, std::memory_order_relaxed);
+  if (holding->patient) {
+    patient_bytes_.fetch_sub(holding->bytes, std::memory_order_relaxed);
+  }
+  pool_->Release(holding->bytes);
 }
 
 ResponseAccount::SteadyTime ResponseAccount::OldestSince(bool patient_too,
                                                          SteadyTime now) const {
   absl::MutexLock lock(&mu_);
   SteadyTime oldest = now;
-  if (buffers_.first != nullptr) oldest = buffers_.first->since;
-  if (patient_too && patient_buffers_.first != nullptr) {
-    oldest = std::min(oldest, patient_buffers_.first->since);
+  if (held_.first != nullptr) oldest = held_.first->since;
+  if (patient_too && held_patiently_.first != nullptr) {
+    oldest = std::min(oldest, held_patiently_.first->since);
   }
   return std::min(oldest, now);
 }

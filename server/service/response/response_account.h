@@ -88,6 +88,19 @@ class ResponseAccount {
   grpc::Slice NewSlice(size_t size, bool patient = false)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // What gRPC holds for the connection.
+  struct Holding {
+    int64_t bytes;
+    bool patient;
+    // Since when it counts.
+    SteadyTime since = {};
+    Holding* before = nullptr;
+    Holding* after = nullptr;
+  };
+  // Counts it until Drop; it must not move meanwhile.
+  void Hold(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
+  void Drop(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
+
   // A unary call begins; is answered, from when on it counts; and is done.
   // EndCall is given what AnswerCall returned, if that was called.
   void BeginCall() {
@@ -117,11 +130,11 @@ class ResponseAccount {
   friend class ResponseCharge;
 
   struct Buffer;
-  struct BufferList {
-    void PushBack(Buffer* buffer);
-    void Remove(Buffer* buffer);
-    Buffer* first = nullptr;
-    Buffer* last = nullptr;
+  struct HoldingList {
+    void PushBack(Holding* holding);
+    void Remove(Holding* holding);
+    Holding* first = nullptr;
+    Holding* last = nullptr;
   };
   struct Waiting {
     SteadyTime since;
@@ -146,8 +159,8 @@ class ResponseAccount {
 
   mutable absl::Mutex mu_;
   // What is held, the oldest first.
-  BufferList buffers_ ABSL_GUARDED_BY(mu_);
-  BufferList patient_buffers_ ABSL_GUARDED_BY(mu_);
+  HoldingList held_ ABSL_GUARDED_BY(mu_);
+  HoldingList held_patiently_ ABSL_GUARDED_BY(mu_);
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,5 +1,7 @@
 #include "server/service/watch/event_filters.h"
 
+#include <utility>
+
 #include "server/service/watch/event_codec.h"
 
 namespace timecache::server {
@@ -13,8 +15,14 @@ bool IsSame(const T& a, const U& b) {
 
 }  // namespace
 
-EventFilter::BatchRef EventFilter::Apply(const BatchRef& batch,
-                                         absl::string_view map) const {
+PassedEvents PassedEvents::Written(std::shared_ptr<const EventBatch> batch) {
+  auto bytes =
+      std::make_shared<SharedBytes>(batch, batch->encoded(), batch->bytes());
+  return {std::move(batch), std::move(bytes)};
+}
+
+PassedEvents EventFilter::Apply(const BatchRef& batch,
+                                absl::string_view map) const {
   return filters_->Apply(*this, batch, map);
 }
 
@@ -40,30 +48,32 @@ void EventFilters::Delete(const EventFilter* filter) {
   delete filter;
 }
 
-EventFilter::BatchRef EventFilters::Apply(const EventFilter& filter,
-                                          const BatchRef& batch,
-                                          absl::string_view map) {
+PassedEvents EventFilters::Apply(const EventFilter& filter,
+                                 const BatchRef& batch, absl::string_view map) {
   const bool passes_all = filter.key_prefix_.empty() && !filter.keys_only_;
   // One for the watch that asks.
   const bool shared = !passes_all && filter.weak_from_this().use_count() > 1;
   if (shared) {
-    if (BatchRef found = FindResult(filter, batch)) return found;
+    PassedEvents found = FindResult(filter, batch);
+    if (found.batch != nullptr) return found;
   }
-  BatchRef filtered = Filter(batch, map, filter.key_prefix_, filter.keys_only_);
+  BatchRef passed = Filter(batch, map, filter.key_prefix_, filter.keys_only_);
+  if (passed == batch) return {std::move(passed), nullptr};
+  PassedEvents filtered = PassedEvents::Written(std::move(passed));
   if (shared) Keep(filter, batch, filtered);
   return filtered;
 }
 
-EventFilter::BatchRef EventFilters::FindResult(const EventFilter& filter,
-                                               const BatchRef& batch) {
+PassedEvents EventFilters::FindResult(const EventFilter& filter,
+                                      const BatchRef& batch) {
   absl::MutexLock lock(&mu_);
   const auto it = by_key_.find({batch.get(), &filter});
-  if (it == by_key_.end()) return nullptr;
+  if (it == by_key_.end()) return {};
   const Results::iterator result = it->second;
   if (!IsSame(result->batch, batch) ||
       !IsSame(result->filter, filter.weak_from_this())) {
     Drop(result);
-    return nullptr;
+    return {};
   }
   results_.splice(results_.begin(), results_, result);
   ++found_count_;
@@ -71,7 +81,7 @@ EventFilter::BatchRef EventFilters::FindResult(const EventFilter& filter,
 }
 
 void EventFilters::Keep(const EventFilter& filter, const BatchRef& batch,
-                        const BatchRef& filtered) {
+                        const PassedEvents& filtered) {
   const Key key = {batch.get(), &filter};
   const int64_t bytes = filtered->bytes();
   absl::MutexLock lock(&mu_);

@@ -15,10 +15,23 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry/event_batch.h"
+#include "server/service/response/shared_bytes.h"
 
 namespace timecache::server {
 
 class EventFilters;
+
+// What a filter lets pass.
+struct PassedEvents {
+  std::shared_ptr<const EventBatch> batch;
+  // Of `batch`, if it was written for watches; null if it is the batch that was
+  // filtered, which others keep anyway.
+  std::shared_ptr<SharedBytes> bytes;
+
+  // What was written for watches.
+  static PassedEvents Written(std::shared_ptr<const EventBatch> batch);
+  const EventBatch* operator->() const { return batch.get(); }
+};
 
 // A key prefix and whether values are left out. Thread-safe.
 class EventFilter : public std::enable_shared_from_this<EventFilter> {
@@ -27,7 +40,7 @@ class EventFilter : public std::enable_shared_from_this<EventFilter> {
 
   // The events of `batch`, which died in `map`, that pass, in the wire format;
   // the batch itself if that is what it holds.
-  BatchRef Apply(const BatchRef& batch, absl::string_view map) const;
+  PassedEvents Apply(const BatchRef& batch, absl::string_view map) const;
 
  private:
   friend class EventFilters;
@@ -79,17 +92,17 @@ class EventFilters {
     Key key;
     std::weak_ptr<const EventBatch> batch;
     std::weak_ptr<const EventFilter> filter;
-    BatchRef filtered;
+    PassedEvents filtered;
     int64_t bytes;
   };
   using Results = std::list<Result>;
 
-  BatchRef Apply(const EventFilter& filter, const BatchRef& batch,
-                 absl::string_view map) ABSL_LOCKS_EXCLUDED(mu_);
-  BatchRef FindResult(const EventFilter& filter, const BatchRef& batch)
+  PassedEvents Apply(const EventFilter& filter, const BatchRef& batch,
+                     absl::string_view map) ABSL_LOCKS_EXCLUDED(mu_);
+  PassedEvents FindResult(const EventFilter& filter, const BatchRef& batch)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Keep(const EventFilter& filter, const BatchRef& batch,
-            const BatchRef& filtered) ABSL_LOCKS_EXCLUDED(mu_);
+            const PassedEvents& filtered) ABSL_LOCKS_EXCLUDED(mu_);
   void Drop(Results::iterator result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Delete(const EventFilter* filter) ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -16,7 +16,7 @@ WatchSource::Reading ExpiringSource::Read(int64_t now_us,
   for (size_t i = 0; i < chunk.batches.size(); ++i) {
     const auto& batch = chunk.batches[i];
     message->Add(i < chunk.shared ? request_->filter->Apply(batch, name_)
-                                  : batch);
+                                  : PassedEvents::Written(batch));
   }
   message->watermark_us = chunk.watermark_us;
   Reading reading;

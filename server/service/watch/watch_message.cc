@@ -23,7 +23,8 @@ grpc::Slice Share(const BatchRef& batch) {
 
 }  // namespace
 
-void WatchMessage::Add(const BatchRef& batch) {
+void WatchMessage::Add(const PassedEvents& passed) {
+  const BatchRef& batch = passed.batch;
   TIMECACHED_CHECK(batch->format() == WireFormat());
   const absl::string_view bytes = batch->encoded();
   if (bytes.size() > max_event_bytes_) {
@@ -38,7 +39,9 @@ void WatchMessage::Add(const BatchRef& batch) {
     return;
   }
   Flush();
-  slices_.push_back(Share(batch));
+  slices_.push_back(passed.bytes == nullptr
+                        ? Share(batch)
+                        : SharedBytes::Share(passed.bytes, account_));
 }
 
 void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only) {

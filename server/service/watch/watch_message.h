@@ -13,10 +13,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/expiry/event_batch.h"
 #include "server/engine/groups/group_types.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/response/response_account.h"
+#include "server/service/watch/event_filters.h"
 
 namespace timecache::server {
 
@@ -32,13 +32,13 @@ class WatchMessage {
 
   // An event whose value makes it larger than `max_bytes` with all that is no
   // event goes without that value, and says how large it is.
-  // What is no shared batch is counted in `account`, unless that is null.
+  // What was written for watches is counted in `account`, unless that is null.
   explicit WatchMessage(size_t max_bytes = kDefaultMaxMessageBytes,
                         ResponseAccount* account = nullptr)
       : max_event_bytes_(max_bytes - kMaxRestBytes), account_(account) {}
 
   // In the wire format; one without events adds nothing.
-  void Add(const std::shared_ptr<const EventBatch>& batch);
+  void Add(const PassedEvents& passed);
   // One event of a consumer group; copied.
   void AddDelivery(const Delivery& delivery, bool keys_only);
 

@@ -321,7 +321,7 @@ TEST(WatchMessageTest, HasEverythingInOrder) {
     const Sample sample = {"key", std::string(value_bytes, 'v'), 1, 2, 3};
     auto batch = std::make_shared<EventBatch>("map", death, WireFormat());
     batch->Add(sample.event());
-    message.Add(batch);
+    message.Add({batch, nullptr});
     AddGenerated("map", death, sample, &expected);
   }
   EXPECT_FALSE(message.empty());
@@ -370,8 +370,8 @@ TEST(WatchMessageTest, ValueThatDoesNotFitIsLeftOutAndItsSizeTold) {
         message.AddDelivery({batch, 0, 8, 2}, /*keys_only=*/false);
         message.AddDelivery({after, 0, 9, 1}, /*keys_only=*/false);
       } else {
-        message.Add(batch);
-        message.Add(after);
+        message.Add({batch, nullptr});
+        message.Add({after, nullptr});
       }
       const std::string bytes = ToString(message.Take("map"));
       EXPECT_LE(bytes.size(), kMaxBytes);
@@ -399,7 +399,7 @@ TEST(WatchMessageTest, SharesALargeBatchAndKeepsItUntilItIsSent) {
   batch->Add({"key", value, 1, 2, 3});
   const std::weak_ptr<EventBatch> kept = batch;
   WatchMessage message;
-  message.Add(batch);
+  message.Add({batch, nullptr});
   auto buffer = std::make_unique<grpc::ByteBuffer>(message.Take("map"));
   std::vector<grpc::Slice> slices;
   ASSERT_TRUE(buffer->Dump(&slices).ok());

@@ -40,11 +40,11 @@ TEST(EventFiltersTest, ABatchIsFilteredOnceForAllThatShareTheFilter) {
   const auto first = filters.Find("even", true);
   const auto second = filters.Find("even", true);
   const BatchRef batch = NewBatch(10);
-  const BatchRef passed = first->Apply(batch, "map");
+  const PassedEvents passed = first->Apply(batch, "map");
   ASSERT_EQ(passed->size(), 5);
   EXPECT_EQ(passed->event(0).key, "even0");
   EXPECT_EQ(passed->event(0).value, "");
-  EXPECT_EQ(second->Apply(batch, "map"), passed);
+  EXPECT_EQ(second->Apply(batch, "map").batch, passed.batch);
   EXPECT_EQ(filters.GetStatistics().filtered, 1u);
   EXPECT_EQ(filters.GetStatistics().found, 1u);
 }
@@ -54,7 +54,7 @@ TEST(EventFiltersTest, WhatLetsAllPassGivesTheBatchItself) {
   const auto first = filters.Find("", false);
   const auto second = filters.Find("", false);
   const BatchRef batch = NewBatch(3);
-  EXPECT_EQ(first->Apply(batch, "map"), batch);
+  EXPECT_EQ(first->Apply(batch, "map").batch, batch);
   EXPECT_EQ(filters.GetStatistics().results, 0u);
 }
 

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "server/engine/local_readers.h"
+#include "server/service/response/response_ledger.h"
 #include "server/service/watch/event_codec.h"
 #include "server/service/watch/event_filters.h"
 
@@ -27,9 +28,9 @@ class LogSourceTest : public ::testing::Test {
   }
 
   // Both die ten seconds after the start, and are published at once.
-  void LetTwoDie() {
+  void LetTwoDie(const std::string& value = "v") {
     for (const char* key : {"a", "b"}) {
-      map_->Apply(Operation::Put(key, "v"), kStartUs);
+      map_->Apply(Operation::Put(key, value), kStartUs);
     }
     map_->Advance(kDeathUs);
     while (map_->Sweep(kDeathUs, 1'000)) {
@@ -48,6 +49,8 @@ class LogSourceTest : public ::testing::Test {
   }
 
   static constexpr int64_t kDeathUs = kStartUs + 10 * kSecond;
+  ResponseLedger ledger_{{.max_bytes = 16 << 20}};
+  const ResponseAccountRef account_ = ledger_.Find("ipv4:10.0.0.1:1");
   EventFilters filters_;
   WatchRequest request_;
   const std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
@@ -84,6 +87,28 @@ TEST_F(LogSourceTest, WhatAFilterLeavesOutIsNotDelivered) {
   source->Read(kDeathUs, &message);
   source->OnWritten(kDeathUs + 5, kStartUs);
   EXPECT_EQ(Deliveries().total(), 1u);
+}
+
+TEST_F(LogSourceTest, WhatWasWrittenForAFilterCountsOnItsConnection) {
+  const auto source = Open("a");
+  LetTwoDie(std::string(100'000, 'v'));
+  WatchMessage message(kDefaultMaxMessageBytes, account_.get());
+  source->Read(kDeathUs, &message);
+  grpc::ByteBuffer unread = message.Take("map");
+  EXPECT_GE(account_->bytes(), 100'000);
+  EXPECT_EQ(account_->impatient_bytes(), 0);
+  unread.Clear();
+  EXPECT_EQ(account_->bytes(), 0);
+}
+
+TEST_F(LogSourceTest, TheLogsOwnBytesCountOnNoConnection) {
+  const auto source = Open();
+  LetTwoDie(std::string(100'000, 'v'));
+  WatchMessage message(kDefaultMaxMessageBytes, account_.get());
+  source->Read(kDeathUs, &message);
+  const grpc::ByteBuffer unread = message.Take("map");
+  EXPECT_GE(unread.Length(), 200'000u);
+  EXPECT_EQ(account_->bytes(), 0);
 }
 
 }  // namespace
