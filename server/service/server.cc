@@ -60,7 +60,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
       services_(std::make_unique<Services>(
           options_,
           Services::Parts{store, &gate_, &acceptor_.guard(), &hub_, &streams_,
-                          &counted_calls_},
+                          &responses_, &counted_calls_},
           [this](bool limits, v1::GetServerResponse* server) {
             Describe(server);
             if (limits) DescribeLimits(server);

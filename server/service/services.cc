@@ -28,7 +28,7 @@ std::vector<std::string> ServedServices(bool virtual_clock) {
 
 Services::Services(const ServerOptions& options, const Parts& parts,
                    ServerService::DescribeServer describe_server)
-    : health_(parts.guard),
+    : health_(parts.guard, parts.ledger),
       backups_{options.backup_source,
                ToDuration(options.limits.response_timeout())},
       backup_turns_(options.backup_source == nullptr
@@ -42,6 +42,7 @@ Services::Services(const ServerOptions& options, const Parts& parts,
               backup_turns_.get()),
       unknown_(parts.guard) {
   CountedCalls* const counted = parts.counted_calls;
+  health_.CountCalls(grpc::health::v1::Health::service_full_name(), counted);
   time_cache_.CountCalls(v1::TimeCacheService::service_full_name(), counted);
   namespaces_.CountCalls(v1::NamespaceService::service_full_name(), counted);
   groups_.CountCalls(v1::GroupService::service_full_name(), counted);

@@ -38,6 +38,7 @@ class Services {
     PeerGuard* guard;
     WatchHub* hub;
     OpenStreams* streams;
+    ResponseLedger* ledger;
     CountedCalls* counted_calls;
   };
 

@@ -13,7 +13,7 @@ VALUE = b"v" * 100
 
 def ask(connection, method, body, end=True, stream=1):
     connection.send(frame(wire.HEADERS, wire.END_HEADERS, stream, wire.block(
-        wire.request_headers(wire.SERVICE + method))) +
+        wire.request_headers(method if method.startswith("/") else wire.SERVICE + method))) +
         frame(wire.DATA, wire.END_STREAM if end else 0, stream, wire.message(body)))
 
 
@@ -227,3 +227,25 @@ def small_responses_unread(world):
         connection.close()
     peak_mib = expect_unread_bound(world, quiet_mib)
     return f"{calls:,} gets of 1 kB, never read: RSS {peak_mib} MiB at most"
+
+
+@attack(config=SMALL_SERVER, max_more_mib=MAX_UNREAD_MIB)
+def small_streams_unread(world):
+    """Health, which asks for no credentials, pipelines and scans, whose answers are a few
+    bytes each."""
+    put_large(world, b"small", 10)
+    quiet_mib = world.server.usage()["peak_mib"]
+    get = messages.field(1, wire.NAMESPACE) + messages.field(
+        2, messages.field(2, messages.field(2, b"small")))
+    kinds = (("/grpc.health.v1.Health/Check", b"", True), ("Pipeline", get, False),
+             ("Scan", messages.scan(b"small"), True))
+    connections = []
+    for _ in range(world.scale(3, 30)):
+        for method, body, end in kinds:
+            connections.append(ask_unread(world, method, body, 1_000, end))
+    time.sleep(world.scale(1, 10))
+    for connection in connections:
+        connection.close()
+    peak_mib = expect_unread_bound(world, quiet_mib)
+    return f"{1_000 * len(connections):,} checks of health, pipelines and scans of some " \
+           f"bytes, never read: RSS {peak_mib} MiB at most"

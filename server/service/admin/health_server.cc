@@ -8,7 +8,15 @@
 namespace timecache::server {
 
 HealthServer::HealthServer()
-    : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond) {
+    : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond),
+      responses_({.max_bytes = kMaxResponseBytes,
+                  .timeout = std::chrono::seconds(kResponseTimeoutSeconds),
+                  .max_calls_per_connection = kMaxCallsPerConnection,
+                  .end_connection = [this](const std::string& peer) {
+                    acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
+                  }}) {
+  health_service_.CountCalls(grpc::health::v1::Health::service_full_name(),
+                             &counted_calls_);
   health_service_.SetServing(false);
 }
 
@@ -21,7 +29,7 @@ absl::Status HealthServer::Start(const std::string& address) {
   limits.mutable_keepalive_interval()->set_seconds(kKeepaliveIntervalSeconds);
   limits.mutable_keepalive_timeout()->set_seconds(kKeepaliveTimeoutSeconds);
   limits.mutable_min_ping_interval()->set_seconds(kMinPingIntervalSeconds);
-  ApplyLimits(limits, /*grpc_memory_bytes=*/0, &builder);
+  ApplyLimits(limits, kGrpcMemoryBytes, &builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.RegisterService(&health_service_);
   builder.RegisterCallbackGenericService(&unknown_service_);
@@ -32,12 +40,14 @@ absl::Status HealthServer::Start(const std::string& address) {
   if (server_ == nullptr)
     return absl::UnavailableError("cannot start the gRPC server for health");
   acceptor_.Start();
+  responses_.Start();
   return absl::OkStatus();
 }
 
 void HealthServer::Stop() {
   acceptor_.Stop();
   if (server_ == nullptr) return;
+  responses_.Stop();
   health_service_.EndWatches();
   ShutDown(server_.get(), std::chrono::steady_clock::now());
   server_->Wait();

@@ -28,6 +28,11 @@ class HealthServer {
   static constexpr int kMaxCallsPerConnection = 16;
   static constexpr int kMaxMetadataBytes = 4 << 10;
   static constexpr int kMaxRequestBytes = 1 << 10;
+  // Of what gRPC holds for requests, and of answers that are not read: those of
+  // 256 calls.
+  static constexpr int64_t kGrpcMemoryBytes = int64_t{64} << 20;
+  static constexpr int64_t kMaxResponseBytes = int64_t{4} << 20;
+  static constexpr int kResponseTimeoutSeconds = 10;
   static constexpr int kKeepaliveIntervalSeconds = 60;
   static constexpr int kKeepaliveTimeoutSeconds = 20;
   static constexpr int kMinPingIntervalSeconds = 10;
@@ -51,7 +56,9 @@ class HealthServer {
 
  private:
   ConnectionAcceptor acceptor_;
-  HealthService health_service_{&acceptor_.guard()};
+  ResponseLedger responses_;
+  CountedCalls counted_calls_{&responses_};
+  HealthService health_service_{&acceptor_.guard(), &responses_};
   UnknownService unknown_service_{&acceptor_.guard()};
   std::unique_ptr<grpc::Server> server_;
 };

@@ -49,6 +49,8 @@ grpc::ServerUnaryReactor* HealthService::Check(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  CountedCall* const counted = CountedCall::Of(context);
+  if (counted != nullptr) counted->Begin(*context);
   HealthCheckRequest from;
   absl::Status status = Admit(*context);
   if (status.ok()) status = Read(*request, &from);
@@ -67,6 +69,7 @@ grpc::ServerUnaryReactor* HealthService::Check(
     }
     *response = ToBytes(to);
   }
+  if (counted != nullptr) counted->Answer();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
@@ -76,8 +79,11 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(
   HealthCheckRequest from;
   absl::Status status = Admit(*context);
   if (status.ok()) status = Read(*request, &from);
-  auto watch =
-      std::make_shared<HealthWatch>(this, context, from.service().empty());
+  auto watch = std::make_shared<HealthWatch>(
+      this, context,
+      ledger_ == nullptr ? ResponseAccountRef()
+                         : ledger_->Find(context->peer()),
+      from.service().empty());
   return status.ok() ? HealthWatch::Start(std::move(watch))
                      : HealthWatch::Refuse(std::move(watch), status);
 }

@@ -15,8 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/service/call/counted_calls.h"
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/peer_guard.h"
+#include "server/service/response/response_ledger.h"
 
 namespace timecache::server {
 
@@ -31,17 +33,19 @@ class HealthWatch;
 // Thread-safe. A change costs O(watches), a watch O(1), and at the limit
 // O(addresses).
 class HealthService final
-    : public grpc::health::v1::Health::WithRawCallbackMethod_Check<
+    : public RawService<grpc::health::v1::Health::WithRawCallbackMethod_Check<
           grpc::health::v1::Health::WithRawCallbackMethod_Watch<
-              grpc::health::v1::Health::Service>> {
+              grpc::health::v1::Health::Service>>> {
  public:
   static constexpr size_t kMaxWatches = 1'000;
   // A longer request is refused.
   static constexpr size_t kMaxRequestBytes = 1 << 10;
 
-  // `guard` is told of calls; not owned, and may be null.
-  explicit HealthService(PeerGuard* guard, size_t max_watches = kMaxWatches)
-      : guard_(guard), max_watches_(max_watches) {}
+  // `guard` is told of calls, `ledger` counts watches on their connections;
+  // neither is owned, both may be null.
+  explicit HealthService(PeerGuard* guard, ResponseLedger* ledger = nullptr,
+                         size_t max_watches = kMaxWatches)
+      : guard_(guard), ledger_(ledger), max_watches_(max_watches) {}
 
   // Says SERVING, as it does at first, or NOT_SERVING from now on, also to
   // those who watch.
@@ -79,6 +83,7 @@ class HealthService final
   absl::Status Admit(const grpc::CallbackServerContext& context) const;
 
   PeerGuard* const guard_;
+  ResponseLedger* const ledger_;
   const size_t max_watches_;
   mutable absl::Mutex mu_;
   bool serving_ ABSL_GUARDED_BY(mu_) = true;

@@ -7,12 +7,14 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/service/call/stream_reactor.h"
 #include "server/service/connection/peer_address.h"
+#include "server/service/response/response_account.h"
 
 namespace timecache::server {
 
@@ -26,14 +28,20 @@ class HealthWatch final
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
-  // None is owned. `known`: whether there is such a service; else it is told so
-  // and nothing more.
+  // None is owned. `account`: its connection's, or null. `known`: whether there
+  // is such a service; else it is told so and nothing more.
   HealthWatch(HealthService* service, grpc::CallbackServerContext* context,
-              bool known)
+              ResponseAccountRef account, bool known)
       : StreamReactor(context),
         service_(service),
+        account_(std::move(account)),
         from_(PeerEndpoint::OfGrpcPeer(context->peer()).address()),
-        known_(known) {}
+        known_(known) {
+    if (account_) account_->BeginCall();
+  }
+  ~HealthWatch() override {
+    if (account_) account_->EndCall(std::nullopt);
+  }
 
   // Puts it among the service's, or ends it.
   static HealthWatch* Start(std::shared_ptr<HealthWatch> watch);
@@ -55,6 +63,7 @@ class HealthWatch final
   void Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   HealthService* const service_;
+  const ResponseAccountRef account_;
   const PeerAddress from_;
   const bool known_;
 

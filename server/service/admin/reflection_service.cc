@@ -52,7 +52,8 @@ class ReflectionStream final
     if (absl::Status status = ParseRequest(request_, &request); !status.ok()) {
       return EndCall(status);
     }
-    response_ = ToBytes(index_->Answer(request), account_.get());
+    response_ = ToBytes(index_->Answer(request), account_.get(),
+                        ResponseAccount::kCallBytes);
     writing_ = true;
     StartWrite(&response_);
   }

@@ -82,12 +82,12 @@ bool IsRefusal(const absl::Status& status) {
 }  // namespace
 
 Call::Call(const CallGate& gate, const Method& method,
-           grpc::ServerContextBase* context)
+           grpc::ServerContextBase* context, const ResponseAccount* account)
     : gate_(gate),
       method_(method),
       context_(context),
       number_(NextNumber()),
-      refused_(WhyRefused(gate, *context)) {
+      refused_(WhyRefused(gate, *context, account)) {
   if (!gate_.observers().empty()) {
     start_ns_ = NowNs();
     for (CallObserver* observer : gate_.observers()) {
@@ -116,7 +116,10 @@ absl::StatusOr<Verbs> Call::VerbsIn(absl::string_view name) {
 }
 
 Call::Refused Call::WhyRefused(const CallGate& gate,
-                               const grpc::ServerContextBase& context) {
+                               const grpc::ServerContextBase& context,
+                               const ResponseAccount* account) {
+  // Its client is not there to read an answer.
+  if (account != nullptr && account->ended()) return Refused::kGone;
   if (gate.guard() != nullptr && gate.guard()->IsGone(context))
     return Refused::kGone;
   return gate.closed() ? Refused::kDraining : Refused::kNot;

@@ -45,9 +45,11 @@ class Call final : public CallDetails {
  public:
   using FieldPath = std::string (*)(const std::string&);
 
-  // Neither is owned; both must outlive End.
+  // None is owned; gate and context must outlive End. `account`: the
+  // connection's, which may have been ended; may be null.
   Call(const CallGate& gate, const Method& method,
-       grpc::ServerContextBase* context);
+       grpc::ServerContextBase* context,
+       const ResponseAccount* account = nullptr);
   // A call that nobody ended counts as UNKNOWN.
   ~Call() override;
   Call(const Call&) = delete;
@@ -125,7 +127,8 @@ class Call final : public CallDetails {
   // Why the call is not served, whoever makes it.
   enum class Refused : uint8_t { kNot, kDraining, kGone };
   static Refused WhyRefused(const CallGate& gate,
-                            const grpc::ServerContextBase& context);
+                            const grpc::ServerContextBase& context,
+                            const ResponseAccount* account);
   absl::Status Refusal() const;
   absl::Status Check(Verbs verbs, absl::string_view name) const;
   absl::Status Denial(Verbs verbs, absl::string_view name) const;

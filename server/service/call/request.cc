@@ -63,8 +63,8 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
 }
 
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
-                         ResponseAccount* account) {
-  grpc::Slice slice = NewSlice(account, message.ByteSizeLong());
+                         ResponseAccount* account, int64_t small_bytes) {
+  grpc::Slice slice = NewSlice(account, message.ByteSizeLong(), small_bytes);
   message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
   return grpc::ByteBuffer(&slice, 1);
 }

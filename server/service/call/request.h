@@ -40,9 +40,11 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* request,
                           absl::string_view large_field = "");
 
-// The answer as gRPC sends it, counted in `account`, unless that is null.
+// The answer as gRPC sends it, counted in `account`, unless that is null, where
+// `small_bytes` is as ResponseAccount::NewSlice's.
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
-                         ResponseAccount* account = nullptr);
+                         ResponseAccount* account = nullptr,
+                         int64_t small_bytes = 0);
 
 }  // namespace timecache::server
 

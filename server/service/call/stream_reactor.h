@@ -7,6 +7,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -65,7 +66,8 @@ class StreamReactor : public Reactor {
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// One whose caller is held to the rules, also to those that change meanwhile.
+// One whose caller is held to the rules, also to those that change meanwhile;
+// and that counts on its connection as unary calls do.
 template <typename Stream, typename Reactor>
 class CallStream : public StreamReactor<Stream, Reactor> {
  protected:
@@ -75,7 +77,12 @@ class CallStream : public StreamReactor<Stream, Reactor> {
              grpc::CallbackServerContext* context)
       : StreamReactor<Stream, Reactor>(context),
         account_(gate.AccountOf(context->peer())),
-        call_(gate, method, context) {}
+        call_(gate, method, context, account_.get()) {
+    if (account_) account_->BeginCall();
+  }
+  ~CallStream() override {
+    if (account_) account_->EndCall(answered_);
+  }
 
   // Whether the rules of now let the caller do what the stream does.
   virtual absl::Status Authorize() = 0;
@@ -90,13 +97,18 @@ class CallStream : public StreamReactor<Stream, Reactor> {
   // Finishes the call; nothing if it has finished.
   void EndCall(const absl::Status& status, Call::FieldPath field_path = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (!this->ended()) this->Finish(call_.End(status, field_path));
+    if (this->ended()) return;
+    if (account_) answered_ = account_->AnswerCall();
+    this->Finish(call_.End(status, field_path));
   }
 
   // That of the connection; may be null.
   const ResponseAccountRef account_;
   // Used by one thread at a time: under mu_, but for what is in flight.
   Call call_;
+
+ private:
+  std::optional<bool> answered_;
 };
 
 }  // namespace timecache::server

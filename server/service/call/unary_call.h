@@ -46,7 +46,7 @@ class UnaryCall {
         counted_(CountedCall::Of(context)),
         account_(counted_ == nullptr ? nullptr : counted_->Begin(*context)),
         field_path_(field_path),
-        call_(gate, method, context) {}
+        call_(gate, method, context, account_) {}
 
   // Makes the request good, or says what is wrong: to who is known, others are
   // told that they are not.

@@ -22,6 +22,7 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   store_ = store;
   account_ = account;
   done_ = std::move(done);
+  if (call->refused()) return Finish(call->Identify());
   absl::Status status = CheckRequestSize(request, "operations");
   if (status.ok()) {
     // A call may end without having sent a message.
@@ -69,7 +70,8 @@ void Batch::Finish(absl::Status status) {
   grpc::ByteBuffer response;
   if (status.ok()) {
     RefusalCount refused;
-    response = EncodeResponse(request_, results_, &refused, account_);
+    response =
+        EncodeResponse(request_, results_, &refused, account_, small_bytes_);
     refused.Tell(*call_);
     if (response.Length() > kMaxKeptBytes) results_.clear();
   }

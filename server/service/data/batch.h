@@ -34,6 +34,10 @@ class Batch {
   void Run(Call* call, Store* store, const grpc::ByteBuffer& request,
            ResponseAccount* account, Done done);
 
+  // As what a small answer counts in the account, see ResponseAccount. For
+  // those that no call counts: not of unary calls.
+  void set_small_bytes(int64_t bytes) { small_bytes_ = bytes; }
+
  private:
   void Deny(Verbs has, Call* call);
   void Execute();
@@ -43,6 +47,7 @@ class Batch {
   Call* call_ = nullptr;
   Store* store_ = nullptr;
   ResponseAccount* account_ = nullptr;
+  int64_t small_bytes_ = 0;
   BatchRequest request_;
   std::vector<Result> results_;
   Done done_;

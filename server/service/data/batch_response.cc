@@ -278,7 +278,7 @@ uint8_t* WriteError(absl::string_view bytes, uint8_t* at) {
 grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
                                 absl::Span<const Result> results,
                                 RefusalCount* refused_by_limits,
-                                ResponseAccount* account) {
+                                ResponseAccount* account, int64_t small_bytes) {
   const absl::Span<const Operation> operations = request.operations();
   absl::Span<const BatchRequest::Refused> refused = request.refused();
   TIMECACHED_CHECK(operations.size() == results.size());
@@ -301,7 +301,7 @@ grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
 
   constexpr uint8_t kResults =
       BytesTag(v1::ExecuteResponse::kResultsFieldNumber);
-  grpc::Slice slice = NewSlice(account, kSlack + most);
+  grpc::Slice slice = NewSlice(account, kSlack + most, small_bytes);
   // Nobody else has it yet.
   auto* at = const_cast<uint8_t*>(slice.end());
   const Operation* operation = operations.end();

@@ -17,11 +17,12 @@ namespace timecache::server {
 // into one buffer, byte for byte as the generated serializer would.
 // Thread-safe. `*refused_by_limits`,
 // unless null, counts the results that a limit refused, and `account` the
-// buffer.
+// buffer, with `small_bytes` as its NewSlice.
 grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
                                 absl::Span<const Result> results,
                                 RefusalCount* refused_by_limits = nullptr,
-                                ResponseAccount* account = nullptr);
+                                ResponseAccount* account = nullptr,
+                                int64_t small_bytes = 0);
 
 }  // namespace timecache::server
 

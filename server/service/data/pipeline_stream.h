@@ -34,6 +34,8 @@ class PipelineStream final
  public:
   static constexpr size_t kMaxAnswers = 16;
   static constexpr size_t kMaxAnswerBytes = size_t{8} << 20;
+  // As what a small answer counts.
+  static constexpr int64_t kMinAnswerCost = ResponseAccount::kMinCountedBytes;
 
   // Starts a stream, which lives until its call is done. None is owned; all
   // must outlive it.
@@ -54,7 +56,9 @@ class PipelineStream final
                  Store* store, OpenStreams* streams)
       : CallStream(gate, methods::kPipeline, context),
         store_(store),
-        streams_(streams) {}
+        streams_(streams) {
+    batch_.set_small_bytes(kMinAnswerCost);
+  }
 
   void Leave() override { streams_->Remove(this); }
   absl::Status Authorize() override;

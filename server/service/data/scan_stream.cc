@@ -142,7 +142,7 @@ bool ScanStream::TakeTurn() {
   if (status_.ok() && !found_.empty()) {
     TakePage();
     if (!BeginWrite()) return true;
-    page_bytes_ = ToBytes(page_, ready_.account());
+    page_bytes_ = ToBytes(page_, ready_.account(), kMinPageCost);
     page_ = v1::ScanResponse();
     ready_.Set(found_bytes_);
     StartWrite(&page_bytes_);

@@ -41,6 +41,8 @@ class ScanStream final
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
+  // As what a small page counts: it holds its call.
+  static constexpr int64_t kMinPageCost = ResponseAccount::kCallBytes;
   // Most bytes of an entry in its page beside its key and value.
   static constexpr size_t kMaxEntryOverhead = 128;
 

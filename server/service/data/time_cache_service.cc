@@ -33,7 +33,7 @@ struct BatchCall {
             grpc::CallbackServerContext* context)
       : counted(CountedCall::Of(context)),
         account(counted == nullptr ? nullptr : counted->Begin(*context)),
-        call(gate, method, context) {}
+        call(gate, method, context, account) {}
 
   CountedCall* const counted;
   ResponseAccount* const account;

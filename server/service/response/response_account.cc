@@ -40,11 +40,16 @@ int64_t ResponseAccount::uncounted_bytes() const {
   return std::min(calls(), kUncountedCalls) * kCallBytes;
 }
 
-grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient) {
-  if (size < kMinCountedBytes) return grpc::Slice(size);
+grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient,
+                                      int64_t small_bytes) {
+  auto bytes = static_cast<int64_t>(size);
+  if (size < kMinCountedBytes) {
+    if (small_bytes == 0) return grpc::Slice(size);
+    bytes = small_bytes;
+  }
   void* const memory = ::operator new(sizeof(Buffer) + size);
-  auto* const buffer = new (memory)
-      Buffer{ResponseAccountRef(this), {static_cast<int64_t>(size), patient}};
+  auto* const buffer =
+      new (memory) Buffer{ResponseAccountRef(this), {bytes, patient}};
   Hold(&buffer->holding);
   return grpc::Slice(buffer + 1, size, &FreeBuffer, buffer);
 }
@@ -99,6 +104,10 @@ void ResponseAccount::Charge(int64_t bytes) {
   } else {
     pool_->Release(-bytes);
   }
+}
+
+void ResponseAccount::EndForCalls() {
+  if (can_end_ && !ended_.exchange(true)) pool_->Ring();
 }
 
 bool ResponseAccount::AnswerCall() {

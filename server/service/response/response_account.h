@@ -84,9 +84,10 @@ class ResponseAccount {
   void WhenRoom(Waiter waiter) ABSL_LOCKS_EXCLUDED(mu_);
 
   // A buffer for a response, counted until gRPC has freed it. `patient`: its
-  // reader may take as long as it likes.
-  grpc::Slice NewSlice(size_t size, bool patient = false)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  // reader may take as long as it likes. A smaller one than kMinCountedBytes
+  // counts as `small_bytes`; 0: not at all.
+  grpc::Slice NewSlice(size_t size, bool patient = false,
+                       int64_t small_bytes = 0) ABSL_LOCKS_EXCLUDED(mu_);
 
   // What gRPC holds for the connection.
   struct Holding {
@@ -101,12 +102,11 @@ class ResponseAccount {
   void Hold(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
   void Drop(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A unary call begins; is answered, from when on it counts; and is done.
-  // EndCall is given what AnswerCall returned, if that was called.
+  // A call begins, unary or not; is answered, from when on it counts; and is
+  // done. EndCall is given what AnswerCall returned, if that was called.
   void BeginCall() {
     const int before = open_calls_.fetch_add(1, std::memory_order_relaxed);
-    // Once, as it is passed.
-    if (before == pool_->max_open_calls()) pool_->Ring();
+    if (before >= pool_->max_open_calls()) EndForCalls();
   }
   bool AnswerCall();
   void EndCall(std::optional<bool> answered);
@@ -121,8 +121,12 @@ class ResponseAccount {
     SteadyTime since = SteadyTime::max();
   };
   WaitingCalls waiting() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Calls that wait, and those that come, fail.
-  void End() { ended_.store(true, std::memory_order_relaxed); }
+  // Calls that wait, and those that come, fail. For the ledger: returns whether
+  // this is the first time, so that it has to close the connection.
+  bool End() {
+    ended_.store(true, std::memory_order_relaxed);
+    return !closing_.exchange(true, std::memory_order_relaxed);
+  }
   bool ended() const { return ended_.load(std::memory_order_relaxed); }
 
  private:
@@ -142,6 +146,8 @@ class ResponseAccount {
   };
 
   static void FreeBuffer(void* memory);
+  // It has too many calls: ends at once, the ledger closes the connection.
+  void EndForCalls();
   // Less, if negative.
   void Charge(int64_t bytes);
   absl::Status Refusal() const;
@@ -156,6 +162,7 @@ class ResponseAccount {
   std::atomic<int> open_calls_{0};
   std::atomic<uint64_t> calls_done_{0};
   std::atomic<bool> ended_{false};
+  std::atomic<bool> closing_{false};
 
   mutable absl::Mutex mu_;
   // What is held, the oldest first.
@@ -222,9 +229,13 @@ class ResponseCharge {
   int64_t bytes_ = 0;
 };
 
-// A buffer that `account` counts, unless that is null.
-inline grpc::Slice NewSlice(ResponseAccount* account, size_t size) {
-  return account == nullptr ? grpc::Slice(size) : account->NewSlice(size);
+// A buffer that `account` counts, unless that is null. `small_bytes` as
+// ResponseAccount::NewSlice's.
+inline grpc::Slice NewSlice(ResponseAccount* account, size_t size,
+                            int64_t small_bytes = 0) {
+  return account == nullptr
+             ? grpc::Slice(size)
+             : account->NewSlice(size, /*patient=*/false, small_bytes);
 }
 
 }  // namespace timecache::server

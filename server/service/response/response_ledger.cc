@@ -111,7 +111,8 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
       entry.calls_done = done;
       entry.looked_at = true;
       const int64_t bytes = account->bytes();
-      if (bytes == 0 && waiting.calls == 0 && account->open_calls() == 0) {
+      if (bytes == 0 && waiting.calls == 0 && account->open_calls() == 0 &&
+          !account->ended()) {
         continue;
       }
       uncounted += account->uncounted_bytes();
@@ -155,15 +156,14 @@ void ResponseLedger::ServeWaiting(const std::vector<Seen>& accounts,
 void ResponseLedger::EndStalled(const std::vector<Seen>& accounts,
                                 SteadyTime now) {
   for (const Seen& each : accounts) {
-    const bool too_many = each.account->open_calls() > pool_->max_open_calls();
+    // It may have ended itself.
+    const bool ended = each.account->ended();
     const int64_t bytes = each.account->impatient_bytes();
     const auto patience =
         options_.timeout + milliseconds(1'000 * bytes / kMinBytesPerSecond);
     const auto stalled = std::max(each.calls_stalled,
                                   now - each.account->OldestSince(false, now));
-    if (too_many || (bytes > 0 && stalled > patience)) {
-      End(each.account.get());
-    }
+    if (ended || (bytes > 0 && stalled > patience)) End(each.account.get());
   }
 }
 
@@ -207,8 +207,7 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
 }
 
 void ResponseLedger::End(ResponseAccount* account) {
-  if (!account->can_end() || account->ended()) return;
-  account->End();
+  if (!account->can_end() || !account->End()) return;
   ended_.fetch_add(1);
   if (options_.end_connection != nullptr) {
     options_.end_connection(account->peer());

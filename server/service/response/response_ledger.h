@@ -66,8 +66,8 @@ class ResponseLedger {
     int64_t max_bytes = 0;
     Milliseconds timeout{30'000};
     // gRPC 1.51 holds a client to its most calls at a time only once it has
-    // acknowledged that limit. A connection with twice as many is ended. 0: no
-    // limit.
+    // acknowledged that limit. A connection with twice as many is ended as it
+    // begins the next one. 0: no limit.
     int max_calls_per_connection = 0;
     // Closes a peer's connection. Called by Look.
     std::function<void(const std::string& peer)> end_connection = nullptr;

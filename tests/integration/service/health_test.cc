@@ -50,7 +50,7 @@ class HealthTest : public ::testing::Test {
     return *watches_.back();
   }
 
-  server::HealthService service_{nullptr, kMaxWatches};
+  server::HealthService service_{nullptr, nullptr, kMaxWatches};
   const std::string unix_ =
       absl::StrCat("unix:/tmp/timecached_health_", getpid(), ".socket");
   std::string tcp_;

@@ -50,20 +50,25 @@ std::string Literal(absl::string_view name, absl::string_view value) {
 }
 
 // Streams have no window to answer into.
-std::string Greeting() {
+std::string GreetingWithoutAck() {
   return absl::StrCat(
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-      Frame(kSettings, 0, 0, absl::StrCat(BigEndian(4, 2), BigEndian(0, 4))),
-      Frame(kSettings, kAck, 0, ""));
+      Frame(kSettings, 0, 0, absl::StrCat(BigEndian(4, 2), BigEndian(0, 4))));
+}
+std::string Greeting() {
+  return absl::StrCat(GreetingWithoutAck(), Frame(kSettings, kAck, 0, ""));
 }
 
+constexpr char kService[] = "/timecache.v1.TimeCacheService/";
+
 std::string CallFrames(uint32_t stream, const std::string& method,
-                       const std::string& request) {
-  const std::string headers = absl::StrCat(
-      Literal(":method", "POST"), Literal(":scheme", "http"),
-      Literal(":path", absl::StrCat("/timecache.v1.TimeCacheService/", method)),
-      Literal(":authority", "test"), Literal("te", "trailers"),
-      Literal("content-type", "application/grpc"));
+                       const std::string& request,
+                       const std::string& service = kService) {
+  const std::string headers =
+      absl::StrCat(Literal(":method", "POST"), Literal(":scheme", "http"),
+                   Literal(":path", absl::StrCat(service, method)),
+                   Literal(":authority", "test"), Literal("te", "trailers"),
+                   Literal("content-type", "application/grpc"));
   const std::string message = absl::StrCat(
       BigEndian(0, 1), BigEndian(static_cast<uint32_t>(request.size()), 4),
       request);
@@ -74,6 +79,7 @@ std::string CallFrames(uint32_t stream, const std::string& method,
 struct Unread {
   std::string method;
   std::string request;
+  std::string service = kService;
 
   // The name of a test that takes it.
   friend void PrintTo(const Unread& unread, std::ostream* out) {
@@ -147,6 +153,49 @@ INSTANTIATE_TEST_SUITE_P(Methods, UnreadResponsesTest,
                                            UnreadBatch("Pipeline"),
                                            UnreadScan()),
                          ::testing::PrintToStringParamName());
+
+Unread UnreadHealth() { return {"Check", "", "/grpc.health.v1.Health/"}; }
+
+// Answers that are too small to be counted by themselves.
+class SmallUnreadResponsesTest : public UnreadResponsesTest {};
+
+TEST_P(SmallUnreadResponsesTest, EndTheirConnection) {
+  server_.Put("key", "v");
+  const RawConnection unread(server_.server().addresses().at(0));
+  unread.Send(Greeting());
+  unread.Send(
+      CallFrames(1, GetParam().method, GetParam().request, GetParam().service));
+  Await([&] { return server_.server().responses().bytes > 0; });
+  unread.ReadToEnd();
+  Await([&] { return server_.server().responses().bytes == 0; });
+  EXPECT_EQ(server_.server().responses().ended_connections, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, SmallUnreadResponsesTest,
+                         ::testing::Values(UnreadGet(), UnreadBatch("Execute"),
+                                           UnreadBatch("Pipeline"),
+                                           UnreadScan(), UnreadHealth()),
+                         ::testing::PrintToStringParamName());
+
+// Of streams, too. gRPC does not hold who has not acknowledged the limit to it.
+TEST_F(UnreadResponsesTest, TooManyStreamsEndTheirConnection) {
+  TestServerOptions options;
+  options.change = [](server::ServerOptions* to) {
+    to->limits.set_max_calls_per_connection(10);
+    to->limits.mutable_response_timeout()->set_seconds(600);
+  };
+  TestServer server(options);
+  v1::WatchExpiredRequest request;
+  request.add_namespaces("default");
+  const RawConnection unread(server.server().addresses().at(0));
+  unread.Send(GreetingWithoutAck());
+  for (uint32_t i = 0; i < 21; ++i) {
+    unread.Send(
+        CallFrames(2 * i + 1, "WatchExpired", request.SerializeAsString()));
+  }
+  unread.ReadToEnd();
+  EXPECT_EQ(server.server().responses().ended_connections, 1u);
+}
 
 // A server that stops does not wait for those who do not read, nor for calls
 // that wait for them.

@@ -342,9 +342,35 @@ TEST_F(ResponseLedgerTest, TwiceTheCallsThatAConnectionMayHaveEndIt) {
   for (int i = 0; i < 200; ++i) one->BeginCall();
   LookAfter(seconds(0));
   EXPECT_THAT(ended_, IsEmpty());
+  EXPECT_FALSE(one->ended());
   one->BeginCall();
+  // At once: those behind it are not served.
+  EXPECT_TRUE(one->ended());
+  LookAfter(seconds(0));
   LookAfter(seconds(0));
   EXPECT_THAT(ended_, ElementsAre(Peer(1)));
+  EXPECT_EQ(ledger.GetStatistics().ended_connections, 1u);
+}
+
+TEST_F(ResponseLedgerTest, OneWithoutAnAddressIsNotEndedForItsCalls) {
+  ResponseLedger& ledger = Make({.max_calls_per_connection = 100});
+  const ResponseAccountRef all = ledger.Find("unix:");
+  for (int i = 0; i < 1'000; ++i) all->BeginCall();
+  LookAfter(seconds(0));
+  EXPECT_FALSE(all->ended());
+}
+
+TEST_F(ResponseLedgerTest, ASmallResponseMayCountAsMore) {
+  const ResponseAccountRef one = Make().Find(Peer(1));
+  {
+    const grpc::Slice small =
+        one->NewSlice(10, /*patient=*/false, /*small_bytes=*/4'096);
+    EXPECT_EQ(small.size(), 10u);
+    EXPECT_EQ(one->bytes(), 4'096);
+    const grpc::Slice uncounted = one->NewSlice(10);
+    EXPECT_EQ(one->bytes(), 4'096);
+  }
+  EXPECT_EQ(one->bytes(), 0);
 }
 
 // They come faster than the ledger looks by itself.
