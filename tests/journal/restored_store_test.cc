@@ -1,7 +1,9 @@
 // A backup that is restored goes on by itself: what it tells is never taken for
 // what the server before it tells, or told, behind the backup.
 
+#include <chrono>
 #include <cstdint>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -212,6 +214,22 @@ TEST_F(RestoredStoreTest, ACrashBeforeTheMarkIsGoneMakesJustAnotherLog) {
   EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
   Put("key", "value");
   EXPECT_EQ(store_.Get("a", "key"), "value");
+}
+
+// The mark of a copy is gone by then.
+TEST_F(RestoredStoreTest, APowerLossDoesNotTakeTheOtherLogOfAnAsyncMap) {
+  store_.options().sync_interval = std::chrono::hours(1);
+  Reopen();
+  ASSERT_TRUE(
+      store_.Create("async", DurableOptions(MapDurability::kAsync)).ok());
+  const std::string archive = store_.BackUp();
+  Restore(archive);
+  const LogFork fork = store_.map("async")->origin().fork;
+  EXPECT_NE(fork.id, 0u);
+  std::mt19937_64 random(1);
+  store_.LosePower(MemoryFileSystem::Unsynced::kDropped, &random);
+  Reopen();
+  EXPECT_EQ(store_.map("async")->origin().fork.id, fork.id);
 }
 
 TEST_F(RestoredStoreTest, ASettlementOfTheOtherLogSettlesNothing) {

@@ -150,6 +150,12 @@ void MapChangeLog::TellOptions(const MapOptions& options) {
        [&](MapDescription* map) { map->options = options; });
 }
 
+void MapChangeLog::TellFork() {
+  Tell(MapRecordKind::kOptions,
+       [this](MapDescription*)
+           ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) { sync_open_ = true; });
+}
+
 void MapChangeLog::TellDeleted() {
   Tell(MapRecordKind::kDeleted, [](MapDescription*) {});
 }
@@ -269,6 +275,7 @@ void MapChangeLog::CloseGeneration() {
   {
     absl::MutexLock lock(&told_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
+    closing_sync_ = std::exchange(sync_open_, false);
     MoveTo(&records_, &descriptions_);
     groups.swap(full_groups_);
     if (!groups_.empty()) groups.push_back(groups_.Take());
@@ -302,7 +309,7 @@ void MapChangeLog::AppendNext() {
   }
   logs_->journal_->Append(
       partition_, std::move(records),
-      sync_ ? Durability::kSync : Durability::kAsync,
+      sync_ || closing_sync_ ? Durability::kSync : Durability::kAsync,
       [self = shared_from_this()](const absl::StatusOr<uint64_t>& position,
                                   std::vector<std::string> records) {
         self->Appended(position.status(), std::move(records));

@@ -116,6 +116,9 @@ class MapChangeLog final : public ChangeLog,
       ABSL_LOCKS_EXCLUDED(told_mu_);
   void TellDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
   void TellCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
+  // The map's log is another one from here on (LogFork). That survives a power
+  // loss once it is kept, whatever the map's durability.
+  void TellFork() ABSL_LOCKS_EXCLUDED(told_mu_);
 
   void TellTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
 
@@ -174,6 +177,8 @@ class MapChangeLog final : public ChangeLog,
   // Records of the open generation that are of the map as a whole.
   std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
   std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
+  // Whether the open generation is synced, also if sync_ is false.
+  bool sync_open_ ABSL_GUARDED_BY(told_mu_) = false;
 
   // Whether the open generation may have something, and whether one is closing:
   // who sets the latter commits.
@@ -192,6 +197,7 @@ class MapChangeLog final : public ChangeLog,
   // Of the closing generation.
   std::deque<std::string> records_;
   std::optional<Tick> closing_tick_;
+  bool closing_sync_ = false;
   int64_t closing_counted_ = 0;
 };
 

@@ -309,8 +309,7 @@ class Part {
     if (shared_.options->copied) map->ForkLog();
     const auto log = shared_.logs->Resume(recovering->map);
     map->SetChangeLog(log);
-    // With the fork.
-    if (shared_.options->copied) log->TellOptions(map->options());
+    if (shared_.options->copied) log->TellFork();
     absl::MutexLock lock(&shared_.mu);
     RecoveryReport& report = shared_.report;
     ++report.namespaces;
