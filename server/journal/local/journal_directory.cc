@@ -12,7 +12,6 @@
 #include "absl/strings/str_split.h"
 #include "server/journal/coding.h"
 #include "server/journal/local/crc32c.h"
-#include "server/journal/local/failpoint.h"
 
 namespace timecache::server {
 namespace {
@@ -24,11 +23,6 @@ constexpr size_t kTrimAlignment = 4096;
 std::string PathOf(const std::string& directory, absl::string_view name) {
   return absl::StrCat(directory, "/",
                       absl::string_view(name.data(), name.size()));
-}
-
-absl::Status FileDamage(const std::string& path, absl::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat(path, ": ", what, "; ", JournalAdvice()));
 }
 
 // "name value ... crc", in lines, the last one for all before.
@@ -78,6 +72,11 @@ absl::Status JournalDamage(const std::string& path, uint64_t offset,
   return absl::DataLossError(absl::StrFormat(
       "%s: damaged at byte %d of %d: %s; all before it is readable; %s", path,
       offset, file_bytes, what, JournalAdvice()));
+}
+
+absl::Status FileDamage(const std::string& path, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": ", what, "; ", JournalAdvice()));
 }
 
 std::string NewJournalId() {
@@ -306,163 +305,6 @@ absl::Status CreateJournal(FileSystem* files, const std::string& directory,
         files, directory, path.substr(directory.size() + 1), header.Encode());
   }
   return status.ok() ? WriteFormat(files, directory, identity) : status;
-}
-
-namespace {
-
-// True if no partition needs what is before a segment of these bases.
-bool IsTrimmed(const std::vector<uint64_t>& bases, const TrimPositions& trim) {
-  for (size_t p = 0; p < bases.size(); ++p) {
-    if (bases[p] > trim.first[p]) return false;
-  }
-  return true;
-}
-
-// All but the groups of the last segment.
-absl::Status RecoverSegments(FileSystem* files, const std::string& directory,
-                             RecoveredJournal* journal) {
-  const auto numbers = ListSegments(files, directory);
-  if (!numbers.ok()) return numbers.status();
-  if (numbers->empty()) return FileDamage(directory, "has no segment");
-  for (const uint64_t number : *numbers) {
-    const std::string path = SegmentPath(directory, number);
-    const auto reader = SegmentReader::Open(files, path, &journal->identity);
-    if (absl::IsDataLoss(reader.status())) {
-      return FileDamage(path, "its header is damaged");
-    }
-    if (!reader.ok()) return reader.status();
-    const SegmentHeader& header = (*reader)->header();
-    if (header.number != number) {
-      return FileDamage(path, "has another segment's header");
-    }
-    if (!journal->segments.empty() &&
-        journal->segments.back().number + 1 != number) {
-      if (!IsTrimmed(header.bases, journal->trim)) {
-        return FileDamage(SegmentPath(directory, number - 1), "is missing");
-      }
-      // Of those before, a power loss has undone some removals and not all.
-      for (const SegmentState& trimmed : journal->segments) {
-        journal->leftovers.push_back(trimmed.number);
-      }
-      journal->segments.clear();
-    }
-    journal->segments.push_back(
-        {number, (*reader)->file_bytes(), header.bases});
-  }
-  const SegmentState& oldest = journal->segments.front();
-  if (!IsTrimmed(oldest.bases, journal->trim)) {
-    return FileDamage(SegmentPath(directory, oldest.number - 1),
-                      "is missing, and has records that are not trimmed");
-  }
-  return absl::OkStatus();
-}
-
-// True if a group at or after `from` says that `group` was synced: then what
-// is in its place is not a torn write.
-absl::StatusOr<bool> WasSynced(SegmentReader* reader, uint64_t from,
-                               uint64_t group) {
-  while (true) {
-    const auto found = reader->Resynchronise(from);
-    if (!found.ok()) return found.status();
-    if (!*found) return false;
-    Group later;
-    const auto outcome = reader->Next(&later);
-    if (!outcome.ok()) return outcome.status();
-    if (later.durable_group > group) return true;
-    from = later.offset + 1;
-  }
-}
-
-absl::Status RecoverLastSegment(FileSystem* files, const std::string& directory,
-                                RecoveredJournal* journal) {
-  SegmentState& last = journal->segments.back();
-  const std::string path = SegmentPath(directory, last.number);
-  auto opened = SegmentReader::Open(files, path, &journal->identity);
-  if (!opened.ok()) return opened.status();
-  SegmentReader& reader = **opened;
-  PositionFollower follower(journal->identity, last.bases,
-                            reader.header().first_group);
-  Group group;
-  while (true) {
-    const uint64_t offset = reader.offset();
-    const auto outcome = reader.Next(&group);
-    if (!outcome.ok()) return outcome.status();
-    if (*outcome == SegmentReader::Outcome::kEnd) break;
-    if (*outcome == SegmentReader::Outcome::kGroup && follower.Follow(group)) {
-      continue;
-    }
-    const auto synced = WasSynced(&reader, offset, follower.group());
-    if (!synced.ok()) return synced.status();
-    if (*synced) {
-      return JournalDamage(path, offset, reader.file_bytes(),
-                           "groups that were synced are damaged");
-    }
-    last.bytes = offset;
-    break;
-  }
-  journal->ends = follower.positions();
-  journal->next_group = follower.group();
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::StatusOr<RecoveredJournal> FindJournal(FileSystem* files,
-                                             const std::string& directory) {
-  RecoveredJournal journal;
-  auto identity = ReadFormat(files, directory);
-  if (!identity.ok()) return identity.status();
-  journal.identity = *std::move(identity);
-  auto trim = ReadTrim(files, directory, journal.identity);
-  if (!trim.ok()) return trim.status();
-  journal.trim = *std::move(trim);
-  absl::Status status = RecoverSegments(files, directory, &journal);
-  if (!status.ok()) return status;
-  status = RecoverLastSegment(files, directory, &journal);
-  if (!status.ok()) return status;
-
-  const SegmentState& last = journal.segments.back();
-  const std::string path = SegmentPath(directory, last.number);
-  const auto end = ReadEnd(files, directory);
-  if (!end.ok() && !absl::IsNotFound(end.status())) return end.status();
-  if (end.ok() && *end != LogEnd{last.number, last.bytes, journal.next_group}) {
-    return JournalDamage(
-        path, last.bytes, last.bytes,
-        absl::StrCat("the journal was closed at byte ", end->bytes,
-                     " of segment ", end->segment));
-  }
-  for (uint32_t p = 0; p < journal.identity.partitions; ++p) {
-    if (journal.trim.first[p] > journal.ends[p]) {
-      return JournalDamage(
-          path, last.bytes, last.bytes,
-          absl::StrCat("partition ", p, " ends before what is trimmed"));
-    }
-  }
-  journal.closed = end.ok();
-  return journal;
-}
-
-absl::StatusOr<RecoveredJournal> RecoverJournal(FileSystem* files,
-                                                const std::string& directory) {
-  auto journal = FindJournal(files, directory);
-  if (!journal.ok()) return journal;
-  const SegmentState& last = journal->segments.back();
-  absl::Status status;
-  if (!journal->closed) {
-    auto file = files->Open(SegmentPath(directory, last.number));
-    if (!file.ok()) return file.status();
-    const auto bytes = (*file)->Size();
-    if (!bytes.ok()) return bytes.status();
-    if (*bytes > last.bytes) status = (*file)->Truncate(last.bytes);
-    if (status.ok()) status = (*file)->Sync();
-    Failpoint("open.cut");
-  }
-  for (const uint64_t number : journal->leftovers) {
-    if (status.ok()) status = files->Remove(SegmentPath(directory, number));
-  }
-  if (status.ok()) status = files->SyncDirectory(directory);
-  if (!status.ok()) return status;
-  return journal;
 }
 
 }  // namespace timecache::server

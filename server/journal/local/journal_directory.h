@@ -108,6 +108,8 @@ struct RecoveredJournal {
   std::vector<uint64_t> ends;  // one past the last position
   uint64_t next_group = 0;
   bool closed = false;  // in order: there is END
+  // Of the last segment, up to where the log is known to be on the disk.
+  uint64_t synced_bytes = 0;
   // Trimmed segments of which a power loss has undone the removal.
   std::vector<uint64_t> leftovers;
 };
@@ -120,8 +122,9 @@ absl::Status CreateJournal(FileSystem* files, const std::string& directory,
 // of all segments and the last segment whole.
 absl::StatusOr<RecoveredJournal> FindJournal(FileSystem* files,
                                              const std::string& directory);
-// As FindJournal; then cuts what is torn at the end and syncs the rest, so that
-// what was read is not lost later. The caller has the lock.
+// As FindJournal; then cuts what is torn at the end, and writes and syncs what
+// may not be on the disk, so that what was read is not lost later. The caller
+// has the lock.
 absl::StatusOr<RecoveredJournal> RecoverJournal(FileSystem* files,
                                                 const std::string& directory);
 
@@ -151,6 +154,8 @@ class PositionFollower {
 // What to do about damage: the end of each error that tells of some.
 absl::string_view JournalAdvice();
 
+// DATA_LOSS that names the file, what is wrong with it, and what to do.
+absl::Status FileDamage(const std::string& path, absl::string_view what);
 // DATA_LOSS that names the file, what is wrong at which byte, and what to do.
 absl::Status JournalDamage(const std::string& path, uint64_t offset,
                            uint64_t file_bytes, absl::string_view what);
