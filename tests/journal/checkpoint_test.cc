@@ -124,6 +124,34 @@ TEST_F(CheckpointTest, EventsThatAreRetainedKeepTheirRecords) {
   EXPECT_EQ(ReadEarliest().events.size(), 1u);
 }
 
+// A watch that is not read keeps its events, but not the whole journal.
+TEST_F(CheckpointTest, AnUnreadWatchHoldsARoundUpForTenMinutes) {
+  const auto cursor = store_.map("a")->Subscribe(ExpiryLog::Start::kNow,
+                                                 store_.clock().NowUs(), [] {});
+  ASSERT_TRUE(store_.Put("a", "dead", "value").status.ok());
+  store_.AdvanceBy(120 * kSecond);
+  ASSERT_TRUE(Await([&] { return ReadEarliest().events.size() == 1; }));
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+  }
+  store_.checkpointer().Look();
+  ASSERT_TRUE(
+      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+  store_.AdvanceBy(3'600 * kSecond + 599 * kSecond);
+  store_.checkpointer().Look();
+  EXPECT_TRUE(store_.checkpointer().GetStatistics().trimming);
+  EXPECT_EQ(ReadEarliest().events.size(), 2u);
+  store_.AdvanceBy(2 * kSecond);
+  EXPECT_TRUE(Await([&] {
+    store_.checkpointer().Look();
+    return store_.checkpointer().GetStatistics().rounds == 1;
+  }));
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_EQ(reading.lost, 1u);
+  ASSERT_EQ(reading.events.size(), 1u);
+  EXPECT_EQ(reading.events[0].key, "key");
+}
+
 // What dies after a trim has the numbers that it would have had without it.
 TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
   MapOptions options = DurableOptions();

@@ -287,6 +287,15 @@ void ExpiryLog::Trim(int64_t now_us) {
   TrimLocked(now_us, &dropped);
 }
 
+void ExpiryLog::DropUnread(int64_t now_us, int64_t grace_us) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  const int64_t before_us = now_us - retention_us_ - grace_us;
+  while (!retained_.empty() && retained_.front().appended_us <= before_us) {
+    DropOldest(&dropped);
+  }
+}
+
 uint64_t ExpiryLog::retained_event() const {
   absl::MutexLock lock(&mu_);
   return RetainedEventLocked();

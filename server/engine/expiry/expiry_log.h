@@ -148,6 +148,9 @@ class ExpiryLog final : public EventHolder {
                     int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
   // Drops what is older than retained and read by every cursor.
   void Trim(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Drops what is older than retained by `grace_us`, also what cursors have not
+  // read: they find it in their next Read's `lost`.
+  void DropUnread(int64_t now_us, int64_t grace_us) ABSL_LOCKS_EXCLUDED(mu_);
   // When Trim should be called next; kNeverUs if never. What some cursor holds
   // on to is looked at again after kTrimRetryUs.
   int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);

@@ -186,6 +186,10 @@ class TimeCacheMap {
   MapCounts EndWalk(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The oldest event that somebody may still read.
   uint64_t first_event() const { return log_.retained_event(); }
+  // Drops events that are no longer retained since `grace_us`, read or not.
+  void DropUnread(int64_t now_us, int64_t grace_us) {
+    log_.DropUnread(now_us, grace_us);
+  }
   // What events take that are retained.
   int64_t retained_bytes() const { return log_.bytes(); }
   // What a Tick says may be told: no restart takes it back.

@@ -21,6 +21,9 @@ constexpr int64_t kEntryBytes = 32;
 // again: with no other, round after round would eat the reserve.
 constexpr uint64_t kLowSpaceFactor = 2;
 constexpr uint64_t kReserveShare = 4;
+// A round waits so much longer than events are retained for a watch that has not
+// read them: it may have stopped to read at all.
+constexpr int64_t kUnreadGraceUs = 600 * kMicrosPerSecond;
 // From a step that could not be kept to the next one.
 constexpr std::chrono::seconds kRetryInterval{1};
 
@@ -47,10 +50,13 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void Look() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     if (stopped_) return;
-    if (phase_ == Phase::kWait && MayTrim()) {
-      Failpoint("checkpoint.groups");
-      phase_ = Phase::kGroups;
-      BeginGroups();
+    if (phase_ == Phase::kWait) {
+      DropUnread();
+      if (MayTrim()) {
+        Failpoint("checkpoint.groups");
+        phase_ = Phase::kGroups;
+        BeginGroups();
+      }
     }
     if (phase_ == Phase::kIdle) BeginIfDue();
   }
@@ -211,6 +217,15 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void StepLater() {
     logs_.completions().AddAfter(kRetryInterval,
                                  [self = shared_from_this()] { self->Step(); });
+  }
+
+  void DropUnread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    for (const Walked& walked : walked_) {
+      const auto map = walked.map.lock();
+      if (map != nullptr && map->first_event() < walked.next_event) {
+        map->DropUnread(clock_.NowUs(), kUnreadGraceUs);
+      }
+    }
   }
 
   bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
