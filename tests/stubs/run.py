@@ -25,19 +25,35 @@ TOOLS = {
     "go": ["go", "protoc"],
     "node": ["node", "npm"],
     "java": ["javac", "mvn"],
+    "grpcurl": ["go"],
     "descriptors": ["python3"],
     "pool": ["python3", "protoc", "g++"],
     "others": ["protoc"],
 }
 
 
-def commands(language):
-    """The lines behind a $ of the language's section, continued ones in one."""
+# The code on the page: its block, the file that it is put into, and how that is run.
+CODE = {
+    "python": ("python", "short.py", "venv/bin/python short.py"),
+    "go": ("go", "short/main.go", "go run ./short"),
+    "node": ("js", "short.js", "node short.js"),
+    "java": ("java", "src/main/java/Short.java",
+             "mvn -q compile exec:java -Dexec.mainClass=Short"),
+}
+
+
+def block(language, kind):
+    """A block of code of the language's section."""
     with open(os.path.join(STUBS, "README.md"), encoding="utf-8") as readme:
         sections = re.split(r"^## (.+)\n", readme.read(), flags=re.M)
-    section = dict(zip(sections[1::2], sections[2::2]))[language.capitalize()]
-    block = re.search(r"```console\n(.*?)```", section, re.S).group(1)
-    return re.findall(r"^\$ ((?:.*\\\n)*.*)$", block, re.M)
+    section = {title.lower(): text
+               for title, text in zip(sections[1::2], sections[2::2])}[language]
+    return re.search(rf"```{kind}\n(.*?)```", section, re.S).group(1)
+
+
+def commands(language):
+    """The lines behind a $ of the language's section, continued ones in one."""
+    return re.findall(r"^\$ ((?:.*\\\n)*.*)$", block(language, "console"), re.M)
 
 
 def lacking(language):
@@ -109,6 +125,41 @@ class Tests:
         lines = commands(name)
         assert ADDRESS in lines[-1], f"the last command of {name} names no server"
         run("\n".join(lines).replace(ADDRESS, self.server.address), directory)
+        self.code(name, directory)
+
+    def code(self, name, directory):
+        """Runs what the page shows, and expects what it says that this prints."""
+        kind, file, command = CODE[name]
+        text = block(name, kind)
+        assert ADDRESS in text, f"the code of {name} names no server"
+        path = os.path.join(directory, file)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text.replace(ADDRESS, self.server.address))
+        said = subprocess.run(["bash", "-c", command], cwd=directory, check=True, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              timeout=LANGUAGE_TIMEOUT_SECONDS).stdout
+        # Maven ends its colours, also where it shows none.
+        said = re.sub(r"\x1b\[[0-9;]*m", "", said).splitlines()
+        wanted = re.findall(r"prints: (.*)$", text, re.M)
+        assert said == wanted and wanted, f"the code of {name} prints {said}, not {wanted}"
+
+    def grpcurl(self, _):
+        """Its commands, by the version that the page names; the last one ends at its event."""
+        directory = os.path.join(self.build, "grpcurl")
+        with open(os.path.join(STUBS, "README.md"), encoding="utf-8") as readme:
+            package = re.search(r"`go install (\S+grpcurl@\S+)`", readme.read()).group(1)
+        os.makedirs(directory, exist_ok=True)
+        run(f"GOBIN=$PWD go install {package}", directory)
+        *calls, watch = [line.replace(ADDRESS, self.server.address)
+                         for line in commands("grpcurl")]
+        run("PATH=$PWD:$PATH\n" + "\n".join(calls), directory)
+        with subprocess.Popen(["bash", "-c", f"PATH=$PWD:$PATH; exec {watch}"], cwd=directory,
+                              text=True, stdout=subprocess.PIPE) as watching:
+            # The entry of the put above, in base64.
+            told = any('"key": "aw=="' in line for line in watching.stdout)
+            watching.terminate()
+        assert told, "the watch ended without the event"
 
     def python_with_originals(self):
         """That of the Python program's environment, which has Google's originals."""
@@ -158,7 +209,8 @@ class Tests:
 
 
 # All others are languages.
-OTHER_TESTS = {"descriptors": Tests.descriptors, "pool": Tests.pool, "others": Tests.others}
+OTHER_TESTS = {"grpcurl": Tests.grpcurl, "descriptors": Tests.descriptors, "pool": Tests.pool,
+               "others": Tests.others}
 
 
 def main():
