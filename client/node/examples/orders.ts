@@ -1,6 +1,11 @@
-// Orders that are cancelled when they are not paid within 15 minutes, by one of the workers of a group.
+// Orders that are cancelled when they are not paid within 15 minutes, by one of the workers of a group. Arguments:
+//
+//     [--server ADDRESS] place ID CUSTOMER TOTAL
+//     [--server ADDRESS] pay ID
+//     [--server ADDRESS] work
 
-import { type GroupWorker, type TimecacheClient, type WorkerOptions } from 'timecache';
+import { parseArgs } from 'node:util';
+import { TimecacheClient, type GroupWorker, type WorkerOptions } from 'timecache';
 
 const NAMESPACE = 'orders';
 const GROUP = 'cancellation';
@@ -18,7 +23,10 @@ export class Orders {
     this.#client = client;
   }
 
-  /** Makes namespace and group if they are not there. With a journal, ask for the durability SYNC. */
+  /**
+   * Makes namespace and group if they are not there: the group before the first order, so that none is missed, however
+   * late the first worker comes. With a journal, ask for the durability SYNC.
+   */
   static async open(
     client: TimecacheClient,
     durability: 'MEMORY' | 'ASYNC' | 'SYNC' = 'MEMORY',
@@ -52,3 +60,37 @@ export class Orders {
     });
   }
 }
+
+async function run(
+  client: TimecacheClient,
+  [command, id = '', customer = '', total]: string[],
+): Promise<void> {
+  const orders = await Orders.open(client);
+  if (command === 'place' && total !== undefined) {
+    await orders.place(id, { customer, total: Number(total) });
+  } else if (command === 'pay' && id) {
+    console.log((await orders.pay(id)) ? `${id} is paid` : `${id} comes too late, or is not known`);
+  } else if (command === 'work') {
+    const stop = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+    const cancel = async (id: string, order: Order) =>
+      console.log(`cancelled ${id}: ${order.customer} did not pay ${order.total}`);
+    await orders.work(cancel, { signal: stop.signal, onError: console.error }).finished;
+  } else {
+    throw new Error('expected place ID CUSTOMER TOTAL, pay ID or work');
+  }
+}
+
+function main(): void {
+  const options = { server: { type: 'string', default: '127.0.0.1:7171' } } as const;
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  const client = new TimecacheClient(values.server!);
+  run(client, positionals)
+    .catch((error: unknown) => {
+      console.error(String(error));
+      process.exitCode = 1;
+    })
+    .finally(() => client.close());
+}
+
+if (require.main === module) main();

@@ -1,6 +1,7 @@
-// Sessions that end when they are not used for half an hour, and say so with what they held.
+// Sessions that end when they are not used for half an hour, and say so with what they held. Argument: the server's
+// address. Begins a session, uses it and ends it.
 
-import { type ExpiredEvent, type TimecacheClient } from 'timecache';
+import { TimecacheClient, type ExpiredEvent } from 'timecache';
 
 const NAMESPACE = 'sessions';
 
@@ -70,4 +71,26 @@ export class SessionStore {
       }
     }
   }
+}
+
+async function main(): Promise<void> {
+  const client = new TimecacheClient(process.argv[2] ?? '127.0.0.1:7171');
+  try {
+    const store = await SessionStore.open(client);
+    const id = `${process.pid}-${Date.now()}`;
+    await store.begin(id, { user: 'ann', basket: [] });
+    await store.update(id, ({ user, basket }) => ({ user, basket: [...basket, 'tea'] }));
+    console.log(await store.read(id));
+    await store.end(id);
+    console.log(await store.read(id));
+  } finally {
+    client.close();
+  }
+}
+
+if (require.main === module) {
+  main().catch((error: unknown) => {
+    console.error(String(error));
+    process.exitCode = 1;
+  });
 }

@@ -40,6 +40,41 @@ test('orders that are not paid within 15 minutes are cancelled, once', async () 
   assert.deepEqual(cancelled.sort(), ['o2 c2 20', 'o4 c4 40']);
 });
 
+/** Runs an example to its end, and returns what it printed. */
+async function runExample(name: string, ...args: string[]): Promise<string> {
+  const program = join(__dirname, `../examples/${name}.js`);
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => (output += String(data)));
+  assert.equal((await once(child, 'close'))[0], 0, output);
+  return output;
+}
+
+test('the programs of the examples run', async () => {
+  const { client, clock } = fixture;
+  const server = ['--server', client.address];
+  await runExample('orders', ...server, 'place', 'p1', 'ann', '10');
+  await runExample('orders', ...server, 'place', 'p2', 'bob', '20');
+  assert.equal(await runExample('orders', ...server, 'pay', 'p1'), 'p1 is paid\n');
+  // Longer than the events are retained: the group keeps them for the first worker.
+  await clock.advance(24 * 60 * 60_000);
+  const program = join(__dirname, '../examples/orders.js');
+  const child = spawn(process.execPath, [program, ...server, 'work'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => (output += String(data)));
+  const exit = once(child, 'close');
+  await eventually(() => output !== '');
+  child.kill('SIGTERM');
+  assert.equal((await exit)[0], 0);
+  assert.equal(output, 'cancelled p2: bob did not pay 20\n');
+  assert.equal(
+    await runExample('session_store', client.address),
+    "{ user: 'ann', basket: [ 'tea' ] }\nundefined\n",
+  );
+});
+
 test('a session lives for half an hour after its last use, and its end says what it held', async () => {
   const { client, clock } = fixture;
   const store = await SessionStore.open(client);

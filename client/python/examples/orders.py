@@ -31,6 +31,11 @@ class Orders:
             )
         except timecache.AlreadyExistsError:
             pass
+        # Before the first order: the group keeps it, however late the first worker comes.
+        try:
+            self._pending.create_group("cancel")
+        except timecache.AlreadyExistsError:
+            pass
 
     def place(self, order_id: str, order: Any) -> None:
         """Waits for the payment from now on."""
@@ -42,7 +47,7 @@ class Orders:
 
     def worker(self) -> timecache.GroupWorker:
         """Cancels what was not paid. An exception of `cancel`: again in a second."""
-        return self._pending.worker("cancel", self._handle, from_earliest=True)
+        return self._pending.worker("cancel", self._handle)
 
     def _handle(self, event: timecache.ExpiredEvent) -> None:
         self._cancel(event.key_text, event.json())

@@ -45,6 +45,15 @@ class ExamplesTest(unittest.TestCase):
             await_(lambda: cancelled)
         self.assertEqual(cancelled, [("unpaid", {"total": 2})])
 
+    def test_orders_wait_for_the_first_worker(self) -> None:
+        cancelled: list[Any] = []
+        shop = orders.Orders(self.client, lambda *order: cancelled.append(order))
+        shop.place("unpaid", {"total": 2})
+        self.clock.advance(timedelta(minutes=16))
+        self.clock.advance(timedelta(days=1))  # Longer than events are retained.
+        with shop.worker():
+            await_(lambda: cancelled)
+
     def test_sessions_end_when_they_are_idle(self) -> None:
         store = sessions.Sessions(self.client)
         with store.ended() as ended:

@@ -7,6 +7,7 @@ import dev.timecached.client.TimecacheClient;
 import dev.timecached.client.TimecacheException;
 import dev.timecached.client.Times;
 import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.GroupOptions;
 import dev.timecached.v1.NamespaceOptions;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
@@ -29,6 +30,26 @@ public final class OrderTimeouts {
     this.orders = client.in("orders");
   }
 
+  /** Makes the group before the first order: it keeps it, however late the first worker comes. */
+  private void prepare() {
+    NamespaceOptions options =
+        NamespaceOptions.newBuilder().setTtl(Times.toProto(TIME_TO_PAY)).build();
+    unlessThere(() -> orders.createNamespace("orders", options), ErrorReason.NAMESPACE_EXISTS);
+    unlessThere(
+        () -> orders.createGroup("cancel", GroupOptions.getDefaultInstance(), true),
+        ErrorReason.GROUP_EXISTS);
+  }
+
+  private static void unlessThere(Runnable make, ErrorReason isThere) {
+    try {
+      make.run();
+    } catch (TimecacheException e) {
+      if (!e.is(isThere)) {
+        throw e;
+      }
+    }
+  }
+
   private void place(String id, String order) {
     orders.put(id, order, new PutOptions().ttl(TIME_TO_PAY).ifAbsent());
     System.out.println(id + " placed");
@@ -47,15 +68,8 @@ public final class OrderTimeouts {
 
   public static void main(String[] args) throws InterruptedException {
     try (TimecacheClient client = TimecacheClient.connect(args[0])) {
-      try {
-        client.createNamespace(
-            "orders", NamespaceOptions.newBuilder().setTtl(Times.toProto(TIME_TO_PAY)).build());
-      } catch (TimecacheException e) {
-        if (!e.is(ErrorReason.NAMESPACE_EXISTS)) {
-          throw e;
-        }
-      }
       OrderTimeouts shop = new OrderTimeouts(client);
+      shop.prepare();
       CountDownLatch cancelled = new CountDownLatch(1);
       EventHandler handler =
           EventHandler.acking(
@@ -64,7 +78,7 @@ public final class OrderTimeouts {
                 cancelled.countDown();
               });
       try (GroupWorker worker =
-          shop.orders.worker(new GroupWorkerOptions("cancel").fromEarliest(), handler)) {
+          shop.orders.worker(new GroupWorkerOptions("cancel"), handler)) {
         shop.place("order-1", "2 books");
         shop.place("order-2", "1 lamp");
         shop.pay("order-1");
