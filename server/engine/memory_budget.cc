@@ -43,7 +43,7 @@ absl::Status MemoryBudget::Error() const {
   const absl::string_view advice =
       held.backlog_bytes > held.entries_bytes
           ? "settle events, or delete groups that no member serves"
-          : "come again when entries have died, or remove some";
+          : "retry when entries have expired, or remove some";
   return ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kMaxMemory,
       absl::StrCat("the server holds ", used,

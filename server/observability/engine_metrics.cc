@@ -214,14 +214,12 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      kCounter,
      Number<&MapStatistics::rate_limited>},
     {{"timecache_bound_violations_total",
-      "Events published later than a bucket width after their "
-      "death."},
+      "Events published later than a bucket width after their death."},
      kCounter,
      Number<&MapStatistics::bound_violations>},
     {{"timecache_watch_owed_total",
-      "Events that watches were to get: deaths from where each began until "
-      "now, "
-      "or until it ended. Always the sum of timecache_watch_delivered_total, "
+      "Events due to watches: deaths from where each began until now, or "
+      "until it ended. Always the sum of timecache_watch_delivered_total, "
       "timecache_watch_lost_total, timecache_watch_left_total and "
       "timecache_watch_pending."},
      kCounter,
@@ -319,9 +317,9 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
      kCounter,
      Number<&GroupStatistics::dead_letters_denied>},
     {{"timecache_group_events_total",
-      "Events that were the group's to settle, since it began: always the sum "
-      "of "
-      "those acked, put back, dead lettered and lost, of the backlog and those "
+      "Events that the group has had to settle since it began: always the "
+      "sum of those acked, put back, dead lettered and lost, of the backlog "
+      "and those "
       "in flight."},
      kCounter,
      Number<&GroupStatistics::events>},

@@ -28,8 +28,8 @@ constexpr MetricInfo kReceived = {"grpc_server_msg_received_total",
 constexpr MetricInfo kSent = {"grpc_server_msg_sent_total", "Messages sent."};
 constexpr MetricInfo kDenied = {
     "timecache_access_denied_total",
-    "Rights that somebody did not have, by the reason. A batch is denied an "
-    "operation and goes on."};
+    "Permissions that a caller lacked, by reason. A batch counts once for each "
+    "permission that it lacks; its other operations are done."};
 
 // As gRPC's interceptors write them: "ResourceExhausted".
 constexpr std::array<const char*, 17> kCodeNames = {

@@ -40,10 +40,10 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
                       {}, [server] { return server->guard().dropped(); });
   metrics->AddGauge({"timecache_health_watches", "Open watches of health."}, {},
                     [server] { return server->health_watches(); });
-  metrics->AddCounter({"timecache_health_watches_refused_total",
-                       "Watches of health beyond what there may be."},
-                      {},
-                      [server] { return server->refused_health_watches(); });
+  metrics->AddCounter(
+      {"timecache_health_watches_refused_total",
+       "Watches of health that were ended because there were too many."},
+      {}, [server] { return server->refused_health_watches(); });
 }
 
 void AddResponseMetrics(const Server* server, Metrics* metrics) {
@@ -100,10 +100,10 @@ void AddMemoryMetrics(Metrics* metrics) {
 }
 
 void AddLogMetrics(Metrics* metrics) {
-  metrics->AddCounter(
-      {"timecache_log_lines_dropped_total",
-       "Log lines that nobody took from standard error in time."},
-      {}, [] { return DroppedLogLines(); });
+  metrics->AddCounter({"timecache_log_lines_dropped_total",
+                       "Log lines that were dropped because standard error did "
+                       "not accept them."},
+                      {}, [] { return DroppedLogLines(); });
 }
 
 void AddReloadMetrics(const Reload* reload, Metrics* metrics) {

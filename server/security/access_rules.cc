@@ -104,8 +104,8 @@ const Caller* AccessRules::Find(const Credentials& credentials,
                             "this certificate: add one to its certificate_sans "
                             "in the access file")
           : Unauthenticated(Reason::kNoCredentials,
-                            "say who calls: with metadata \"authorization: "
-                            "Bearer TOKEN\", or a client certificate");
+                            "no credentials: send metadata \"authorization: "
+                            "Bearer TOKEN\", or use a client certificate");
   return nullptr;
 }
 

@@ -132,9 +132,10 @@ class AccessRulesReader {
       const auto [other, is_new] =
           rules_->by_san_.emplace(CanonicalName(san), principal);
       if (!is_new) {
-        return Error(Element(path, i),
-                     absl::StrCat("this name is already that of principal \"",
-                                  other->second->name(), "\""));
+        return Error(
+            Element(path, i),
+            absl::StrCat("this SAN is already assigned to principal \"",
+                         other->second->name(), "\""));
       }
     }
     return absl::OkStatus();
@@ -158,9 +159,10 @@ class AccessRulesReader {
       }
       const auto [other, is_new] = rules_->by_token_.emplace(*hash, principal);
       if (!is_new) {
-        return Error(Element(path, i),
-                     absl::StrCat("this name is already that of principal \"",
-                                  other->second->name(), "\""));
+        return Error(
+            Element(path, i),
+            absl::StrCat("this token is already assigned to principal \"",
+                         other->second->name(), "\""));
       }
     }
     return absl::OkStatus();

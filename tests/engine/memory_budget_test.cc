@@ -125,7 +125,7 @@ TEST_F(MemoryBudgetTest, AtTheLimitWhatGrowsIsRefusedAndAllElseGoesOn) {
             absl::StrCat(Budget().limit_bytes()));
   EXPECT_EQ(MetadataOf(error).count("used_bytes"), 1u);
   EXPECT_THAT(std::string(error.message()),
-              testing::HasSubstr("come again when entries have died"));
+              testing::HasSubstr("retry when entries have expired"));
   // Reads, smaller overwrites, renewals, removals.
   EXPECT_TRUE(harness.Contains("k0"));
   EXPECT_TRUE(harness.Put("k0", "short").status.ok());

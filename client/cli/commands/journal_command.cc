@@ -78,7 +78,7 @@ int RunSalvage(const Context& context, const JournalArguments& arguments) {
 absl::StatusOr<JournalReport> RestoreInput(const std::string& to) {
   if (isatty(STDIN_FILENO) == 1) {
     return absl::InvalidArgumentError(
-        "standard input is a terminal: let a backup come from there");
+        "standard input is a terminal: redirect a backup to it");
   }
   auto copy = server::JournalCopy::Begin(FileSystem::Posix(), to);
   if (!copy.ok()) return copy.status();

@@ -154,7 +154,8 @@ void AddStatusCommands(CLI::App& app, Context& context) {
       },
       "End after so many; 0: never (0)");
   top->footer(
-      "What is no terminal gets one block of text after the other.\n\n"
+      "If standard output is not a terminal, prints one block of text after "
+      "the other.\n\n"
       "Examples:\n"
       "  timecachectl top\n"
       "  timecachectl top --interval 10s --count 6 > minute.txt");

@@ -203,8 +203,8 @@ void AddStartFlags(CLI::App& watch, WatchArguments& arguments) {
   AddDuration(
       watch, "--lead-time",
       [&arguments](absl::Duration d) { arguments.lead_time = d; },
-      "Print not what died but what is going to, so long before: in time to "
-      "touch it")
+      "Print entries that will expire within this time, in place of those "
+      "that have: in time to touch them")
       ->excludes("--from-earliest")
       ->excludes(file)
       ->excludes(loss);

@@ -250,8 +250,8 @@ absl::Status TimeCacheMap::RateError(int64_t now_us) const {
       ErrorWithReason(
           absl::StatusCode::kResourceExhausted, Reason::kMaxOperationRate,
           absl::StrCat("namespace ", name_,
-                       " has had its max_operations_per_second of ", per_second,
-                       ": come again later, or with less"),
+                       " is at its max_operations_per_second of ", per_second,
+                       ": retry later, or send fewer operations"),
           {{"max_operations_per_second", per_second}}),
       rate_limit_.WaitUs(now_us));
 }

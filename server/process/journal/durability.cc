@@ -127,7 +127,7 @@ absl::StatusOr<std::string> ReadInput() {
 absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
   if (isatty(STDIN_FILENO) == 1) {
     return absl::InvalidArgumentError(
-        "standard input is a terminal: let a backup come from there "
+        "standard input is a terminal: redirect a backup to it "
         "(timecached --restore - < FILE)");
   }
   auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);

@@ -45,7 +45,8 @@ std::vector<prometheus::MetricFamily> RecoveryMetrics::Collect() const {
             .count());
   gauge({"timecache_recovery_records", "Records that it has read."},
         static_cast<double>(records_));
-  gauge({"timecache_recovery_records_expected", "Of so many."},
+  gauge({"timecache_recovery_records_expected",
+         "Records that the recovery has to read in all."},
         static_cast<double>(records_end_));
   gauge({"timecache_recovery_namespaces",
          "Durable namespaces that came back; 0 until it is done."},

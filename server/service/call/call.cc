@@ -193,7 +193,8 @@ grpc::Status Call::End(const absl::Status& status, FieldPath field_path) {
   grpc::Status answer =
       status.ok() && !checked_
           ? ToGrpcStatus(absl::InternalError(absl::StrCat(
-                "nobody asked whether this caller may call ", method_.name)))
+                "a bug: the handler did not check permissions for ",
+                method_.name)))
           : ToGrpcStatus(status, field_path);
   if (!answer.ok()) {
     context_->AddTrailingMetadata(kRequestIdKey, RequestId());

@@ -34,7 +34,7 @@ inline constexpr int kMaxConnectPauseMs = 1'000;
 // How often the files of a secured channel are looked at.
 inline constexpr int kFileCheckIntervalSeconds = 10;
 
-// How a channel is secured, and who it says that calls. Files are PEM. They may
+// How a channel is secured, and the credentials that it sends. Files are PEM. They may
 // be replaced while the channel lives: what they hold then counts from the next
 // connection on, a token from the next call on, within
 // kFileCheckIntervalSeconds.

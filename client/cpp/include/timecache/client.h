@@ -203,12 +203,13 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   absl::StatusOr<uint64_t> RotateNamespace(std::string_view name,
                                            const CallOptions& call = {}) const;
 
-  // The server itself: version, age, limits and how far they are used. Who may
-  // not read all namespaces is told no limits: they are unset.
+  // The server itself: version, age, limits and how far they are used. For
+  // callers that may not read all namespaces, limits are unset.
   absl::StatusOr<ServerInfo> GetServer(const CallOptions& call = {}) const;
   // Reads a backup of the server's journal, a tar archive, and calls `visit`
-  // for each piece of it, in order, on this thread; the server waits for who is
-  // slow, but ends who takes nothing for 30 s (its limits.response_timeout).
+  // for each piece of it, in order, on this thread; the server waits for a slow
+  // reader, and ends one that takes nothing for 30 s (its
+  // limits.response_timeout).
   // `visit` returns false to end it: CANCELLED. Without OK at its end it is not
   // whole. FAILED_PRECONDITION (reason NO_JOURNAL); RESOURCE_EXHAUSTED
   // (MAX_BACKUPS). Has no time-out but that of `call`; is never repeated.

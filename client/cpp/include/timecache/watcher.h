@@ -1,4 +1,4 @@
-// Being told what expired.
+// A stream of the entries that expire.
 //
 //   timecache::Watcher watcher(client, {.namespaces = {"sessions"}});
 //   while (true) {
