@@ -86,7 +86,8 @@ class Journal {
   // committed as one group, with one sync for all if one of them is SYNC; all
   // of a group are done together.
   //
-  // UNAVAILABLE: too many bytes wait. RESOURCE_EXHAUSTED: the disk is full;
+  // UNAVAILABLE: too many bytes wait, or the process is out of descriptors or
+  // memory at the moment. RESOURCE_EXHAUSTED: the disk is full;
   // later appends try again by themselves. INVALID_ARGUMENT: no such
   // partition, no record, or more bytes than an append may have.
   // FAILED_PRECONDITION: the journal has stopped after an error of the disk.

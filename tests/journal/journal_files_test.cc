@@ -1,4 +1,6 @@
 // What the journal stands on: checksums, and files of the operating system.
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -88,6 +90,18 @@ TEST_F(PosixFileSystemTest, ADirectoryThatIsNotEmptyIsNotTaken) {
   Write("new/file", "");
   EXPECT_EQ(CreateEmptyDirectory(files_, Path("new")).code(),
             absl::StatusCode::kAlreadyExists);
+}
+
+// Which would be refused as long as there is no room.
+TEST_F(PosixFileSystemTest, AFileWithoutADescriptorIsNoFullDisk) {
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status =
+      FileSystem::Posix()->Create(Path("file")).status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
 
 }  // namespace

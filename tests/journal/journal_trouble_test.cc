@@ -133,6 +133,29 @@ TEST_F(JournalReserveTest, TheReserveIsTakenAgainOnceThereIsRoomForAllOfIt) {
   EXPECT_TRUE(low_space());
 }
 
+// What it is short of is not the disk's.
+TEST_F(JournalReserveTest, ASegmentWithoutADescriptorIsStartedLater) {
+  const std::string large(harness_.options().segment_bytes, 'x');
+  ASSERT_TRUE(harness_.AppendNow(0, large).ok());
+  harness_.files().SetFault([](const std::string& path, uint64_t, bool sync) {
+    return sync && path == kTestDirectory
+               ? absl::UnavailableError("Too many open files")
+               : absl::OkStatus();
+  });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(harness_.AppendNow(0, "refused").status().code(),
+              absl::StatusCode::kUnavailable);
+  }
+  EXPECT_FALSE(low_space());
+  EXPECT_THAT(harness_.failures(), testing::IsEmpty());
+  harness_.files().SetFault(nullptr);
+  EXPECT_EQ(*harness_.AppendNow(0, "after"), 1);
+  EXPECT_EQ(harness_.journal().statistics().segments, 2);
+  harness_.Crash();
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(Read(0), ElementsAre(Pair(0, large), Pair(1, "after")));
+}
+
 TEST_F(JournalReserveTest, ASyncWithoutRoomIsTriedAgainFromTheReserve) {
   ASSERT_TRUE(harness_.AppendNow(0, "async", Durability::kAsync).ok());
   FailSyncs(absl::ResourceExhaustedError("full"));

@@ -19,7 +19,11 @@ namespace {
 constexpr size_t kSmallFileBytesMax = size_t{1} << 20;
 
 absl::Status Error(const std::string& path, int number) {
-  return absl::ErrnoToStatus(number, path);
+  absl::Status status = absl::ErrnoToStatus(number, path);
+  // Only the disk's room is RESOURCE_EXHAUSTED here: these end by themselves.
+  return number == EMFILE || number == ENFILE || number == ENOMEM
+             ? absl::UnavailableError(status.message())
+             : status;
 }
 
 class PosixFile final : public File {

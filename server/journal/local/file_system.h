@@ -17,7 +17,8 @@
 namespace timecache::server {
 
 // Errors start with the path. NOT_FOUND: no such file. RESOURCE_EXHAUSTED: no
-// room. Others as absl::ErrnoToStatus has them.
+// room on the disk. UNAVAILABLE: no descriptor or memory at the moment. Others
+// as absl::ErrnoToStatus has them.
 
 // An open file. Closed, not synced, when destroyed. Reads are thread-safe, also
 // beside a write to other bytes; all else is for one thread at a time.

@@ -345,6 +345,8 @@ void LocalJournal::HandleError(const absl::Status& status) {
       ++statistics_.full_errors;
       return;
     }
+    // Undone, as for a full disk, and tried again by who appended.
+    if (absl::IsUnavailable(status)) return;
     stopped_ = absl::FailedPreconditionError(
         absl::StrCat("the journal has stopped: ", status.ToString()));
     sync_due_ = Time::max();

@@ -122,7 +122,8 @@ class LocalJournal final : public Journal {
       ABSL_LOCKS_EXCLUDED(mu_);
   // Takes the reserve, if there is room, or says when to try again.
   void TakeReserve() ABSL_LOCKS_EXCLUDED(mu_);
-  // Counts a full disk; stops the journal after any other error.
+  // Counts a full disk; stops the journal after any other error that does not
+  // end by itself.
   void HandleError(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status stopped() const ABSL_LOCKS_EXCLUDED(mu_);
   // How many of the oldest segments no partition needs; and no backup, either.
