@@ -4,6 +4,8 @@
 //   LOCK                   locked by the server that has it open
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
+//   BOOT                   the id of the machine's boot in which it was recovered
+//                          last (machine_boot.h)
 //   COPY                   empty: its log may go on elsewhere, too
 //   RESERVE                room for when the disk is full (disk_reserve.h)
 //   RESTORING              empty: the others are being put there, see
@@ -32,6 +34,7 @@ inline constexpr char kFormatFile[] = "FORMAT";
 inline constexpr char kLockFile[] = "LOCK";
 inline constexpr char kTrimFile[] = "TRIM";
 inline constexpr char kEndFile[] = "END";
+inline constexpr char kBootFile[] = "BOOT";
 inline constexpr char kCopyFile[] = "COPY";
 inline constexpr char kReserveFile[] = "RESERVE";
 inline constexpr char kRestoringFile[] = "RESTORING";

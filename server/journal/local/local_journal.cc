@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/journal/local/failpoint.h"
+#include "server/journal/local/machine_boot.h"
 
 namespace timecache::server {
 namespace {
@@ -29,6 +30,7 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   if (options.partitions > kPartitionsMax) {
     return NoPartition(options.partitions, kPartitionsMax);
   }
+  if (options.boot_id.empty()) options.boot_id = MachineBootId();
   if (!options.on_failure) options.on_failure = PrintAndAbort;
   FileSystem* const files = options.files;
   absl::Status status = files->CreateDirectory(directory);
@@ -52,6 +54,12 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
         absl::StrCat(directory, ": has ", recovered->identity.partitions,
                      " partitions, not ", options.partitions));
   }
+  const auto boot_id = ReadBoot(files, directory);
+  if (!boot_id.ok()) return boot_id.status();
+  // A new one has nothing to lose.
+  const bool may_have_lost_power =
+      format.ok() && !recovered->closed &&
+      (boot_id->empty() || *boot_id != options.boot_id);
   // END goes before the log grows, or a crash in between would look as if the
   // rest was missing.
   status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
@@ -67,6 +75,7 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   std::unique_ptr<LocalJournal> journal(new LocalJournal(
       directory, std::move(options), *std::move(lock), std::move(writer),
       *std::move(recovered), std::move(reserve)));
+  journal->may_have_lost_power_ = may_have_lost_power;
   if (low_space) journal->TakeReserve();
   if (journal->options_.own_thread) {
     journal->thread_ =
@@ -115,6 +124,15 @@ LocalJournal::~LocalJournal() {
   OverwriteTrim(files_, directory_, writer_.identity(), trim).IgnoreError();
   WriteEnd(files_, directory_, writer_.end()).IgnoreError();
   Failpoint("close.written");
+}
+
+absl::Status LocalJournal::NoteBoot() {
+  const auto noted = ReadBoot(files_, directory_);
+  if (!noted.ok()) return noted.status();
+  if (*noted == options_.boot_id) return absl::OkStatus();
+  absl::Status status = WriteBoot(files_, directory_, options_.boot_id);
+  // Without it, the next start after a crash takes this for another boot.
+  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
 }
 
 void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,

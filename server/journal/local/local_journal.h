@@ -83,6 +83,13 @@ class LocalJournal final : public Journal {
   // Must not outlive this. Until it is read, or gone, trimmed segments stay.
   std::unique_ptr<JournalBackup> OpenBackup() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Whether a power loss may have taken what was done and not synced (ASYNC): it
+  // was not closed in order, and the machine has started since, or may have.
+  bool may_have_lost_power() const { return may_have_lost_power_; }
+  // What that means for who wrote it is settled, and kept: from here on this
+  // boot of the machine is the one that counts.
+  absl::Status NoteBoot();
+
   // One turn of the committer: a group, a sync that is due, trimmed segments.
   // For tests, without a thread.
   void RunOnce() ABSL_LOCKS_EXCLUDED(mu_);
@@ -135,6 +142,7 @@ class LocalJournal final : public Journal {
   const LocalJournalOptions options_;
   FileSystem* const files_;
   const std::unique_ptr<FileLock> lock_;
+  bool may_have_lost_power_ = false;
 
   // The committer's alone, but for the identity, which is constant.
   LogWriter writer_;

@@ -34,7 +34,8 @@ struct LocalJournalOptions {
   // more is written. By default it prints the line and aborts.
   std::function<void(const std::string& line)> on_failure;
 
-  // For tests.
+  // For tests. An empty boot id is what the system says.
+  std::string boot_id;
   FileSystem* files = FileSystem::Posix();
   std::function<std::chrono::steady_clock::time_point()> now =
       std::chrono::steady_clock::now;

@@ -73,9 +73,9 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
       partition_(PartitionOf(map->name(), logs->journal_->partitions())),
       hash_(map->origin().log_id),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
-      sync_(map->options().durability == MapDurability::kSync),
       groups_(prefix_),
-      description_({map->name(), map->options(), map->origin(), MapCounts()}) {
+      description_({map->name(), map->options(), map->origin(), MapCounts()}),
+      sync_(map->options().durability == MapDurability::kSync) {
   for (int i = 0; i < map->options().num_shards; ++i) {
     buffers_.push_back(std::make_unique<Buffer>(prefix_));
   }
@@ -145,9 +145,13 @@ void MapChangeLog::TellCreated() {
 }
 
 void MapChangeLog::TellOptions(const MapOptions& options) {
-  sync_ = options.durability == MapDurability::kSync;
   Tell(MapRecordKind::kOptions,
-       [&](MapDescription* map) { map->options = options; });
+       [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
+         // A power loss that takes what comes later leaves a map that says so.
+         sync_open_ |= map->options.durability == MapDurability::kSync;
+         sync_ = options.durability == MapDurability::kSync;
+         map->options = options;
+       });
 }
 
 void MapChangeLog::TellFork() {
@@ -275,7 +279,7 @@ void MapChangeLog::CloseGeneration() {
   {
     absl::MutexLock lock(&told_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
-    closing_sync_ = std::exchange(sync_open_, false);
+    closing_sync_ = std::exchange(sync_open_, false) || sync_;
     MoveTo(&records_, &descriptions_);
     groups.swap(full_groups_);
     if (!groups_.empty()) groups.push_back(groups_.Take());
@@ -309,7 +313,7 @@ void MapChangeLog::AppendNext() {
   }
   logs_->journal_->Append(
       partition_, std::move(records),
-      sync_ || closing_sync_ ? Durability::kSync : Durability::kAsync,
+      closing_sync_ ? Durability::kSync : Durability::kAsync,
       [self = shared_from_this()](const absl::StatusOr<uint64_t>& position,
                                   std::vector<std::string> records) {
         self->Appended(position.status(), std::move(records));

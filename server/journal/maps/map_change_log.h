@@ -163,7 +163,6 @@ class MapChangeLog final : public ChangeLog,
   const uint32_t partition_;
   const KeyHash hash_;
   const std::string prefix_;
-  std::atomic<bool> sync_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::array<OpenKeys, 2> open_keys_;
 
@@ -177,7 +176,8 @@ class MapChangeLog final : public ChangeLog,
   // Records of the open generation that are of the map as a whole.
   std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
   std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
-  // Whether the open generation is synced, also if sync_ is false.
+  // Whether each generation is synced, and the open one in any case.
+  bool sync_ ABSL_GUARDED_BY(told_mu_);
   bool sync_open_ ABSL_GUARDED_BY(told_mu_) = false;
 
   // Whether the open generation may have something, and whether one is closing:

@@ -305,14 +305,19 @@ class Part {
     const uint64_t version = recovering->replay->Finish();
     const int64_t last_us = recovering->replay->last_us();
     map->Update(recovering->options, last_us);
+    const RecoveryOptions& options = *shared_.options;
+    const bool forks = options.copied || (options.may_have_lost_power &&
+                                          recovering->options.durability ==
+                                              MapDurability::kAsync);
     // Behind the last tick: what comes later may be another event in each.
-    if (shared_.options->copied) map->ForkLog();
+    if (forks) map->ForkLog();
     const auto log = shared_.logs->Resume(recovering->map);
     map->SetChangeLog(log);
-    if (shared_.options->copied) log->TellFork();
+    if (forks) log->TellFork();
     absl::MutexLock lock(&shared_.mu);
     RecoveryReport& report = shared_.report;
     ++report.namespaces;
+    report.forked += forks ? 1 : 0;
     if (HasLosses(recovering->partition)) {
       report.incomplete.push_back(map->name());
     }
@@ -354,7 +359,8 @@ void SkipTime(const Recovering& recovering, int64_t now_us) {
   recovering.replay->Apply(skip);
 }
 
-// What it was copied from goes on with the versions behind the copy, at most
+// What it was copied from goes on with the versions behind the copy (and what a
+// power loss took had such, too), at most
 // VersionSource::kPerMicro a microsecond: a client of both should not see one
 // twice, also where the clock says nothing (it stands still, or is behind). Up
 // to 18 minutes' worth, so that the clock soon comes to it.
@@ -410,7 +416,7 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   }
   // Before the first of them is used.
   registry->RaiseVersions(shared.next_version +
-                          (options.copied ? RandomVersionGap() : 0));
+                          (shared.report.forked > 0 ? RandomVersionGap() : 0));
   for (const auto& map : shared.maps) {
     if (absl::Status status = registry->Add(map); !status.ok()) {
       return absl::DataLossError(absl::StrCat("the journal has two namespaces ",

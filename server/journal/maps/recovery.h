@@ -35,6 +35,10 @@ struct RecoveryOptions {
   // versions. That is kept when the call returns; RESOURCE_EXHAUSTED
   // (DISK_FULL): it cannot be.
   bool copied = false;
+  // A power loss may have taken what was not synced
+  // (LocalJournal::may_have_lost_power): the same for maps that are ASYNC,
+  // which have told of events that the journal does not have.
+  bool may_have_lost_power = false;
   // The time, at which maps go on where restart_policy is kPause: asked when
   // all are made again, as that takes a while, too. Null: they go on where they
   // ended. Not owned.
@@ -51,6 +55,8 @@ struct RecoveryReport {
   uint64_t namespaces = 0;
   // Live, or dead and untold.
   uint64_t entries = 0;
+  // Whose logs go on as others.
+  uint64_t forked = 0;
   // The latest time that the journal tells of; INT64_MIN if it tells of none. A
   // map does not go back behind its own.
   int64_t last_us = INT64_MIN;

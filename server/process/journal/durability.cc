@@ -232,6 +232,9 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   const auto copied = IsMarkedAsCopy(FileSystem::Posix(), directory);
   if (!copied.ok()) return copied.status();
   options.copied = *copied;
+  auto* const journal = dynamic_cast<LocalJournal*>(&logs->journal());
+  options.may_have_lost_power =
+      journal != nullptr && journal->may_have_lost_power();
   const absl::StatusOr<RecoveryReport> report =
       RecoverMaps(logs, registry, options);
   if (absl::IsCancelled(report.status())) {
@@ -242,6 +245,9 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   if (*copied) {
     absl::Status status = UnmarkAsCopy(FileSystem::Posix(), directory);
     if (!status.ok()) return status;
+  }
+  if (journal != nullptr) {
+    if (absl::Status status = journal->NoteBoot(); !status.ok()) return status;
   }
   if (manual_clock != nullptr) {
     manual_clock->AdvanceTo(report->last_us);
@@ -258,6 +264,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
        {"records", report->records},
        {"record_bytes", report->record_bytes},
        {"copied", *copied},
+       {"forked", report->forked},
        {"took_ms", MillisSince(began)}});
   return absl::OkStatus();
 }

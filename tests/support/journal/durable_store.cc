@@ -1,6 +1,7 @@
 #include "tests/support/journal/durable_store.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/journal/local/journal_directory.h"
 #include "server/journal/local/journal_tools.h"
@@ -32,6 +33,7 @@ DurableStore::Engine::~Engine() = default;
 DurableStore::DurableStore() : directory_(kTestDirectory) {
   recovery_options_.threads = 2;
   options_.partitions = 4;
+  options_.boot_id = "boot 0";
   options_.segment_bytes = 64 << 10;
   options_.files = files_.get();
   options_.on_failure = [](const std::string& line) { ADD_FAILURE() << line; };
@@ -47,6 +49,8 @@ absl::Status DurableStore::Open() {
   const auto copied = IsMarkedAsCopy(options_.files, directory_);
   if (!copied.ok()) return copied.status();
   recovery_options_.copied = *copied;
+  auto* const local = static_cast<LocalJournal*>(&engine_->logs->journal());
+  recovery_options_.may_have_lost_power = local->may_have_lost_power();
   recovery_options_.clock = &clock_;
   const auto report =
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
@@ -55,10 +59,19 @@ absl::Status DurableStore::Open() {
     absl::Status status = UnmarkAsCopy(options_.files, directory_);
     if (!status.ok()) return status;
   }
+  if (unmarks_) {
+    if (absl::Status status = local->NoteBoot(); !status.ok()) return status;
+  }
   report_ = *report;
   engine_->checkpointer = std::make_unique<Checkpointer>(
       engine_->logs.get(), &engine_->registry, &clock_, checkpointer_options_);
   return absl::OkStatus();
+}
+
+void DurableStore::Freeze(MemoryFileSystem::Unsynced unsynced,
+                          std::mt19937_64* random) {
+  frozen_ = files_->CopyWithoutPower(unsynced, random);
+  options_.boot_id = absl::StrCat("boot ", ++boots_);
 }
 
 void DurableStore::Close() { engine_ = nullptr; }

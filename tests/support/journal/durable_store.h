@@ -51,9 +51,7 @@ class DurableStore {
   // Freeze is lost, and once they are answered, Thaw goes on with the disk as
   // it was.
   void Freeze() { frozen_ = files_->Copy(); }
-  void Freeze(MemoryFileSystem::Unsynced unsynced, std::mt19937_64* random) {
-    frozen_ = files_->CopyWithoutPower(unsynced, random);
-  }
+  void Freeze(MemoryFileSystem::Unsynced unsynced, std::mt19937_64* random);
   void Thaw() { GoOnWith(std::move(frozen_)); }
 
   // A backup's archive; and goes on with a disk that has it alone. Open takes
@@ -65,7 +63,8 @@ class DurableStore {
   absl::Status Salvage();
   // Closes, and goes on with that disk.
   void GoOnWith(std::unique_ptr<MemoryFileSystem> files);
-  // Open ends before it has taken a copy's mark away.
+  // Open ends before it has taken a copy's mark away, and noted the machine's
+  // boot.
   void CrashBeforeUnmarking() { unmarks_ = false; }
 
   ManualClock& clock() { return clock_; }
@@ -119,6 +118,8 @@ class DurableStore {
   std::unique_ptr<Engine> engine_;
   RecoveryReport report_;
   bool unmarks_ = true;
+  // Of the machine: each power loss is the end of one.
+  int boots_ = 0;
 };
 
 }  // namespace timecache::server

@@ -1,0 +1,29 @@
+#include "server/journal/local/machine_boot.h"
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/journal/local/journal_directory.h"
+
+namespace timecache::server {
+
+std::string MachineBootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+absl::StatusOr<std::string> ReadBoot(FileSystem* files,
+                                     const std::string& directory) {
+  auto id = ReadSmallFile(files, absl::StrCat(directory, "/", kBootFile));
+  if (absl::IsNotFound(id.status())) return std::string();
+  return id;
+}
+
+absl::Status WriteBoot(FileSystem* files, const std::string& directory,
+                       const std::string& boot_id) {
+  return WriteFileAtomically(files, directory, kBootFile, boot_id);
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,203 @@
+// ASYNC maps of a machine that has lost its power: events that were told and
+// are not in the journal are not taken for those that have their numbers now.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+#include "server/engine/local_readers.h"
+#include "server/journal/local/journal_directory.h"
+#include "tests/journal/durable_store_fixture.h"
+#include "tests/support/await.h"
+#include "tests/support/journal/journal_harness.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::timecache::test::Await;
+
+class PowerLossTest : public DurableStoreTest {
+ protected:
+  // Nothing is on the disk until Sync, as no map of another durability tells
+  // time.
+  void SetUp() override {
+    store_.options().sync_interval = std::chrono::hours(1);
+    DurableStoreTest::SetUp();
+    Delete("a");
+    ASSERT_TRUE(store_.Create("b", DurableOptions(MapDurability::kAsync)).ok());
+  }
+  void Sync() {
+    ASSERT_TRUE(store_.Create("sync").ok());
+    Delete("sync");
+  }
+  void Delete(const std::string& name) {
+    absl::Notification done;
+    store_.store().DeleteNamespace(name,
+                                   [&](const absl::Status&) { done.Notify(); });
+    done.WaitForNotification();
+  }
+  void Die(const std::string& key, const std::string& name = "b") {
+    ASSERT_TRUE(store_.Put(name, key, "v").status.ok());
+    const uint64_t end = End(name).next_event + 1;
+    store_.AdvanceBy(62 * kSecond);
+    ASSERT_TRUE(Await([&] { return End(name).next_event >= end; }));
+  }
+  // Where who has read all of the log stands.
+  LogPoint End(const std::string& name = "b") {
+    const auto cursor = store_.map(name)->Subscribe(
+        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
+    LogPoint point;
+    for (bool more = true; more;) {
+      const LogChunk chunk = cursor->Read(1 << 20);
+      point = chunk.point;
+      more = chunk.more;
+    }
+    return point;
+  }
+  // What comes behind the point, or the reason why it is refused.
+  std::vector<std::string> From(const LogPoint& point,
+                                const std::string& name = "b") {
+    auto cursor =
+        store_.map(name)->Resume(point, store_.clock().NowUs(), [] {});
+    if (!cursor.ok()) return {std::string(ReasonNameOf(cursor.status()))};
+    return ReadAll(cursor->get()).Texts();
+  }
+  std::unique_ptr<GroupReader> Join() {
+    Membership member;
+    member.group = "g";
+    auto reader =
+        JoinGroupReader(store_.map("b"), member, store_.clock().NowUs(), [] {});
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return reader.ok() ? *std::move(reader) : nullptr;
+  }
+  absl::Status Settle(const Delivery& delivery) {
+    const Settlement settlement = {.event_id = delivery.event_id,
+                                   .attempt = delivery.attempt};
+    SettleResult result;
+    absl::Notification done;
+    store_.store().Settle({"b", "g"}, {&settlement, 1}, {&result, 1},
+                          [&](const absl::Status&) { done.Notify(); });
+    done.WaitForNotification();
+    return result.status;
+  }
+};
+
+TEST_F(PowerLossTest, APointBehindWhatItTookIsRefused) {
+  Die("kept");
+  Sync();
+  const LogPoint kept = End();
+  Die("taken");
+  const LogPoint taken = End();
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.report().forked, 1u);
+  Die("other");
+  Die("another");
+  EXPECT_THAT(From(taken), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(kept), ElementsAre("other=v", "another=v"));
+  // Also after other restarts.
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.report().forked, 0u);
+  EXPECT_THAT(From(taken), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(kept), ElementsAre("other=v", "another=v"));
+}
+
+TEST_F(PowerLossTest, ASettlementOfAnEventThatItTookSettlesNothing) {
+  std::unique_ptr<GroupReader> reader = Join();
+  Sync();
+  Die("taken");
+  const auto taken =
+      reader->Take(store_.clock().NowUs(), 10, 1 << 20).deliveries;
+  ASSERT_EQ(taken.size(), 1u);
+  reader = nullptr;
+  LosePower();
+  Reopen();
+  reader = Join();
+  Die("other");
+  const auto other =
+      reader->Take(store_.clock().NowUs(), 10, 1 << 20).deliveries;
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(other[0].event().key, "other");
+  EXPECT_EQ(ReasonOf(Settle(taken[0])), Reason::kEventNotUnsettled);
+  EXPECT_TRUE(Settle(other[0]).ok());
+}
+
+TEST_F(PowerLossTest, ASyncMapHasLostNothing) {
+  ASSERT_TRUE(store_.Create("a").ok());
+  Die("event", "a");
+  const LogPoint end = End("a");
+  LosePower();
+  Reopen();
+  Die("other", "a");
+  EXPECT_EQ(End("a").log_id, end.log_id);
+  EXPECT_THAT(From(end, "a"), ElementsAre("other=v"));
+}
+
+// Until then it promised more.
+TEST_F(PowerLossTest, AMapThatWasMadeAsyncSaysSo) {
+  ASSERT_TRUE(store_.Create("a").ok());
+  absl::Notification done;
+  store_.store().UpdateNamespace(
+      "a",
+      [](MapOptions* to) {
+        to->durability = MapDurability::kAsync;
+        return absl::OkStatus();
+      },
+      [&](const auto&) { done.Notify(); });
+  done.WaitForNotification();
+  Die("taken", "a");
+  const LogPoint taken = End("a");
+  LosePower();
+  Reopen();
+  Die("other", "a");
+  EXPECT_THAT(From(taken, "a"), ElementsAre("LOG_CHANGED"));
+}
+
+TEST_F(PowerLossTest, ACrashOfTheProcessTakesNothing) {
+  Die("event");
+  const LogPoint end = End();
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(End().log_id, end.log_id);
+  EXPECT_THAT(From(end), IsEmpty());
+}
+
+TEST_F(PowerLossTest, AnOrderlyStopLeavesNothingToTake) {
+  Die("event");
+  const LogPoint end = End();
+  store_.Close();
+  LosePower();
+  Reopen();
+  EXPECT_EQ(End().log_id, end.log_id);
+  EXPECT_THAT(From(end), IsEmpty());
+}
+
+// As versions that noted no boot leave it: what is known stays good.
+TEST_F(PowerLossTest, AJournalWithoutABootMayHaveLostSomething) {
+  Die("event");
+  const LogPoint end = End();
+  ASSERT_TRUE(
+      store_.files().Remove(absl::StrCat(kTestDirectory, "/", kBootFile)).ok());
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.report().forked, 1u);
+  Die("other");
+  EXPECT_THAT(From(end), ElementsAre("other=v"));
+  store_.Crash();
+  Reopen();
+  EXPECT_EQ(store_.report().forked, 0u);
+}
+
+}  // namespace
+}  // namespace timecache::server
