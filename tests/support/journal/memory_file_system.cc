@@ -118,6 +118,9 @@ void MemoryFileSystem::LosePower(Unsynced unsynced, std::mt19937_64* random) {
 
 void MemoryFileSystem::SetFault(Fault fault) {
   absl::MutexLock lock(&mu_);
+  // What it refers to may be gone after this.
+  mu_.Await(absl::Condition(
+      +[](int* syncing) { return *syncing == 0; }, &syncing_));
   fault_ = std::move(fault);
 }
 
@@ -236,18 +239,34 @@ absl::Status MemoryFileSystem::WriteTo(const std::string& path, Node* node,
 }
 
 absl::Status MemoryFileSystem::SyncNode(const std::string& path, Node* node) {
-  absl::MutexLock lock(&mu_);
-  absl::Status status = CheckAlive();
-  if (!status.ok()) return status;
-  ++syncs_[path];
-  if (ignore_syncs_) return absl::OkStatus();
-  status = CheckFault(path, 0, true);
-  if (status.ok()) {
-    for (const Write& write : node->since) Apply(write, &node->synced);
+  Fault fault;
+  size_t writes = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    absl::Status status = CheckAlive();
+    if (!status.ok()) return status;
+    ++syncs_[path];
+    if (ignore_syncs_) return absl::OkStatus();
+    fault = fault_;
+    ++syncing_;
+    writes = node->since.size();
   }
-  // As Linux has it, what failed counts as written, and a later sync does not
-  // try it again.
-  node->since.clear();
+  // Others may write meanwhile: that is not synced.
+  const absl::Status status = fault ? fault(path, 0, true) : absl::OkStatus();
+  absl::MutexLock lock(&mu_);
+  --syncing_;
+  const auto end = node->since.begin() +
+                   static_cast<ptrdiff_t>(std::min(writes, node->since.size()));
+  if (status.ok()) {
+    for (auto write = node->since.begin(); write != end; ++write) {
+      Apply(*write, &node->synced);
+    }
+    node->since.erase(node->since.begin(), end);
+  } else {
+    // As Linux has it, what failed counts as written, and a later sync does not
+    // try it again.
+    node->since.clear();
+  }
   return status;
 }
 

@@ -36,7 +36,9 @@ class MemoryFileSystem final : public FileSystem {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Called before each write (with its size) and each sync (with 0) of a path:
-  // an error is returned instead. A write that fails has written half.
+  // an error is returned instead. A write that fails has written half. Others
+  // may write while it is called for a file's sync; then that is not synced.
+  // Waits for calls that are under way.
   using Fault = std::function<absl::Status(const std::string& path,
                                            uint64_t bytes, bool sync)>;
   void SetFault(Fault fault) ABSL_LOCKS_EXCLUDED(mu_);
@@ -107,6 +109,8 @@ class MemoryFileSystem final : public FileSystem {
   std::set<std::string> locks_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, uint64_t> syncs_ ABSL_GUARDED_BY(mu_);
   Fault fault_ ABSL_GUARDED_BY(mu_);
+  // Files of which a sync is under way.
+  int syncing_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t room_ ABSL_GUARDED_BY(mu_) = UINT64_MAX;
   int changes_left_ ABSL_GUARDED_BY(mu_) = std::numeric_limits<int>::max();
   bool ignore_syncs_ ABSL_GUARDED_BY(mu_) = false;
