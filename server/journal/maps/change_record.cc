@@ -49,11 +49,12 @@ constexpr uint8_t kGroup = 16;
 constexpr int kCauseBits = 2;
 
 // Differences wrap: what is read is what was written.
-void PutSigned(std::string* to, int64_t value) {
-  PutVarint(
-      (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63),
-      to);
+uint64_t ZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^
+         static_cast<uint64_t>(value >> 63);
 }
+
+void PutSigned(std::string* to, int64_t value) { PutVarint(ZigZag(value), to); }
 
 int64_t Minus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) -
@@ -66,7 +67,8 @@ int64_t Plus(int64_t a, int64_t b) {
 }
 
 void PutBytes(std::string* to, absl::string_view bytes) {
-  PutVarint(bytes.size(), to);
+  char size[kMaxVarintBytes];
+  to->append(size, static_cast<size_t>(PutVarint(bytes.size(), size) - size));
   to->append(bytes.data(), bytes.size());
 }
 
@@ -113,19 +115,37 @@ void ChangeRecord::PutTimes(const Change& change) {
   PutSigned(&bytes_, Minus(change.death_us, record.deadline_us()));
 }
 
+// The numbers are put together first: a put is three appends.
+void ChangeRecord::AddStore(int shard, const Change& change) {
+  const Record& record = change.record;
+  char head[1 + 7 * kMaxVarintBytes];
+  char* to = head;
+  *to++ = static_cast<char>(record.parts ? kStoreParts
+                                         : static_cast<uint8_t>(change.kind));
+  to = PutVarint(static_cast<uint64_t>(shard), to);
+  to = PutVarint(ZigZag(Minus(change.at_us, base_.at_us)), to);
+  base_.at_us = change.at_us;
+  to = PutVarint(ZigZag(static_cast<int64_t>(record.version - base_.version)),
+                 to);
+  base_.version = record.version;
+  to = PutVarint(ZigZag(Minus(record.put_us, change.at_us)), to);
+  to = PutVarint(
+      static_cast<uint64_t>(record.ttl_us) << 1 | (record.own_ttl ? 1 : 0), to);
+  to = PutVarint(ZigZag(Minus(change.death_us, record.deadline_us())), to);
+  to = PutVarint(record.key.size(), to);
+  bytes_.append(head, static_cast<size_t>(to - head));
+  bytes_.append(record.key.data(), record.key.size());
+  PutBytes(&bytes_, record.value);
+}
+
 void ChangeRecord::Add(int shard, const Change& change) {
-  const bool parts = change.kind == Change::Kind::kStore && change.record.parts;
-  bytes_.push_back(parts ? static_cast<char>(kStoreParts)
-                         : static_cast<char>(change.kind));
+  if (change.kind == Change::Kind::kStore) return AddStore(shard, change);
+  bytes_.push_back(static_cast<char>(change.kind));
   PutVarint(static_cast<uint64_t>(shard), &bytes_);
   PutSigned(&bytes_, Minus(change.at_us, base_.at_us));
   base_.at_us = change.at_us;
   switch (change.kind) {
     case Change::Kind::kStore:
-      PutVersion(change.record.version);
-      PutTimes(change);
-      PutBytes(&bytes_, change.record.key);
-      PutBytes(&bytes_, change.record.value);
       break;
     case Change::Kind::kAppend:
       PutVersion(change.base_version);

@@ -56,6 +56,7 @@ class ChangeRecord {
     std::string group;
   };
 
+  void AddStore(int shard, const Change& change);
   void PutVersion(uint64_t version);
   void PutTimes(const Change& change);
   void PutAt(int64_t at_us);
