@@ -17,6 +17,12 @@ namespace timecache::server {
 
 class TimeCacheMap;
 
+// Whether `op` may change something, in a map that is `sliding` or not.
+inline bool Writes(const Operation& op, bool sliding) {
+  if (op.kind == OpKind::kGet) return op.touch || sliding;
+  return op.kind != OpKind::kContains;
+}
+
 // Keeps all changes of one map, so that the same map can be made again.
 //
 // Thread-safe. No call takes a lock of the map, or waits.
@@ -32,8 +38,12 @@ class ChangeLog : public ChangeSink {
 
   // `done` once whatever was told about these operations' keys, for them or for
   // others before them, is kept: so nobody sees what a crash could still take
-  // back. At once if that is so.
-  virtual void WhenKept(absl::Span<const Operation> operations, Done done) = 0;
+  // back. At once if that is so. Without a sync for each commit (ASYNC), reads
+  // do not wait, and what writes waits for all that was told; nothing is waited
+  // for if only what reads was `tried`.
+  enum class Tried { kAll, kReads };
+  virtual void WhenKept(absl::Span<const Operation> operations, Tried tried,
+                        Done done) = 0;
   // The same of all that was told.
   virtual void WhenAllKept(Done done) = 0;
   // Begins to keep what was told; nobody waits for it.

@@ -77,23 +77,6 @@ void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
   });
 }
 
-bool Writes(const Operation& op, bool sliding) {
-  switch (op.kind) {
-    case OpKind::kGet:
-      return op.touch || sliding;
-    case OpKind::kContains:
-      return false;
-    case OpKind::kPut:
-    case OpKind::kRemove:
-    case OpKind::kTouch:
-    case OpKind::kAppend:
-    case OpKind::kCombine:
-    case OpKind::kGather:
-      break;
-  }
-  return true;
-}
-
 // While the log has no room, only what reads is tried. Returns how many
 // operations were.
 size_t ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
@@ -152,8 +135,10 @@ void LocalStore::Execute(absl::string_view name,
         applied = ApplyReads(map->get(), operations, now_us, room, results);
       }
       return log->WhenKept(
-          operations, [map = *map, applied,
-                       done = std::move(done)](absl::Status status) mutable {
+          operations,
+          room.ok() ? ChangeLog::Tried::kAll : ChangeLog::Tried::kReads,
+          [map = *map, applied,
+           done = std::move(done)](absl::Status status) mutable {
             if (!status.ok()) CountRefused(status, applied, map.get());
             done(status);
           });

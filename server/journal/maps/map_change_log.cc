@@ -73,9 +73,10 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
       partition_(PartitionOf(map->name(), logs->journal_->partitions())),
       hash_(map->origin().log_id),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
+      sync_(map->options().durability == MapDurability::kSync),
+      sliding_(map->options().sliding),
       groups_(prefix_),
-      description_({map->name(), map->options(), map->origin(), MapCounts()}),
-      sync_(map->options().durability == MapDurability::kSync) {
+      description_({map->name(), map->options(), map->origin(), MapCounts()}) {
   for (int i = 0; i < map->options().num_shards; ++i) {
     buffers_.push_back(std::make_unique<Buffer>(prefix_));
   }
@@ -93,11 +94,13 @@ void MapChangeLog::Add(int shard, const Change& change) {
     if (buffer.open.size() >= kRecordBytes) {
       buffer.full.push_back(buffer.open.Take());
     }
-    OpenKeys& keys = open_keys_[static_cast<size_t>(buffer.generation)];
-    if (change.kind == Change::Kind::kKill) {
-      keys.AddAll();
-    } else {
-      keys.Add(hash_(change.record.key));
+    if (sync_.load(std::memory_order_relaxed)) {
+      OpenKeys& keys = open_keys_[static_cast<size_t>(buffer.generation)];
+      if (change.kind == Change::Kind::kKill) {
+        keys.AddAll();
+      } else {
+        keys.Add(hash_(change.record.key));
+      }
     }
     if (buffer.bytes - buffer.counted >= kCountedBytes) {
       logs_->open_bytes_ += buffer.bytes - buffer.counted;
@@ -145,11 +148,13 @@ void MapChangeLog::TellCreated() {
 }
 
 void MapChangeLog::TellOptions(const MapOptions& options) {
+  const bool sync = options.durability == MapDurability::kSync;
+  if (sync_.exchange(sync) != sync && sync) BeginSync();
+  sliding_ = options.sliding;
   Tell(MapRecordKind::kOptions,
        [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
          // A power loss that takes what comes later leaves a map that says so.
          sync_open_ |= map->options.durability == MapDurability::kSync;
-         sync_ = options.durability == MapDurability::kSync;
          map->options = options;
        });
 }
@@ -158,6 +163,20 @@ void MapChangeLog::TellFork() {
   Tell(MapRecordKind::kOptions,
        [this](MapDescription*)
            ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) { sync_open_ = true; });
+}
+
+// Keys of what was told so far are not known: all count as open.
+void MapChangeLog::BeginSync() {
+  for (const auto& buffer : buffers_) {
+    // Whoever adds from here on sees sync_.
+    absl::MutexLock lock(&buffer->mu);
+  }
+  absl::MutexLock lock(&mu_);
+  // Who has added may be about to say so. The generation is closed in any case:
+  // nobody waits for one that has nothing.
+  told_ = true;
+  open_keys_[static_cast<size_t>(open_)].AddAll();
+  if (has_closing_) open_keys_[static_cast<size_t>(1 - open_)].AddAll();
 }
 
 void MapChangeLog::TellDeleted() {
@@ -218,7 +237,17 @@ std::array<bool, 2> MapChangeLog::FindOpen(
   return found;
 }
 
-void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
+void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
+                            Done done) {
+  if (!sync_.load(std::memory_order_acquire)) {
+    const bool sliding = sliding_.load(std::memory_order_relaxed);
+    if (tried == Tried::kAll &&
+        std::any_of(operations.begin(), operations.end(),
+                    [&](const Operation& op) { return Writes(op, sliding); })) {
+      return WhenAllKept(std::move(done));
+    }
+    return done(absl::OkStatus());
+  }
   Flush();
   for (;;) {
     const uint64_t kept = kept_;
@@ -237,8 +266,8 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Done done) {
   Flush();
 }
 
+// Enters first and closes then: what others tell meanwhile is not waited for.
 void MapChangeLog::WhenAllKept(Done done) {
-  Flush();
   absl::Status status;
   {
     absl::MutexLock lock(&mu_);
@@ -279,7 +308,8 @@ void MapChangeLog::CloseGeneration() {
   {
     absl::MutexLock lock(&told_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
-    closing_sync_ = std::exchange(sync_open_, false) || sync_;
+    closing_sync_ = std::exchange(sync_open_, false) ||
+                    description_.options.durability == MapDurability::kSync;
     MoveTo(&records_, &descriptions_);
     groups.swap(full_groups_);
     if (!groups_.empty()) groups.push_back(groups_.Take());

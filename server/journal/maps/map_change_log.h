@@ -107,8 +107,8 @@ class MapChangeLog final : public ChangeLog,
       ABSL_LOCKS_EXCLUDED(told_mu_);
 
   absl::Status CheckRoom() const override;
-  void WhenKept(absl::Span<const Operation> operations, Done done) override
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void WhenKept(absl::Span<const Operation> operations, Tried tried,
+                Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   // Closes the open generation, unless one is on its way.
   void Flush() override;
@@ -143,6 +143,8 @@ class MapChangeLog final : public ChangeLog,
   };
 
   void SetTold();
+  // From now on readers wait for the keys of what is not kept.
+  void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
   // Tells of the map as a whole, as `change` leaves its description.
   void Tell(MapRecordKind kind, absl::FunctionRef<void(MapDescription*)> change)
       ABSL_LOCKS_EXCLUDED(told_mu_);
@@ -163,6 +165,9 @@ class MapChangeLog final : public ChangeLog,
   const uint32_t partition_;
   const KeyHash hash_;
   const std::string prefix_;
+  // SYNC: then keys are in open_keys_, of whatever is told from there on.
+  std::atomic<bool> sync_;
+  std::atomic<bool> sliding_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::array<OpenKeys, 2> open_keys_;
 
@@ -176,8 +181,7 @@ class MapChangeLog final : public ChangeLog,
   // Records of the open generation that are of the map as a whole.
   std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
   std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
-  // Whether each generation is synced, and the open one in any case.
-  bool sync_ ABSL_GUARDED_BY(told_mu_);
+  // Whether the open generation is synced also where the map is not SYNC.
   bool sync_open_ ABSL_GUARDED_BY(told_mu_) = false;
 
   // Whether the open generation may have something, and whether one is closing:
