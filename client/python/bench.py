@@ -1,19 +1,12 @@
-"""Measures this client beside redis-py, at the same depth; prints one table.
+"""Measures this client beside redis-py, for bench/clients/run.py, which says what the rows are.
 
-usage: bench [SECONDS]: of each row; 2 unless it is given
-
-TIMECACHED and REDIS_SERVER are the server programs. Keys have 16 bytes, values 64, entries a time
-to live of a minute. Client and server share the machine.
+usage: bench ADDRESS REDIS_PORT SECONDS
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -25,44 +18,24 @@ import redis.asyncio
 import timecache
 from timecache import Operation, aio
 
-SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
-KEYS = [b"key-%012d" % i for i in range(10_000)]
+KEYS = [b"key-%012d" % i for i in range(100_000)]
 VALUE = b"v" * 64
+TTL = 600
 DEPTH = 100
-THREADS = 16
+CONCURRENCY = 16
+
+Figures = tuple[float, float]
+"""Operations a second, and microseconds of CPU of this process for one."""
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
-def start(*command: str, port: int) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return process
-        except OSError:
-            time.sleep(0.02)
-    process.kill()
-    raise RuntimeError(f"{command[0]} did not start")
-
-
-def rate(call: Callable[[int], object], threads: int = 1, each: int = 1) -> float:
-    """Operations a second of calls that do `each` of them, from so many threads."""
-    call(0)
+def rate(seconds: float, call: Callable[[int], object], threads: int, each: int) -> Figures:
+    """Of calls that do `each` operations, from so many threads."""
     counts = [0] * threads
-    over = time.perf_counter() + SECONDS
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
+    over = begin + seconds
 
     def run(thread: int) -> None:
-        i = thread * 997
+        i = thread * len(KEYS) // threads
         while time.perf_counter() < over:
             call(i % len(KEYS))
             counts[thread] += each
@@ -73,132 +46,136 @@ def rate(call: Callable[[int], object], threads: int = 1, each: int = 1) -> floa
         worker.start()
     for worker in workers:
         worker.join()
-    return sum(counts) / (time.perf_counter() - begin)
+    return _figures(sum(counts), begin, cpu)
 
 
-async def async_rate(call: Callable[[int], Awaitable[object]], tasks: int, each: int = 1) -> float:
-    await call(0)
-    over = time.perf_counter() + SECONDS
-    begin = time.perf_counter()
+async def async_rate(seconds: float, call: Callable[[int], Awaitable[object]]) -> Figures:
+    """Of calls from CONCURRENCY tasks."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    over = begin + seconds
 
     async def run(task: int) -> int:
-        count, i = 0, task * 997
+        count, i = 0, task * len(KEYS) // CONCURRENCY
         while time.perf_counter() < over:
             await call(i % len(KEYS))
-            count += each
-            i += each
+            count += 1
+            i += 1
         return count
 
-    counts = await asyncio.gather(*(run(task) for task in range(tasks)))
-    return sum(counts) / (time.perf_counter() - begin)
+    counts = await asyncio.gather(*map(run, range(CONCURRENCY)))
+    return _figures(sum(counts), begin, cpu)
+
+
+def _figures(count: int, begin: float, cpu: float) -> Figures:
+    used = time.process_time() - cpu
+    return count / (time.perf_counter() - begin), used / count * 1e6
+
+
+def show(name: str, ours: Figures, peers: Figures) -> None:
+    print(name, *(f"{figure:.3f}" for figure in (*ours, *peers)), sep="\t", flush=True)
 
 
 def some(i: int) -> list[bytes]:
     return [KEYS[(i + j) % len(KEYS)] for j in range(DEPTH)]
 
 
-def show(name: str, ours: float, theirs: float | None = None) -> None:
-    beside = "" if theirs is None else f"{theirs:>12,.0f}{ours / theirs:>9.2f} x"
-    print(f"{name:<40}{ours:>12,.0f}{beside}", flush=True)
+class Blocking:
+    """The calls of both clients that block."""
 
+    def __init__(self, client: timecache.Client, peer: redis.Redis, seconds: float) -> None:
+        """Lives as long as both."""
+        self.client = client
+        self.peer = peer
+        self.seconds = seconds
+        self.pipeline = client.pipeline(batch_operations_max=DEPTH)
 
-def measure_blocking(client: timecache.Client, peer: redis.Redis) -> None:
-    def put(i: int) -> object:
-        return client.put(KEYS[i], VALUE, ttl=60)
-
-    def get(i: int) -> object:
-        return client.get(KEYS[i])
-
-    for threads in (1, THREADS):
-        what = f"{threads} thread{'s' if threads > 1 else ''}"
+    def row(
+        self,
+        name: str,
+        ours: Callable[[int], object],
+        peers: Callable[[int], object],
+        threads: int = 1,
+        each: int = 1,
+    ) -> None:
+        for call in (ours, peers):
+            rate(self.seconds / 4, call, threads, each)
         show(
-            f"put, {what}",
-            rate(put, threads),
-            rate(lambda i: peer.set(KEYS[i], VALUE, ex=60), threads),
+            name,
+            rate(self.seconds, ours, threads, each),
+            rate(self.seconds, peers, threads, each),
         )
-        show(f"get, {what}", rate(get, threads), rate(lambda i: peer.get(KEYS[i]), threads))
 
-    def redis_puts(i: int) -> object:
-        batch = peer.pipeline(transaction=False)
-        for key in some(i):
-            batch.set(key, VALUE, ex=60)
-        return batch.execute()
+    def redis_batch(self, add: Callable[[Any, bytes], object]) -> Callable[[int], object]:
+        def call(i: int) -> object:
+            batch = self.peer.pipeline(transaction=False)
+            for key in some(i):
+                add(batch, key)
+            return batch.execute()
 
-    def redis_gets(i: int) -> object:
-        batch = peer.pipeline(transaction=False)
-        for key in some(i):
-            batch.get(key)
-        return batch.execute()
+        return call
 
-    puts, gets = rate(redis_puts, each=DEPTH), rate(redis_gets, each=DEPTH)
-    show(
-        f"put, execute of {DEPTH}",
-        rate(
-            lambda i: client.execute([Operation.put(key, VALUE, ttl=60) for key in some(i)]),
-            each=DEPTH,
-        ),
-        puts,
-    )
-    show(
-        f"get, execute of {DEPTH}",
-        rate(lambda i: client.execute([Operation.get(key) for key in some(i)]), each=DEPTH),
-        gets,
-    )
-    with client.pipeline(batch_operations_max=DEPTH) as pipeline:
+    def execute(self, make: Callable[[bytes], Operation[Any]]) -> Callable[[int], object]:
+        return lambda i: self.client.execute([make(key) for key in some(i)])
 
-        def pipelined(make: Callable[[bytes], Operation[Any]]) -> Callable[[int], object]:
-            def call(i: int) -> None:
-                futures = [pipeline.add(make(key)) for key in some(i)]
-                pipeline.flush()
-                for future in futures:
-                    future.result(30)
+    def piped(self, make: Callable[[bytes], Operation[Any]]) -> Callable[[int], object]:
+        def call(i: int) -> None:
+            futures = [self.pipeline.add(make(key)) for key in some(i)]
+            self.pipeline.flush()
+            for future in futures:
+                future.result(30)
 
-            return call
+        return call
 
-        show(
-            f"put, pipeline, depth {DEPTH}",
-            rate(pipelined(lambda key: Operation.put(key, VALUE, ttl=60)), each=DEPTH),
-            puts,
-        )
-        show(f"get, pipeline, depth {DEPTH}", rate(pipelined(Operation.get), each=DEPTH), gets)
+    def measure(self) -> None:
+        client, peer = self.client, self.peer
+
+        def put(i: int) -> object:
+            return client.put(KEYS[i], VALUE, ttl=TTL)
+
+        def get(i: int) -> object:
+            return client.get(KEYS[i])
+
+        def redis_set(i: int) -> object:
+            return peer.set(KEYS[i], VALUE, ex=TTL)
+
+        for threads in (1, CONCURRENCY):
+            self.row(f"put {threads}", put, redis_set, threads)
+            self.row(f"get {threads}", get, lambda i: peer.get(KEYS[i]), threads)
+
+        def make_put(key: bytes) -> Operation[Any]:
+            return Operation.put(key, VALUE, ttl=TTL)
+
+        sets = self.redis_batch(lambda batch, key: batch.set(key, VALUE, ex=TTL))
+        gets = self.redis_batch(lambda batch, key: batch.get(key))
+        self.row("put batch", self.execute(make_put), sets, each=DEPTH)
+        self.row("get batch", self.execute(Operation.get), gets, each=DEPTH)
+        self.row("put pipeline", self.piped(make_put), sets, each=DEPTH)
+        self.row("get pipeline", self.piped(Operation.get), gets, each=DEPTH)
+        self.pipeline.close()
 
 
-async def measure_asyncio(address: str, redis_port: int) -> None:
-    peer = redis.asyncio.Redis(port=redis_port)
+async def measure_asyncio(address: str, port: int, seconds: float) -> None:
+    peer = redis.asyncio.Redis(port=port)
     async with aio.Client(address) as client:
-        show(
-            f"put, asyncio, {THREADS} tasks",
-            await async_rate(lambda i: client.put(KEYS[i], VALUE, ttl=60), THREADS),
-            await async_rate(lambda i: peer.set(KEYS[i], VALUE, ex=60), THREADS),
-        )
-        show(
-            f"get, asyncio, {THREADS} tasks",
-            await async_rate(lambda i: client.get(KEYS[i]), THREADS),
-            await async_rate(lambda i: peer.get(KEYS[i]), THREADS),
-        )
+        for name, ours, peers in (
+            (
+                "put 16 asyncio",
+                lambda i: client.put(KEYS[i], VALUE, ttl=TTL),
+                lambda i: peer.set(KEYS[i], VALUE, ex=TTL),
+            ),
+            ("get 16 asyncio", lambda i: client.get(KEYS[i]), lambda i: peer.get(KEYS[i])),
+        ):
+            for call in (ours, peers):
+                await async_rate(seconds / 4, call)
+            show(name, await async_rate(seconds, ours), await async_rate(seconds, peers))
     await peer.aclose()
 
 
 def main() -> None:
-    ports = free_port(), free_port()
-    address = f"127.0.0.1:{ports[0]}"
-    with tempfile.TemporaryDirectory() as directory:
-        servers = [
-            start(os.environ["TIMECACHED"], "--listen", address, port=ports[0]),
-            start(
-                os.environ.get("REDIS_SERVER", "redis-server"), "--port", str(ports[1]),
-                "--bind", "127.0.0.1", "--save", "", "--dir", directory, port=ports[1],
-            ),
-        ]  # fmt: skip
-        try:
-            print(f"{'operations a second':<40}{'timecache':>12}{'redis-py':>12}")
-            with timecache.Client(address) as client:
-                measure_blocking(client, redis.Redis(port=ports[1]))
-            asyncio.run(measure_asyncio(address, ports[1]))
-        finally:
-            for server in servers:
-                server.terminate()
-                server.wait(30)
+    address, port, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    with timecache.Client(address) as client:
+        Blocking(client, redis.Redis(port=port), seconds).measure()
+    asyncio.run(measure_asyncio(address, port, seconds))
 
 
 if __name__ == "__main__":

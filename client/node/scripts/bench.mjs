@@ -1,130 +1,76 @@
-// Throughput of this client beside node-redis: the same operations, keys, values and numbers under way. See ../bench.
+// Measures this client beside node-redis, for bench/clients/run.py, which says what the rows are. Arguments: ADDRESS
+// REDIS_PORT SECONDS.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { cpus } from 'node:os';
-import { createInterface } from 'node:readline';
 import { createClient } from 'redis';
 import { TimecacheClient, op } from 'timecache';
 
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 2);
+const [address, port, seconds] = [process.argv[2], process.argv[3], Number(process.argv[4])];
 const KEYS = 100_000;
-const BATCH = 100;
-const keys = Array.from({ length: KEYS }, (_, i) => `key:${i}`.padEnd(16, '.'));
+const DEPTH = 100;
+const TTL_SECONDS = 600;
+const keys = Array.from({ length: KEYS }, (_, i) => `key-${`${i}`.padStart(12, '0')}`);
 const value = Buffer.alloc(64, 'v');
+const put = (key) => op.put(key, value, { ttlMs: TTL_SECONDS * 1000 });
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
-}
-
-/** Starts a program, and waits for a line of its log. Returns the program and what was matched. */
-async function start(program, args, stream, ready) {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  for await (const line of createInterface({ input: child[stream] })) {
-    const found = ready.exec(line);
-    if (!found) continue;
-    child.stdout.resume();
-    child.stderr.resume();
-    return { child, found };
-  }
-  throw new Error(`${program} did not start`);
-}
-
-/** Operations a second, with so many under way: each loop awaits its own before the next. */
-async function measure(depth, perCall, call) {
-  const run = async (seconds) => {
-    const end = performance.now() + seconds * 1000;
-    let calls = 0;
-    let next = 0;
-    const loop = async () => {
-      while (performance.now() < end) {
-        await call((next += perCall) % KEYS);
-        ++calls;
-      }
-    };
-    const begin = performance.now();
-    await Promise.all(Array.from({ length: depth }, loop));
-    return ((calls * perCall) / (performance.now() - begin)) * 1000;
+/** Operations a second, and microseconds of CPU for one: so many loops, each of which awaits its call before the next. */
+async function rate(loops, each, call, limit) {
+  const [begin, cpu] = [performance.now(), process.cpuUsage()];
+  const end = begin + limit * 1000;
+  let count = 0;
+  const loop = async (_, n) => {
+    for (let i = Math.floor((n * KEYS) / loops); performance.now() < end; i += each) {
+      await call(i % KEYS);
+      count += each;
+    }
   };
-  await run(SECONDS / 4);
-  return run(SECONDS);
+  await Promise.all(Array.from({ length: loops }, loop));
+  const { user, system } = process.cpuUsage(cpu);
+  return [(count / (performance.now() - begin)) * 1000, (user + system) / count];
 }
 
-const port = await freePort();
-const [{ child: timecached, found }, { child: redisServer }] = await Promise.all([
-  start(
-    process.env.TIMECACHED,
-    ['--listen', '127.0.0.1:0', '--log-format', 'json'],
-    'stderr',
-    /server_started.*?"address":"([^"]+)"/,
-  ),
-  start(
-    process.env.REDIS_SERVER ?? 'redis-server',
-    ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-    'stdout',
-    /Ready to accept connections/,
-  ),
-]);
-const client = new TimecacheClient(found[1], { namespace: 'bench' });
+async function row(name, loops, each, ours, peers) {
+  const figures = [];
+  for (const call of [ours, peers]) await rate(loops, each, call, seconds / 4);
+  for (const call of [ours, peers]) figures.push(...(await rate(loops, each, call, seconds)));
+  console.log([name, ...figures.map((figure) => figure.toFixed(3))].join('\t'));
+}
+
+const client = new TimecacheClient(address);
 const redis = createClient({ url: `redis://127.0.0.1:${port}` });
-try {
-  await client.createNamespace('bench', { ttlMs: 600_000 });
-  await redis.connect();
-  const pipeline = client.pipeline();
-  const batches = Array.from({ length: KEYS / BATCH }, (_, i) => keys.slice(i * BATCH, (i + 1) * BATCH));
-  const slice = (i) => batches[Math.floor(i / BATCH) % batches.length];
-  const rows = [];
-  const row = async (what, depth, perCall, ours, theirs) => {
-    const [timecache, peer] = [await measure(depth, perCall, ours), await measure(depth, perCall, theirs)];
-    rows.push({ what, timecache, peer });
-    const [a, b] = [timecache, peer].map((rate) => `${(rate / 1000).toFixed(1).padStart(8)} k/s`);
-    console.log(`| ${what.padEnd(34)} | ${a} | ${b} | ${(timecache / peer).toFixed(2).padStart(5)} |`);
-  };
-  console.log(
-    `node ${process.version}, ${cpus().length} x ${cpus()[0].model}; 16 B keys, 64 B values, ${SECONDS} s a row\n`,
-  );
-  console.log(`| ${''.padEnd(34)} |    timecache |   node-redis | ratio |`);
-  console.log(`|${'-'.repeat(36)}|--------------|--------------|-------|`);
-  const set = (i) => redis.set(keys[i], value, { EX: 600 });
-  const get = (i) => redis.get(keys[i]);
-  for (const depth of [1, 16]) {
-    await row(`put, ${depth} under way`, depth, 1, (i) => client.put(keys[i], value), set);
-    await row(`get, ${depth} under way`, depth, 1, (i) => client.get(keys[i]), get);
-  }
-  await row('put, pipeline, 100 under way', 100, 1, (i) => pipeline.add(op.put(keys[i], value)), set);
-  await row('get, pipeline, 100 under way', 100, 1, (i) => pipeline.add(op.get(keys[i])), get);
+await redis.connect();
+const pipeline = client.pipeline();
+const some = (i) => Array.from({ length: DEPTH }, (_, j) => keys[(i + j) % KEYS]);
+const set = (key) => redis.set(key, value, { EX: TTL_SECONDS });
+const get = (key) => redis.get(key);
+const all = (one) => (i) => Promise.all(some(i).map(one));
+const execute = (make) => (i) => client.execute(some(i).map(make));
+
+for (const loops of [1, 16]) {
+  const ttl = { ttlMs: TTL_SECONDS * 1000 };
   await row(
-    'put, execute of 100 (MULTI)',
+    `put ${loops}`,
+    loops,
     1,
-    BATCH,
-    (i) => client.execute(slice(i).map((key) => op.put(key, value))),
-    (i) =>
-      slice(i)
-        .reduce((multi, key) => multi.set(key, value, { EX: 600 }), redis.multi())
-        .execAsPipeline(),
+    (i) => client.put(keys[i], value, ttl),
+    (i) => set(keys[i]),
   );
   await row(
-    'get, execute of 100 (MULTI)',
+    `get ${loops}`,
+    loops,
     1,
-    BATCH,
-    (i) => client.execute(slice(i).map((key) => op.get(key))),
-    (i) =>
-      slice(i)
-        .reduce((multi, key) => multi.get(key), redis.multi())
-        .execAsPipeline(),
+    (i) => client.get(keys[i]),
+    (i) => get(keys[i]),
   );
-  await pipeline.close();
-} finally {
-  redis.destroy();
-  client.close();
-  for (const child of [timecached, redisServer]) {
-    const exit = once(child, 'exit');
-    child.kill('SIGTERM');
-    await exit;
-  }
 }
+// node-redis sends what is begun in one turn of the event loop together.
+await row('put batch', 1, DEPTH, execute(put), all(set));
+await row('get batch', 1, DEPTH, execute(op.get), all(get));
+const piped = (make) => (key) => pipeline.add(make(key));
+await row('put pipeline', 1, DEPTH, all(piped(put)), all(set));
+await row('get pipeline', 1, DEPTH, all(piped(op.get)), all(get));
+const each = (one) => (i) => one(keys[i]);
+await row('put stream', DEPTH, 1, each(piped(put)), each(set));
+await row('get stream', DEPTH, 1, each(piped(op.get)), each(get));
+await pipeline.close();
+redis.destroy();
+client.close();

@@ -1,20 +1,14 @@
-// Bench measures the client's throughput beside that of go-redis with a Redis server, both
-// on this machine: 64 B values under 10,000 keys. It starts and ends the servers.
+// Bench measures the client beside go-redis, for bench/clients/run.py, which says what the
+// rows are.
 //
-//	bench TIMECACHED REDIS-SERVER SECONDS
+//	bench ADDRESS REDIS_PORT SECONDS
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"log"
-	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,18 +21,21 @@ import (
 )
 
 const (
-	depth = 100
-	keys  = 10_000
+	keys        = 100_000
+	depth       = 100
+	concurrency = 16
+	ttl         = 10 * time.Minute
 )
 
-var value = []byte(strings.Repeat("v", 64))
-
-func key() string { return "key:" + strconv.Itoa(10_000_000+rand.IntN(keys)) }
+var (
+	value = []byte(strings.Repeat("v", 64))
+	names [keys]string
+)
 
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 4 {
-		log.Fatal("usage: bench TIMECACHED REDIS-SERVER SECONDS")
+		log.Fatal("usage: bench ADDRESS REDIS_PORT SECONDS")
 	}
 	seconds, err := strconv.ParseFloat(os.Args[3], 64)
 	if err == nil {
@@ -49,212 +46,151 @@ func main() {
 	}
 }
 
-// work does operations until the context ends, and counts them.
-type work func(ctx context.Context, done *atomic.Int64) error
+// call does so many operations from the key of this number on.
+type call func(i int) error
 
-func run(timecached, redisServer string, duration time.Duration) error {
-	ctx := context.Background()
-	address, end, err := startTimecached(timecached)
-	if err != nil {
-		return err
+func run(address, redisPort string, duration time.Duration) error {
+	for i := range names {
+		names[i] = fmt.Sprintf("key-%012d", i)
 	}
-	defer end()
-	client, err := timecache.NewClient(address, timecache.Options{Namespace: "bench"})
+	ctx := context.Background()
+	client, err := timecache.NewClient(address, timecache.Options{})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if _, err := client.CreateNamespace(ctx, "bench", timecache.NamespaceOptions{TTL: new(time.Hour)}); err != nil {
-		return err
-	}
-	redisAddress, endRedis, err := startRedis(redisServer)
-	if err != nil {
-		return err
-	}
-	defer endRedis()
-	peer := redis.NewClient(&redis.Options{Addr: redisAddress, PoolSize: 16})
+	peer := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + redisPort, PoolSize: concurrency})
 	defer peer.Close()
 
-	set := func(ctx context.Context) error { return peer.Set(ctx, key(), value, time.Hour).Err() }
-	get := func(ctx context.Context) error {
-		if err := peer.Get(ctx, key()).Err(); err != redis.Nil {
-			return err
-		}
-		return nil
+	put := func(i int) error {
+		_, err := client.Put(ctx, names[i], value, timecache.TTL(ttl))
+		return err
 	}
-	put := func(ctx context.Context) error { _, err := client.Put(ctx, key(), value); return err }
-	read := func(ctx context.Context) error { _, _, err := client.Get(ctx, key()); return err }
-	setMany := func(p redis.Pipeliner, ctx context.Context) { p.Set(ctx, key(), value, time.Hour) }
-	getMany := func(p redis.Pipeliner, ctx context.Context) { p.Get(ctx, key()) }
-	putOne := func() timecache.Operation { return timecache.PutOperation(key(), value) }
-	getOne := func() timecache.Operation { return timecache.GetOperation(key()) }
+	get := func(i int) error { _, _, err := client.Get(ctx, names[i]); return err }
+	set := func(i int) error { return peer.Set(ctx, names[i], value, ttl).Err() }
+	read := func(i int) error { return found(peer.Get(ctx, names[i]).Err()) }
+	sets := redisBatch(ctx, peer, func(p redis.Pipeliner, key string) { p.Set(ctx, key, value, ttl) })
+	reads := redisBatch(ctx, peer, func(p redis.Pipeliner, key string) { p.Get(ctx, key) })
+	putOne := func(key string) timecache.Operation {
+		return timecache.PutOperation(key, value, timecache.TTL(ttl))
+	}
+	getOne := func(key string) timecache.Operation { return timecache.GetOperation(key) }
+	pipeline := client.Pipeline(ctx, timecache.PipelineOptions{})
 
-	fmt.Printf("| operations a second | timecached put | Redis set | timecached get | Redis get |\n|---|---|---|---|---|\n")
 	for _, row := range []struct {
-		name  string
-		works [4]work
+		name              string
+		concurrency, each int
+		ours, peers       call
 	}{
-		{"unary, 1 at a time", [4]work{unary(put, 1), unary(set, 1), unary(read, 1), unary(get, 1)}},
-		{"unary, 16 at a time", [4]work{unary(put, 16), unary(set, 16), unary(read, 16), unary(get, 16)}},
-		{"batches of 100", [4]work{batches(client, putOne), redisBatches(peer, setMany), batches(client, getOne), redisBatches(peer, getMany)}},
-		{"pipeline, 100 in flight", [4]work{piped(client, putOne), redisBatches(peer, setMany), piped(client, getOne), redisBatches(peer, getMany)}},
+		{"put 1", 1, 1, put, set},
+		{"get 1", 1, 1, get, read},
+		{"put 16", concurrency, 1, put, set},
+		{"get 16", concurrency, 1, get, read},
+		{"put batch", 1, depth, batch(ctx, client, putOne), sets},
+		{"get batch", 1, depth, batch(ctx, client, getOne), reads},
+		{"put pipeline", 1, depth, piped(pipeline, putOne), sets},
+		{"get pipeline", 1, depth, piped(pipeline, getOne), reads},
 	} {
-		fmt.Printf("| %s |", row.name)
-		for _, work := range row.works {
-			rate, err := measure(ctx, work, duration)
+		fmt.Print(row.name)
+		for _, call := range []call{row.ours, row.peers} {
+			if _, _, err := measure(call, row.concurrency, row.each, duration/4); err != nil {
+				return err
+			}
+		}
+		for _, call := range []call{row.ours, row.peers} {
+			rate, cpu, err := measure(call, row.concurrency, row.each, duration)
 			if err != nil {
 				return err
 			}
-			fmt.Printf(" %.0f |", rate)
+			fmt.Printf("\t%.3f\t%.3f", rate, cpu)
 		}
 		fmt.Println()
 	}
-	return nil
+	return pipeline.Close()
 }
 
-// measure leaves out the first tenth.
-func measure(ctx context.Context, do work, duration time.Duration) (rate float64, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// measure says how many operations there were in a second, and how many microseconds of this
+// process's CPU one took.
+func measure(do call, concurrency, each int, duration time.Duration) (rate, cpu float64, err error) {
+	var all sync.WaitGroup
 	var done atomic.Int64
-	end := make(chan error, 1)
-	go func() { end <- do(ctx, &done) }()
-	time.Sleep(duration / 10)
-	begin, before := time.Now(), done.Load()
-	time.Sleep(duration)
-	rate = float64(done.Load()-before) / time.Since(begin).Seconds()
-	cancel()
-	if err := <-end; err != nil && !errors.Is(err, context.Canceled) {
-		return 0, err
+	errs := make(chan error, concurrency)
+	begin, used := time.Now(), processTime()
+	for worker := range concurrency {
+		all.Go(func() {
+			for i := worker * keys / concurrency; time.Since(begin) < duration; i += each {
+				if err := do(i % keys); err != nil {
+					errs <- err
+					return
+				}
+				done.Add(int64(each))
+			}
+		})
 	}
-	return rate, nil
+	all.Wait()
+	close(errs)
+	count := float64(done.Load())
+	return count / time.Since(begin).Seconds(), float64((processTime() - used).Microseconds()) / count, <-errs
 }
 
-func unary(call func(context.Context) error, concurrency int) work {
-	return func(ctx context.Context, done *atomic.Int64) error {
-		var all sync.WaitGroup
-		errs := make(chan error, concurrency)
-		for range concurrency {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					// The end of the measurement does not cancel a call.
-					if err := call(context.WithoutCancel(ctx)); err != nil {
-						errs <- err
-						return
-					}
-					done.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		close(errs)
-		return <-errs
+func processTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		log.Fatal(err)
 	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func batches(client *timecache.Client, operation func() timecache.Operation) work {
-	return func(ctx context.Context, done *atomic.Int64) error {
-		for ctx.Err() == nil {
-			batch := make([]timecache.Operation, depth)
-			for i := range batch {
-				batch[i] = operation()
-			}
-			results, err := client.Execute(context.WithoutCancel(ctx), batch)
-			if err != nil {
-				return err
-			}
-			for _, result := range results {
-				if result.Err != nil {
-					return result.Err
-				}
-			}
-			done.Add(depth)
-		}
+// found takes a miss for what it is.
+func found(err error) error {
+	if err == redis.Nil {
 		return nil
 	}
+	return err
 }
 
-func piped(client *timecache.Client, operation func() timecache.Operation) work {
-	return func(ctx context.Context, done *atomic.Int64) error {
-		pipeline := client.Pipeline(context.Background(), timecache.PipelineOptions{OperationsInFlight: depth})
-		for ctx.Err() == nil {
-			if err := pipeline.Add(operation(), func(result timecache.Result) {
-				if result.Err == nil {
-					done.Add(1)
+func batch(ctx context.Context, client *timecache.Client, operation func(string) timecache.Operation) call {
+	return func(i int) error {
+		operations := make([]timecache.Operation, depth)
+		for j := range operations {
+			operations[j] = operation(names[(i+j)%keys])
+		}
+		results, err := client.Execute(ctx, operations)
+		for _, result := range results {
+			if result.Err != nil {
+				return result.Err
+			}
+		}
+		return err
+	}
+}
+
+func piped(pipeline *timecache.Pipeline, operation func(string) timecache.Operation) call {
+	return func(i int) error {
+		var failure error
+		for j := range depth {
+			if err := pipeline.Add(operation(names[(i+j)%keys]), func(result timecache.Result) {
+				if result.Err != nil {
+					failure = result.Err
 				}
 			}); err != nil {
 				return err
 			}
 		}
-		return pipeline.Close()
-	}
-}
-
-func redisBatches(peer *redis.Client, add func(redis.Pipeliner, context.Context)) work {
-	return func(ctx context.Context, done *atomic.Int64) error {
-		for ctx.Err() == nil {
-			batch := peer.Pipeline()
-			for range depth {
-				add(batch, ctx)
-			}
-			if _, err := batch.Exec(context.WithoutCancel(ctx)); err != nil && err != redis.Nil {
-				return err
-			}
-			done.Add(depth)
+		if err := pipeline.Wait(); err != nil {
+			return err
 		}
-		return nil
+		return failure
 	}
 }
 
-var started = regexp.MustCompile(`server_started .*?address=(\S+)`)
-
-func startTimecached(program string) (address string, end func(), err error) {
-	command := exec.Command(program, "--listen", "127.0.0.1:0")
-	output, err := command.StderrPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	lines := bufio.NewScanner(output)
-	for lines.Scan() {
-		if match := started.FindStringSubmatch(lines.Text()); match != nil {
-			go func() {
-				for lines.Scan() {
-				}
-			}()
-			return match[1], func() { stop(command) }, nil
+func redisBatch(ctx context.Context, peer *redis.Client, add func(redis.Pipeliner, string)) call {
+	return func(i int) error {
+		batch := peer.Pipeline()
+		for j := range depth {
+			add(batch, names[(i+j)%keys])
 		}
+		_, err := batch.Exec(ctx)
+		return found(err)
 	}
-	stop(command)
-	return "", nil, fmt.Errorf("%s does not start", program)
-}
-
-func startRedis(program string) (address string, end func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	address = listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(address)
-	command := exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no")
-	if err := command.Start(); err != nil {
-		return "", nil, err
-	}
-	for range 200 {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			conn.Close()
-			return address, func() { stop(command) }, nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	stop(command)
-	return "", nil, fmt.Errorf("%s does not start", program)
-}
-
-func stop(command *exec.Cmd) {
-	command.Process.Signal(syscall.SIGTERM)
-	command.Wait()
 }
