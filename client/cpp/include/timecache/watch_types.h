@@ -128,8 +128,8 @@ struct WatchBatch {
   uint64_t omitted_values = 0;
   // For WatchOptions::resume_tokens: brings a later watch behind this batch. To
   // be stored when the batch has been handled. At most 128 B. Good until the
-  // server stops or the namespace is deleted; see log_changed. Empty in a group
-  // and with lead_time.
+  // namespace is deleted, or the server stops and the namespace is not durable;
+  // see log_changed. Empty in a group and with lead_time.
   std::string resume_token;
   // Whether this is the namespace's first batch after a break. For information:
   // what died meanwhile is in this batch and the next ones.

@@ -758,7 +758,8 @@ type WatchExpiredResponse struct {
 	// before the ones of this.
 	Lost uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
 	// Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-	// Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+	// Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+	// until the server stops; in an ASYNC one until a power loss takes what is before it.
 	ResumeToken   []byte `protobuf:"bytes,5,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

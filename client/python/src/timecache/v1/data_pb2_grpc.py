@@ -318,9 +318,9 @@ class TimeCacheServiceServicer:
         the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
         RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
         not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-        before the server's restart or the namespace's deletion: FAILED_PRECONDITION
-        (LOG_CHANGED); how much was lost then is not known. Each of them has the
-        metadata `namespace`.
+        before the namespace's deletion, the server's restart (MEMORY), a power loss
+        (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
+        was lost then is not known. Each of them has the metadata `namespace`.
 
         The stream ends with OK when the server stops, after a last watermark, and
         with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).

@@ -238,7 +238,8 @@ export interface WatchExpiredResponse {
   lost: bigint;
   /**
    * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-   * Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+   * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+   * until the server stops; in an ASYNC one until a power loss takes what is before it.
    */
   resumeToken: Buffer;
 }

@@ -235,7 +235,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-   * Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+   * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+   * until the server stops; in an ASYNC one until a power loss takes what is before it.
    * </pre>
    *
    * <code>bytes resume_token = 5;</code>
@@ -1422,7 +1423,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-     * Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+     * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+     * until the server stops; in an ASYNC one until a power loss takes what is before it.
      * </pre>
      *
      * <code>bytes resume_token = 5;</code>
@@ -1435,7 +1437,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-     * Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+     * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+     * until the server stops; in an ASYNC one until a power loss takes what is before it.
      * </pre>
      *
      * <code>bytes resume_token = 5;</code>
@@ -1452,7 +1455,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-     * Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+     * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+     * until the server stops; in an ASYNC one until a power loss takes what is before it.
      * </pre>
      *
      * <code>bytes resume_token = 5;</code>

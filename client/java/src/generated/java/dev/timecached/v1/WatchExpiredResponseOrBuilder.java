@@ -134,7 +134,8 @@ public interface WatchExpiredResponseOrBuilder extends
   /**
    * <pre>
    * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-   * Opaque; at most 128 B. Good until the namespace is deleted or the server stops.
+   * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
+   * until the server stops; in an ASYNC one until a power loss takes what is before it.
    * </pre>
    *
    * <code>bytes resume_token = 5;</code>
