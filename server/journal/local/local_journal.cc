@@ -78,6 +78,8 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   journal->may_have_lost_power_ = may_have_lost_power;
   if (low_space) journal->TakeReserve();
   if (journal->options_.own_thread) {
+    journal->background_ = std::make_unique<BackgroundSync>(
+        [journal = journal.get()] { journal->OnSyncEnded(); });
     journal->thread_ =
         std::thread([journal = journal.get()] { journal->Run(); });
   }
@@ -107,6 +109,7 @@ LocalJournal::~LocalJournal() {
   }
   if (thread_.joinable()) thread_.join();
   while (HasPending()) RunOnce();
+  EndSync(/*wait=*/true);
   if (!stopped().ok()) return;
   Failpoint("close.begin");
   absl::Status status = WithReserve([this] { return Sync(); });
@@ -180,11 +183,12 @@ bool LocalJournal::HasPending() const {
 }
 
 bool LocalJournal::HasWork() const {
-  return !pending_.empty() || trim_ || options_.now() >= NextDue();
+  return !pending_.empty() || trim_ || sync_ended_ ||
+         options_.now() >= NextDue();
 }
 
 LocalJournal::Time LocalJournal::NextDue() const {
-  return std::min(sync_due_, reserve_due_);
+  return std::min(syncing_ ? Time::max() : sync_due_, reserve_due_);
 }
 
 void LocalJournal::Run() {
@@ -205,21 +209,20 @@ void LocalJournal::Run() {
 }
 
 void LocalJournal::RunOnce() {
+  EndSync(/*wait=*/false);
   if (auto group = TakeGroup(); !group.empty()) Commit(std::move(group));
   bool sync = false;
   bool trim = false;
   bool reserve = false;
   {
     absl::MutexLock lock(&mu_);
-    sync = stopped_.ok() && options_.now() >= sync_due_;
+    sync = stopped_.ok() && !syncing_ && options_.now() >= sync_due_;
     trim = std::exchange(trim_, false) && stopped_.ok();
     reserve = stopped_.ok() && options_.now() >= reserve_due_;
   }
-  if (sync) {
-    absl::Status status = WithReserve([this] { return Sync(); });
-    if (!status.ok()) HandleError(status);
-  }
+  if (sync) SyncDue();
   if (trim) {
+    EndSync(/*wait=*/true);
     absl::Status status = WithReserve([this] { return RemoveTrimmed(); });
     if (!status.ok()) HandleError(status);
   }
@@ -263,6 +266,7 @@ std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
 void LocalJournal::Commit(std::vector<Pending> group) {
   Failpoint("commit.begin");
   const Time began = options_.now();
+  if (NeedsSync(group)) EndSync(/*wait=*/true);
   absl::Status status = stopped();
   if (status.ok()) {
     status = WithReserve([&] { return WriteGroup(&group); });
@@ -328,20 +332,6 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   statistics_.commit_us += took_us;
   ++statistics_.commit_latency[std::min<int>(
       std::bit_width(took_us), JournalStatistics::kLatencyBuckets - 1)];
-}
-
-absl::Status LocalJournal::Sync() {
-  absl::Status status = writer_.Sync();
-  absl::MutexLock lock(&mu_);
-  CountSyncs();
-  sync_due_ =
-      status.ok() ? Time::max() : options_.now() + options_.sync_interval;
-  return status;
-}
-
-void LocalJournal::CountSyncs() {
-  statistics_.syncs = writer_.syncs();
-  statistics_.sync_errors = writer_.sync_errors();
 }
 
 absl::Status LocalJournal::StartSegment() {

@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
 #include "server/journal/journal.h"
+#include "server/journal/local/background_sync.h"
 #include "server/journal/local/disk_reserve.h"
 #include "server/journal/local/file_system.h"
 #include "server/journal/local/journal_backup.h"
@@ -41,7 +42,7 @@ namespace timecache::server {
 // told from a torn write and is cut; after an orderly close, all of it is
 // found.
 //
-// Thread-safe. Costs a thread, and in memory what waits, a copy of a group, and
+// Thread-safe. Costs two threads, and in memory what waits, a copy of a group, and
 // kUnsyncedBytesMax. All calls share a lock, under which nothing is written
 // or synced; it is held longest by the start of a read, which copies what is
 // known of each segment: 8 B for each partition.
@@ -122,6 +123,12 @@ class LocalJournal final : public Journal {
                Time began) ABSL_LOCKS_EXCLUDED(mu_);
   void CountSyncs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Sync() ABSL_LOCKS_EXCLUDED(mu_);
+  // What is due: beside the committer, if there are threads. All that syncs
+  // waits for its end first, so that an error is known before anything is done.
+  void SyncDue() ABSL_LOCKS_EXCLUDED(mu_);
+  void EndSync(bool wait) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnSyncEnded() ABSL_LOCKS_EXCLUDED(mu_);
+  bool NeedsSync(const std::vector<Pending>& group) const;
   absl::Status StartSegment() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status RemoveTrimmed() ABSL_LOCKS_EXCLUDED(mu_);
   // Writes; and once more, if the disk is full and the reserve can be given.
@@ -157,8 +164,11 @@ class LocalJournal final : public Journal {
   absl::Status stopped_ ABSL_GUARDED_BY(mu_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> first_ ABSL_GUARDED_BY(mu_);
-  // When the committer has to sync, or infinity.
+  // When the committer has to sync, or infinity. Not while a sync is under way,
+  // which may have ended.
   Time sync_due_ ABSL_GUARDED_BY(mu_) = Time::max();
+  bool syncing_ ABSL_GUARDED_BY(mu_) = false;
+  bool sync_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool trim_ ABSL_GUARDED_BY(mu_) = false;
   // When to look for the reserve's room, or infinity.
   Time reserve_due_ ABSL_GUARDED_BY(mu_) = Time::max();
@@ -170,6 +180,8 @@ class LocalJournal final : public Journal {
   std::list<uint64_t> pins_ ABSL_GUARDED_BY(mu_);
   JournalStatistics statistics_ ABSL_GUARDED_BY(mu_);
 
+  // The committer's.
+  std::unique_ptr<BackgroundSync> background_;
   std::thread thread_;
 };
 

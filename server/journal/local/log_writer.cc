@@ -48,7 +48,7 @@ absl::Status LogWriter::StartSegment() {
 absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
                                    bool sync) {
   absl::Status status = WriteUnsyncedAgain();
-  if (status.ok() && unsynced_.size() >= kUnsyncedBytesMax) status = Sync();
+  if (status.ok() && !MayWrite()) status = Sync();
   if (!status.ok()) return status;
   std::vector<uint64_t> positions = positions_;
   uint32_t sections = 0;
@@ -112,6 +112,25 @@ absl::Status LogWriter::WriteUnsyncedAgain() {
   absl::Status status = file_->Write(end_.bytes - unsynced_.size(), unsynced_);
   if (status.ok()) unsynced_may_be_lost_ = false;
   return status;
+}
+
+File* LogWriter::BeginSync() {
+  if (unsynced_.empty() || unsynced_may_be_lost_) return nullptr;
+  ++syncs_;
+  syncing_bytes_ = unsynced_.size();
+  syncing_end_ = end_.next_group;
+  return file_.get();
+}
+
+void LogWriter::EndSync(const absl::Status& status) {
+  if (status.ok()) {
+    unsynced_.erase(0, syncing_bytes_);
+    first_unsynced_group_ = syncing_end_;
+  } else {
+    ++sync_errors_;
+    // As after SyncFile; and what came meanwhile with it.
+    unsynced_may_be_lost_ = true;
+  }
 }
 
 absl::Status LogWriter::Sync() {

@@ -47,6 +47,14 @@ class LogWriter {
   absl::Status WriteGroup(absl::Span<LogAppend* const> appends, bool sync);
   // Syncs all groups, if there is one that is not synced.
   absl::Status Sync();
+  // The file, for a sync on another thread of the groups so far; null if there
+  // is none that is not synced, or they must be written again first. Until
+  // EndSync gets its result there may be no other call than WriteGroup, without
+  // `sync` and while MayWrite.
+  File* BeginSync();
+  void EndSync(const absl::Status& status);
+  // Whether a group can be written without a sync before it.
+  bool MayWrite() const { return unsynced_.size() < kUnsyncedBytesMax; }
 
   const JournalIdentity& identity() const { return identity_; }
   const LogEnd& end() const { return end_; }
@@ -72,6 +80,9 @@ class LogWriter {
   std::string unsynced_;
   uint64_t first_unsynced_group_ = 0;
   bool unsynced_may_be_lost_ = false;
+  // Of these, what a sync that has begun is for, and the group behind it.
+  size_t syncing_bytes_ = 0;
+  uint64_t syncing_end_ = 0;
   uint64_t syncs_ = 0;
   uint64_t sync_errors_ = 0;
 };

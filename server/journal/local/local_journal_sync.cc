@@ -1,0 +1,77 @@
+// The part of a journal that syncs what was written without.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "server/journal/local/local_journal.h"
+
+namespace timecache::server {
+
+absl::Status LocalJournal::Sync() {
+  absl::Status status = writer_.Sync();
+  absl::MutexLock lock(&mu_);
+  CountSyncs();
+  sync_due_ =
+      status.ok() ? Time::max() : options_.now() + options_.sync_interval;
+  return status;
+}
+
+void LocalJournal::SyncDue() {
+  File* const file = background_ == nullptr ? nullptr : writer_.BeginSync();
+  if (file == nullptr) {
+    absl::Status status = WithReserve([this] { return Sync(); });
+    if (!status.ok()) HandleError(status);
+    return;
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    syncing_ = true;
+    sync_due_ = Time::max();
+    CountSyncs();
+  }
+  background_->Begin(file);
+}
+
+void LocalJournal::OnSyncEnded() {
+  absl::MutexLock lock(&mu_);
+  sync_ended_ = true;
+  work_.Signal();
+}
+
+void LocalJournal::EndSync(bool wait) {
+  if (background_ == nullptr) return;
+  {
+    // Before its result is asked for, or one might stay that has been taken.
+    absl::MutexLock lock(&mu_);
+    sync_ended_ = false;
+  }
+  const std::optional<absl::Status> result = background_->End(wait);
+  if (!result.has_value()) return;
+  writer_.EndSync(*result);
+  {
+    absl::MutexLock lock(&mu_);
+    syncing_ = false;
+    CountSyncs();
+  }
+  absl::Status status = *result;
+  if (absl::IsResourceExhausted(status)) {
+    // Once more, with all that was written since.
+    status = WithReserve([this] { return Sync(); });
+  }
+  if (!status.ok()) HandleError(status);
+}
+
+bool LocalJournal::NeedsSync(const std::vector<Pending>& group) const {
+  return !writer_.MayWrite() || writer_.end().bytes >= options_.segment_bytes ||
+         std::any_of(group.begin(), group.end(), [](const Pending& pending) {
+           return pending.durability == Durability::kSync;
+         });
+}
+
+void LocalJournal::CountSyncs() {
+  statistics_.syncs = writer_.syncs();
+  statistics_.sync_errors = writer_.sync_errors();
+}
+
+}  // namespace timecache::server
