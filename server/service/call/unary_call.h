@@ -63,6 +63,8 @@ class UnaryCall {
   // What a handler returns that lets another thread Finish. gRPC gives it once.
   grpc::ServerUnaryReactor* reactor() const { return reactor_; }
   const Request& request() const { return request_; }
+  // What it holds: as it came, and as it was read.
+  size_t request_bytes() const { return 2 * bytes_->Length(); }
   Response& response() { return response_; }
 
   // The account of its connection, until Finish; null where none is kept.

@@ -39,10 +39,12 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   if (!verbs.ok()) return Finish(verbs.status());
   if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
   if (account == nullptr || account->HasRoom()) return Execute();
-  account->WhenRoom([this](absl::Status room) {
-    if (!room.ok()) return Finish(std::move(room));
-    Execute();
-  });
+  account->WhenRoom(
+      [this](absl::Status room) {
+        if (!room.ok()) return Finish(std::move(room));
+        Execute();
+      },
+      request.Length());
 }
 
 void Batch::Execute() {

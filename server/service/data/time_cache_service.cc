@@ -157,13 +157,16 @@ grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
     Execute(store, std::move(call));
     return reactor;
   }
-  account->WhenRoom([store, call = std::move(call)](absl::Status room) mutable {
-    if (room.ok()) {
-      Execute(store, std::move(call));
-    } else {
-      call->Finish(room);
-    }
-  });
+  const size_t request_bytes = call->request_bytes();
+  account->WhenRoom(
+      [store, call = std::move(call)](absl::Status room) mutable {
+        if (room.ok()) {
+          Execute(store, std::move(call));
+        } else {
+          call->Finish(room);
+        }
+      },
+      request_bytes);
   return reactor;
 }
 

@@ -146,13 +146,16 @@ absl::Status ResponseAccount::CheckShare() const {
   return max == 0 || bytes() <= max / kShare ? absl::OkStatus() : Refusal();
 }
 
-void ResponseAccount::WhenRoom(Waiter waiter) {
+void ResponseAccount::WhenRoom(Waiter waiter, size_t request_bytes) {
+  const int64_t bytes = kCallBytes + static_cast<int64_t>(request_bytes);
   {
     absl::MutexLock lock(&mu_);
     // Looked at under the lock: whoever ends it then takes all that wait.
     if (!ended() && !pool_->stopped()) {
-      pool_->AddWaiting(1);
-      waiting_.push_back({std::chrono::steady_clock::now(), std::move(waiter)});
+      pool_->AddWaiting(1, bytes);
+      waiting_bytes_ += bytes;
+      waiting_.push_back(
+          {std::chrono::steady_clock::now(), bytes, std::move(waiter)});
       waiter = nullptr;
     }
   }
@@ -176,15 +179,17 @@ std::pair<ResponseAccount::Waiter, absl::Status> ResponseAccount::TakeWaiting(
     status = Refusal();
   }
   Waiter waiter = std::move(waiting_.front().waiter);
+  waiting_bytes_ -= waiting_.front().bytes;
+  pool_->AddWaiting(-1, -waiting_.front().bytes);
   waiting_.pop_front();
-  pool_->AddWaiting(-1);
   return {std::move(waiter), std::move(status)};
 }
 
 ResponseAccount::WaitingCalls ResponseAccount::waiting() const {
   absl::MutexLock lock(&mu_);
   if (waiting_.empty()) return {};
-  return {static_cast<int64_t>(waiting_.size()), waiting_.front().since};
+  return {static_cast<int64_t>(waiting_.size()), waiting_bytes_,
+          waiting_.front().since};
 }
 
 }  // namespace timecache::server

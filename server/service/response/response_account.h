@@ -79,9 +79,11 @@ class ResponseAccount {
   // OK unless the connection holds more than an eighth of what all may: for
   // responses that do not wait for room.
   absl::Status CheckShare() const;
-  // Waits for room. `waiter` runs without a lock: on the ledger's thread or,
-  // once that has stopped or the connection was ended, on this one.
-  void WhenRoom(Waiter waiter) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits for room, and holds a call and `request_bytes` meanwhile. `waiter`
+  // runs without a lock: on the ledger's thread or, once that has stopped or
+  // the connection was ended, on this one.
+  void WhenRoom(Waiter waiter, size_t request_bytes = 0)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // A buffer for a response, counted until gRPC has freed it. `patient`: its
   // reader may take as long as it likes. A smaller one than kMinCountedBytes
@@ -117,6 +119,8 @@ class ResponseAccount {
       ABSL_LOCKS_EXCLUDED(mu_);
   struct WaitingCalls {
     int64_t calls = 0;
+    // What they hold.
+    int64_t bytes = 0;
     // Since when the first one waits; SteadyTime::max() if there is none.
     SteadyTime since = SteadyTime::max();
   };
@@ -142,6 +146,7 @@ class ResponseAccount {
   };
   struct Waiting {
     SteadyTime since;
+    int64_t bytes;
     Waiter waiter;
   };
 
@@ -169,6 +174,7 @@ class ResponseAccount {
   HoldingList held_ ABSL_GUARDED_BY(mu_);
   HoldingList held_patiently_ ABSL_GUARDED_BY(mu_);
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
+  int64_t waiting_bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 // Keeps an account; null where calls are not counted.

@@ -122,13 +122,12 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
                    : std::max(entry.call_done_at, waiting.since);
       const auto calls_stalled = now - std::min(stalled_since, now);
       const SteadyTime oldest = account->OldestSince(true, now);
-      seen.push_back(
-          {.account = account,
-           .bytes = bytes,
-           .waiting_bytes = waiting.calls * ResponseAccount::kCallBytes,
-           .calls_stalled = calls_stalled,
-           .stalled = std::max(calls_stalled, now - oldest),
-           .waiting_since = waiting.since});
+      seen.push_back({.account = account,
+                      .bytes = bytes,
+                      .waiting_bytes = waiting.bytes,
+                      .calls_stalled = calls_stalled,
+                      .stalled = std::max(calls_stalled, now - oldest),
+                      .waiting_since = waiting.since});
     }
   }
   pool_->SetCallBytes(uncounted);

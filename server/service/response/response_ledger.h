@@ -29,16 +29,18 @@ namespace timecache::server {
 // Room is shared by dynamic thresholds, as in the buffers of a switch: a
 // connection gets room for another response while it holds less than what is
 // free in all. One connection alone gets half of the bound; n that do not read
-// leave an (n + 1)th part of it free, for those that hold nothing. A call that
-// finds no room waits for it, in order of arrival on its connection, at most
-// for `timeout`.
+// leave an (n + 1)th part of it free, for those that hold nothing. Calls that
+// do not wait for room may pass the bound: up to twice the bound, a connection
+// that holds next to nothing has room all the same. A call that finds no room
+// waits for it, in order of arrival on its connection, at most for `timeout`.
 //
 // A connection that has not taken a response within `timeout`, and a second
 // more for each kMinBytesPerSecond that it holds, is ended. Beyond the bound,
 // and where calls wait beyond half of it, connections are ended that have not
 // taken one for kMinStall, those first that have held most for longest; beyond
 // twice the bound for kBusyInterval. A call that waits holds no room, but
-// memory: where this is what passes the bound, after kWaitingStall.
+// memory, that of its request, too: where this is what passes the bound, after
+// kWaitingStall.
 //
 // Thread-safe. A call costs a lookup in one of kShards tables, and two
 // additions to its connection's account. Calls that waited run on the ledger's

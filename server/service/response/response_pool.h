@@ -23,6 +23,11 @@ class ResponsePool {
  public:
   // What gRPC and this server hold of a call, a small response included.
   static constexpr int64_t kCallBytes = 16 << 10;
+  // Who holds less than this does not wait until those that hold much are
+  // ended, which takes ResponseLedger::kMinStall: not before so many times the
+  // bound are held.
+  static constexpr int64_t kSmallAccountBytes = 4 * kCallBytes;
+  static constexpr int64_t kReserveShare = 2;
 
   // 0: no bound. A connection with more than `max_open_calls` is to be ended.
   ResponsePool(int64_t max_bytes, int max_open_calls)
@@ -35,7 +40,10 @@ class ResponsePool {
            call_bytes_.load(std::memory_order_relaxed);
   }
   bool HasRoomFor(int64_t account_bytes) const {
-    return max_bytes_ == 0 || account_bytes < max_bytes_ - held_bytes();
+    const int64_t held = held_bytes();
+    return max_bytes_ == 0 || account_bytes < max_bytes_ - held ||
+           (account_bytes < kSmallAccountBytes &&
+            held < kReserveShare * max_bytes_);
   }
 
   void Add(int64_t bytes) {
@@ -56,11 +64,13 @@ class ResponsePool {
 
   // Calls that wait for room.
   int64_t waiting() const { return waiting_.load(std::memory_order_seq_cst); }
-  void AddWaiting(int64_t calls) {
-    const int64_t before = waiting_.fetch_add(calls, std::memory_order_seq_cst);
-    // Once, as what they hold passes the bound.
-    const int64_t most = max_bytes_ / kCallBytes;
-    if (before <= most && before + calls > most) Ring();
+  // With what they hold; less, if negative.
+  void AddWaiting(int64_t calls, int64_t bytes) {
+    waiting_.fetch_add(calls, std::memory_order_seq_cst);
+    const int64_t before =
+        waiting_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    // Once, as it passes the bound.
+    if (before <= max_bytes_ && before + bytes > max_bytes_) Ring();
   }
 
   // After it accounts take no more calls to wait.
@@ -90,6 +100,7 @@ class ResponsePool {
   // All other calls, as they were last looked at.
   std::atomic<int64_t> call_bytes_{0};
   std::atomic<int64_t> waiting_{0};
+  std::atomic<int64_t> waiting_bytes_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> rung_{false};
   absl::Mutex mu_;

@@ -155,7 +155,7 @@ TEST_F(ResponseLedgerTest, WhenTheServerStopsCallsThatWaitFail) {
 TEST_F(ResponseLedgerTest, ACallWaitsWhoseConnectionNothingElseRefersTo) {
   ResponseLedger& ledger = Make();
   Held held;
-  held.Add(ledger.Find("unix:"), kMax / kMiB);
+  held.Add(ledger.Find("unix:"), 2 * kMax / kMiB);
   absl::Status status;
   ledger.Find(Peer(1))->WhenRoom(
       [&](absl::Status room) { status = std::move(room); });
@@ -231,6 +231,37 @@ TEST_F(ResponseLedgerTest, AWatchMayReadLate) {
   EXPECT_EQ(one->bytes(), kMiB);
 }
 
+// Calls that do not wait for room have passed the bound.
+TEST_F(ResponseLedgerTest, WhoHoldsNothingNeedNotWaitForTheEndOfOthers) {
+  const ResponseAccountRef hog = Make().Find(Peer(1));
+  const ResponseAccountRef honest = ledger_->Find(Peer(2));
+  Held held;
+  held.Add(hog, 16);
+  EXPECT_FALSE(hog->HasRoom());
+  EXPECT_TRUE(honest->HasRoom());
+  held.Add(hog, 16);
+  EXPECT_FALSE(honest->HasRoom());
+}
+
+TEST_F(ResponseLedgerTest, ACallThatWaitsHoldsItsRequest) {
+  ResponseLedger& ledger = Make();
+  const ResponseAccountRef hog = ledger.Find(Peer(1));
+  const ResponseAccountRef many = ledger.Find(Peer(2));
+  Held held;
+  held.Add(hog, 9);
+  held.Add(many, 4);
+  int refused = 0;
+  for (int i = 0; i < 3; ++i) {
+    many->WhenRoom([&](absl::Status room) { refused += room.ok() ? 0 : 1; },
+                   4 * kMiB);
+  }
+  EXPECT_EQ(many->waiting().bytes,
+            3 * (4 * kMiB + ResponseAccount::kCallBytes));
+  LookAfter(seconds(1));
+  // With what they wait with it holds most.
+  EXPECT_THAT(ended_, ElementsAre(Peer(2)));
+}
+
 TEST_F(ResponseLedgerTest, BeyondTheBoundThoseEndThatHoldMostForLongest) {
   ResponseLedger& ledger = Make();
   std::vector<ResponseAccountRef> accounts;
@@ -241,7 +272,6 @@ TEST_F(ResponseLedgerTest, BeyondTheBoundThoseEndThatHoldMostForLongest) {
     held.Add(accounts.back(), i < 2 ? 5 - i : 1);
   }
   EXPECT_GE(ledger.GetStatistics().bytes, kMax);
-  EXPECT_FALSE(ledger.Find(Peer(100))->HasRoom());
   // Too soon to say who does not read.
   LookAfter(milliseconds(100));
   EXPECT_THAT(ended_, IsEmpty());
@@ -298,7 +328,7 @@ TEST_F(ResponseLedgerTest, WhoReadsIsNotEndedForWhatWaits) {
   ResponseLedger& ledger = Make();
   Held held;
   const ResponseAccountRef others = ledger.Find("unix:");
-  held.Add(others, kMax / kMiB);
+  held.Add(others, 2 * kMax / kMiB);
   const ResponseAccountRef many = ledger.Find(Peer(1));
   constexpr int64_t kCalls = kMax / ResponseAccount::kCallBytes;
   for (int64_t i = 0; i < kCalls; ++i) many->WhenRoom([](absl::Status) {});
