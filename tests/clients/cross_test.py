@@ -70,21 +70,28 @@ def check_changes(peers):
 
 
 def check_gathers(peers):
-    """Each brings the last part once, and gets those of all."""
+    """Each brings the last part once, and gets those of all. What lacks the last is read by all."""
+    entries = {}
     for order in rotated(peers):
         key = b"gather \xff\x00" + order[0].name.encode()
         parts = [(peer.part_of(i), BYTES[i % len(BYTES)]) for i, peer in enumerate(order)]
         for peer, (name, value) in zip(order, parts):
             got = peer.gather(key, name, value, len(order))
             check_same(got, parts if peer is order[-1] else None, f"gather by {peer.name}")
+        key = b"incomplete " + key
+        for peer, (name, value) in zip(order[:-1], parts):
+            peer.gather(key, name, value, len(order))
+        for peer in peers:
+            check_same(peer.get(key), parts[:-1], f"parts, read by {peer.name}")
+        entries[key] = parts[:-1]
+    return entries
 
 
 def check_bytes(client, clock, new_peers):
     """All of the above in one namespace, which expires in the end."""
     client.create_namespace("bytes", options(ttl=10))
     peers = new_peers("bytes")
-    entries = check_values(peers) | check_changes(peers)
-    check_gathers(peers)
+    entries = check_values(peers) | check_changes(peers) | check_gathers(peers)
     clock.advance(11)
     for peer in peers:
         check_same(dict(peer.expired(len(entries))), entries, f"events of {peer.name}")

@@ -96,7 +96,7 @@ class Peer:
 
     def get(self, key):
         answer = self.ask("get", to_hex(key))
-        return None if answer == "none" else from_hex(answer)
+        return None if answer == "none" else shown(answer)
 
     def append(self, key, value):
         return int(self.ask("append", to_hex(key), to_hex(value)))
@@ -109,7 +109,8 @@ class Peer:
         return None if answer == "waiting" else pairs_of(answer)
 
     def expired(self, count):
-        return pairs_of(self.ask("expired", str(count)))
+        pairs = [pair.split("=") for pair in self.ask("expired", str(count)).split()]
+        return [(from_hex(key), shown(value)) for key, value in pairs]
 
     def part_of(self, number):
         """The name of a part that this can bring: any bytes."""
@@ -137,7 +138,7 @@ class CommandLinePeer(Peer):
 
     def get(self, key):
         entry = json.loads(self.run("get", key.hex()))
-        return bytes_of(entry, "value") if entry["found"] else None
+        return value_of(entry) if entry["found"] else None
 
     def append(self, key, value):
         return json.loads(self.run("append", key.hex(), value.hex()))["value_bytes"]
@@ -150,12 +151,12 @@ class CommandLinePeer(Peer):
                                      "--parts", str(expected)))
         if not result["complete"]:
             return None
-        return [(bytes_of(one, "name"), bytes_of(one, "value")) for one in result["parts"]]
+        return value_of(result)
 
     def expired(self, count):
         lines = self.run("watch", "--from-earliest", "--count", str(count)).splitlines()
         events = [json.loads(line) for line in lines]
-        return [(bytes_of(event, "key"), bytes_of(event, "value"))
+        return [(bytes_of(event, "key"), value_of(event))
                 for event in events if event["type"] == "expired"]
 
     def part_of(self, number):
@@ -176,6 +177,20 @@ def from_hex(word):
 
 def pairs_of(answer):
     return [tuple(map(from_hex, pair.split("="))) for pair in answer.split()]
+
+
+def shown(word):
+    """A value, or the parts in its place."""
+    if ":" not in word:
+        return from_hex(word)
+    return [tuple(map(from_hex, part.split(":"))) for part in word.split(",")]
+
+
+def value_of(entry):
+    """The same of an entry or event that timecachectl shows."""
+    if "parts" not in entry:
+        return bytes_of(entry, "value")
+    return [(bytes_of(part, "name"), bytes_of(part, "value")) for part in entry["parts"]]
 
 
 def bytes_of(shown, field):

@@ -1,7 +1,7 @@
 import com.google.protobuf.ByteString;
-import dev.timecached.client.Entry;
 import dev.timecached.client.GatherOptions;
 import dev.timecached.client.GatherResult;
+import dev.timecached.client.GatheredParts;
 import dev.timecached.client.TimecacheClient;
 import dev.timecached.client.WatchOptions;
 import dev.timecached.client.Watcher;
@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
@@ -39,7 +40,10 @@ public final class Peer {
         yield "done";
       }
       case "get" ->
-          client.get(fromHex(words[1])).map(Entry::value).map(Peer::toHex).orElse("none");
+          client
+              .get(fromHex(words[1]))
+              .map(entry -> shown(entry.value(), entry.parts()))
+              .orElse("none");
       case "append" ->
           Long.toString(client.append(fromHex(words[1]), fromHex(words[2])).valueBytes());
       case "combine" ->
@@ -74,10 +78,22 @@ public final class Peer {
         watcher
             .next()
             .events()
-            .forEach(event -> events.add(toHex(event.key()) + "=" + toHex(event.value())));
+            .forEach(
+                event ->
+                    events.add(toHex(event.key()) + "=" + shown(event.value(), event.parts())));
       }
     }
     return String.join(" ", events);
+  }
+
+  private static String shown(ByteString value, Optional<GatheredParts> parts) {
+    return parts
+        .map(
+            all ->
+                all.parts().stream()
+                    .map(part -> toHex(part.name()) + ":" + toHex(part.value()))
+                    .collect(Collectors.joining(",")))
+        .orElseGet(() -> toHex(value));
   }
 
   private static String toHex(ByteString value) {

@@ -2,7 +2,7 @@
 // describes the lines that this reads and writes. Arguments: ADDRESS NAMESPACE.
 
 import { createInterface } from 'node:readline';
-import { TimecacheClient } from 'timecache';
+import { TimecacheClient, type GatheredParts } from 'timecache';
 
 const [address, namespace] = process.argv.slice(2);
 const client = new TimecacheClient(address!, { namespace: namespace!, timeoutMs: 60_000 });
@@ -10,10 +10,16 @@ const client = new TimecacheClient(address!, { namespace: namespace!, timeoutMs:
 const toHex = (value: Buffer): string => value.toString('hex') || '-';
 const fromHex = (word: string): Buffer => (word === '-' ? Buffer.alloc(0) : Buffer.from(word, 'hex'));
 
+function shown({ value, parts }: { value: Buffer; parts?: GatheredParts | undefined }): string {
+  return parts
+    ? parts.parts.map((part) => `${toHex(part.name)}:${toHex(part.value)}`).join(',')
+    : toHex(value);
+}
+
 async function expired(count: number): Promise<string> {
   const events: string[] = [];
   for await (const batch of client.watch({ start: 'EARLIEST' })) {
-    events.push(...batch.events.map(({ key, value }) => `${toHex(key)}=${toHex(value)}`));
+    events.push(...batch.events.map((event) => `${toHex(event.key)}=${shown(event)}`));
     if (events.length >= count) break;
   }
   return events.join(' ');
@@ -28,7 +34,7 @@ async function perform(name: string, words: string[]): Promise<string> {
       return 'done';
     case 'get': {
       const entry = await client.get(key);
-      return entry ? toHex(entry.value) : 'none';
+      return entry ? shown(entry) : 'none';
     }
     case 'append':
       return `${(await client.append(key, second)).valueBytes}`;

@@ -3,7 +3,8 @@
 usage: peer.py ADDRESS NAMESPACE
 
 Reads one operation a line, words with a space between, and answers with a line. KEY, VALUE and
-PART are in hexadecimal, "-" if they are empty.
+PART are in hexadecimal, "-" if they are empty. A key that collects parts has PART:VALUE of each,
+with commas between, for its value.
 
     put KEY VALUE                   -> done
     get KEY                         -> VALUE, or none
@@ -28,13 +29,19 @@ def from_hex(word: str) -> bytes:
     return b"" if word == "-" else bytes.fromhex(word)
 
 
+def shown(value: bytes, parts: timecache.GatheredParts | None) -> str:
+    if parts is None:
+        return to_hex(value)
+    return ",".join(f"{to_hex(p.name)}:{to_hex(p.value)}" for p in parts.parts)
+
+
 def perform(client: timecache.Client, name: str, words: list[str]) -> str:
     if name == "expired":
         events: list[str] = []
         with client.watch(from_earliest=True) as watcher:
             while len(events) < int(words[0]):
                 batch = watcher.next(60)
-                events += [f"{to_hex(e.key)}={to_hex(e.value)}" for e in batch.events]
+                events += [f"{to_hex(e.key)}={shown(e.value, e.parts)}" for e in batch.events]
         return " ".join(events)
     key = from_hex(words[0])
     if name == "put":
@@ -42,7 +49,7 @@ def perform(client: timecache.Client, name: str, words: list[str]) -> str:
         return "done"
     if name == "get":
         entry = client.get(key)
-        return "none" if entry is None else to_hex(entry.value)
+        return "none" if entry is None else shown(entry.value, entry.parts)
     if name == "append":
         return str(client.append(key, from_hex(words[1])).value_bytes)
     if name == "combine":

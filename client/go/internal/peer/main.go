@@ -49,6 +49,17 @@ func fromHex(word string) string {
 	return string(value)
 }
 
+func shown(value []byte, parts *timecache.GatheredParts) string {
+	if parts == nil {
+		return toHex(string(value))
+	}
+	var pairs []string
+	for _, part := range parts.Parts {
+		pairs = append(pairs, toHex(part.Name)+":"+toHex(string(part.Value)))
+	}
+	return strings.Join(pairs, ",")
+}
+
 func perform(client *timecache.Client, words []string) (string, error) {
 	ctx := context.Background()
 	switch key := words[1]; words[0] {
@@ -60,7 +71,7 @@ func perform(client *timecache.Client, words []string) (string, error) {
 		if !found {
 			return "none", err
 		}
-		return toHex(string(entry.Value)), nil
+		return shown(entry.Value, entry.Parts), nil
 	case "append":
 		result, err := client.Append(ctx, fromHex(key), []byte(fromHex(words[2])))
 		return fmt.Sprint(result.ValueBytes), err
@@ -107,7 +118,7 @@ func expired(ctx context.Context, client *timecache.Client, count string) (strin
 			return "", err
 		}
 		for _, event := range batch.Events {
-			events = append(events, toHex(event.Key)+"="+toHex(string(event.Value)))
+			events = append(events, toHex(event.Key)+"="+shown(event.Value, event.Parts))
 		}
 		if len(events) >= left {
 			break
