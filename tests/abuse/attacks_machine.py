@@ -316,7 +316,7 @@ log: {{level: info, format: json}}
 """
 
 
-def _events(address, known):
+def deaths_of(address, known):
     """The deaths of the keys `known`, from the earliest on: (key, deadline, death)."""
     channel, found = Channel(address), []
     try:
@@ -372,7 +372,7 @@ def clock_set_across_restarts(world):
             if len(keys) == len(jumps):
                 break
             _kill(server)
-        events = _events(server.address, set(keys))
+        events = deaths_of(server.address, set(keys))
         expect(len(events) == len(keys), f"{len(events)} events of {len(keys)} deaths: {events}")
         for dead, deadline, death in events:
             expect(deadline <= death < deadline + TTL_SECONDS / 100 + 0.001,
