@@ -44,10 +44,21 @@ bool MemoryReclaimer::StepNow() {
   return reclaiming_;
 }
 
-absl::Status MemoryReclaimer::MakeRoom() {
+absl::Status MemoryReclaimer::MakeRoom(int64_t now_us) {
   absl::MutexLock lock(&mu_);
   while (Memory().level() != MemoryBudget::Level::kRoom) {
-    if (!StepLocked()) return Memory().Error();
+    const MemoryBudget::Shares shares = Memory().shares();
+    const int64_t bytes = shares.retained_bytes + shares.backlog_bytes;
+    if (now_us != kNeverUs && now_us == no_room_us_ &&
+        bytes == no_room_bytes_) {
+      return Memory().Error();
+    }
+    looks_.fetch_add(1, std::memory_order_relaxed);
+    if (!StepLocked()) {
+      no_room_us_ = now_us;
+      no_room_bytes_ = bytes;
+      return Memory().Error();
+    }
     // The rest is Step's.
     reclaiming_ = true;
   }

@@ -94,8 +94,13 @@ class MemoryReclaimer {
   }
 
   // For whoever is about to be refused at the limit: steps until there is room.
-  // OK, or MemoryBudget::Error() if nothing more can be dropped.
-  absl::Status MakeRoom() ABSL_LOCKS_EXCLUDED(mu_);
+  // OK, or MemoryBudget::Error() if nothing more can be dropped. Where nothing
+  // could be, it does not look again at the same `now_us`, unless there are
+  // other events: the operations of a batch look once, and not each by itself.
+  // kNeverUs: it looks.
+  absl::Status MakeRoom(int64_t now_us = kNeverUs) ABSL_LOCKS_EXCLUDED(mu_);
+  // How often MakeRoom has looked at all logs. For tests.
+  int64_t looks() const { return looks_.load(std::memory_order_relaxed); }
 
  private:
   struct Candidate {
@@ -118,6 +123,10 @@ class MemoryReclaimer {
   // What was retained when nothing of it could be dropped: until that grows by
   // kTurnBytes, Step does not look again.
   int64_t stuck_bytes_ ABSL_GUARDED_BY(mu_) = -kTurnBytes;
+  // When MakeRoom found nothing to drop, and what events then took.
+  int64_t no_room_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
+  int64_t no_room_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::atomic<int64_t> looks_{0};
 };
 
 }  // namespace timecache::server

@@ -233,6 +233,26 @@ TEST_F(MemoryReclaimerTest, TheNewestBatchStaysUntilItHasBeenRead) {
   EXPECT_EQ(dead.Statistics().events_retained, 0u);
 }
 
+// Beside a thousand logs, each look costs as much as many puts.
+TEST_F(MemoryReclaimerTest, ABatchThatIsRefusedLooksForEventsOnce) {
+  MapHarness full(Short());
+  SetRoom(0);
+  std::vector<std::string> keys;
+  std::vector<Operation> ops;
+  for (int i = 0; i < 1'000; ++i) keys.push_back(absl::StrCat("key", i));
+  for (const std::string& key : keys) ops.push_back(Operation::Put(key, "v"));
+  std::vector<Result> results(ops.size());
+  const int64_t before = MemoryReclaimer::Process().looks();
+  full.map().ApplyBatch(ops, full.now_us(), absl::MakeSpan(results));
+  for (const Result& result : results) {
+    ASSERT_EQ(ReasonOf(result.status), Reason::kMaxMemory);
+  }
+  EXPECT_EQ(MemoryReclaimer::Process().looks(), before + 1);
+  full.Pass(kSecond);
+  EXPECT_EQ(ReasonOf(full.Put("key", "v").status), Reason::kMaxMemory);
+  EXPECT_EQ(MemoryReclaimer::Process().looks(), before + 2);
+}
+
 // Who holds little loses nothing to one who holds much, however old it is.
 TEST_F(MemoryReclaimerTest, ABurstInOneNamespaceLeavesTheOthersTheirEvents) {
   MapHarness little(Short());

@@ -143,7 +143,7 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
     if (outcome.hit == LimitHit::kMaxMemory) {
       // Deaths give memory back only as they are swept, for which a put does
       // not wait; events that can be dropped do so at once.
-      result->status = MemoryReclaimer::Process().MakeRoom();
+      result->status = MemoryReclaimer::Process().MakeRoom(now_us);
       if (result->status.ok()) continue;
       CountRefused(outcome.hit);
       return;
@@ -224,17 +224,24 @@ void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
     }
   }
   int64_t new_death_us = kNeverUs;
+  // One that stops has copied much, or is at a limit that others meet, too:
+  // those behind it let go of their locks.
+  bool stopped = false;
   for (Turn& turn : locked) {
     Shard& shard = *shards_[turn.shard];
-    turn.done = static_cast<uint16_t>(
-        shard.ApplyLocked(items_of(turn), now_us, room, &new_death_us));
+    if (!stopped) {
+      turn.done = static_cast<uint16_t>(
+          shard.ApplyLocked(items_of(turn), now_us, room, &new_death_us));
+    }
     shard.Unlock();
+    stopped |= turn.done < turn.items;
   }
   if (new_death_us != kNeverUs) AnnounceDeath(new_death_us, now_us);
   for (const Turn& turn : locked) {
     items->Drop(turn.shard, turn.done);
     if (turn.done < turn.items) {
-      // At a limit: alone, it may have room made for it.
+      // At a limit: alone, it may have room made for it. Or it has to copy, for
+      // which the others need not be locked.
       const Shard::Item& item = items->of(turn.shard).front();
       item.result->Clear();
       ApplyOne(*item.op, item.hash, now_us, room, item.result);

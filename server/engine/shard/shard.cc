@@ -15,6 +15,10 @@ namespace {
 // Records above this size get a segment of their own.
 constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
 
+// Values that move are copied, some hundred microseconds for this many bytes:
+// then the lock is let go.
+constexpr uint64_t kMaxLockCopiedBytes = uint64_t{1} << 20;
+
 // What is wasted in a chain of c bytes with segments of s bytes is half a
 // segment at its end and a header for each of its c / s: least when s grows as
 // the root of c.
@@ -95,8 +99,10 @@ size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
   TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
+  const uint64_t copied = copied_bytes_;
   size_t done = 0;
   for (const Item& item : items) {
+    if (copied_bytes_ - copied > kMaxLockCopiedBytes) break;
     const Outcome outcome = ApplyOne(*item.op, item.hash, room, item.result);
     if (outcome.hit != LimitHit::kNone) break;
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
@@ -322,6 +328,7 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
   }
+  copied_bytes_ += record.value.size();
   StoreAs(Change::Kind::kRenew, record, DeathOf(record), tag, old, outcome);
 }
 

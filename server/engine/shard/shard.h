@@ -95,8 +95,8 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PrefetchRecordsLocked(absl::Span<const Item> items) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // In order. Returns how many were applied: the next one would pass a limit.
-  // `*new_death_us` gets the earliest death of a new generation, or stays.
+  // In order. Returns how many were applied: the next one would pass a limit,
+  // or much was copied, and it is for a call of its own. `*new_death_us` gets the earliest death of a new generation, or stays.
   size_t ApplyLocked(absl::Span<const Item> items, int64_t now_us,
                      AnswerRoom* room, int64_t* new_death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/shard/compact_index.h"
 #include "server/engine/shard/shard.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
 namespace {
@@ -183,6 +185,58 @@ TEST(BatchTest, NothingIsAskedNothingIsDone) {
 
 // Keys that come in the order of one map's index are in no order for another's:
 // each map hashes by a seed of its own.
+// Each renewal moves the value to another bucket.
+TEST(BatchTest, OperationsThatCopyMuchAreNotUnderOneLock) {
+  constexpr size_t kValueBytes = 1 << 20;
+  Usage usage(0, 0);
+  VersionSource versions(kStartUs);
+  Shard shard(WithBuckets(30 * kSecond, 4), &usage, &versions, KeyHash(1));
+  AnswerRoom room;
+  Result put;
+  const std::string value(kValueBytes, 'v');
+  shard.Apply(Operation::Put("key", value), KeyHash(1)("key"), kStartUs, &room,
+              &put);
+  std::vector<Operation> ops;
+  for (size_t i = 0; i < Shard::kMaxLockItems; ++i) {
+    ops.push_back(
+        Operation::Touch("key").WithTtl((i % 2 == 0 ? 60 : 90) * kSecond));
+  }
+  std::vector<Result> results(ops.size());
+  std::vector<Shard::Item> items;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    items.push_back({&ops[i], KeyHash(1)("key"), &results[i]});
+  }
+  int64_t new_death_us = kNeverUs;
+  shard.Lock();
+  const size_t done = shard.ApplyLocked(items, kStartUs, &room, &new_death_us);
+  shard.Unlock();
+  EXPECT_GE(done, 1u);
+  EXPECT_LE(done, 2u);
+}
+
+TEST(BatchTest, OperationsThatCopyMuchAreAllApplied) {
+  MapHarness harness(WithBuckets(30 * kSecond, 4));
+  const std::string value(300'000, 'v');
+  std::vector<Operation> ops;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 10; ++i) keys.push_back(absl::StrCat("key", i));
+  for (const std::string& key : keys) ops.push_back(Operation::Put(key, value));
+  for (int round = 1; round <= 60; ++round) {
+    for (const std::string& key : keys) {
+      ops.push_back(Operation::Touch(key).WithTtl(round * 60 * kSecond));
+    }
+  }
+  std::vector<Result> results(ops.size());
+  harness.map().ApplyBatch(ops, harness.now_us(), absl::MakeSpan(results));
+  for (const Result& result : results) ASSERT_TRUE(result.status.ok());
+  for (const std::string& key : keys) {
+    const Result got = harness.map().Apply(Operation::Get(key),
+                                           harness.now_us() + 3'599 * kSecond);
+    ASSERT_TRUE(got.has_entry);
+    EXPECT_EQ(got.entry.value, value);
+  }
+}
+
 TEST(KeyHashTest, OneMapsScanOrderIsNotAnothers) {
   constexpr int kEntries = 20'000;
   const KeyHash one(0x1234'5678'9abc'def1);
