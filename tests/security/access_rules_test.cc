@@ -288,7 +288,8 @@ TEST(AccessRulesTest, NobodyIsTwoPrincipals) {
                                    hash, "]}, {name: b, token_sha256: [",
                                    absl::AsciiStrToUpper(hash), "]}]")),
               AllOf(HasSubstr("principals[1].token_sha256[0]"),
-                    HasSubstr("\"a\""), Not(HasSubstr(hash))));
+                    HasSubstr("this token is already assigned to principal \"a\""),
+                    Not(HasSubstr(hash))));
   EXPECT_THAT(ErrorOf("principals: [{name: a, certificate_sans: [x]}, "
                       "{name: b, certificate_sans: [y, x]}]"),
               HasSubstr("principals[1].certificate_sans[1]"));
