@@ -2,9 +2,14 @@
 
 import collections
 import gzip
+import threading
+import time
 
 from abuse import messages, wire
 from abuse.attack import attack
+from abuse.attacks_churn import ACCESS, TOKEN
+from abuse.attacks_streams import put_large, send_all
+from abuse.honest import CallFailed, Channel
 from abuse.processes import expect
 from abuse.wire import Closed, frame
 
@@ -178,3 +183,89 @@ def large_requests_unfinished(world):
         connection.close()
     expect(during < 400, f"{during} MiB at max_memory_bytes 256 MiB")
     return f"{count} requests of 16 MiB begun and left: RSS {during} MiB meanwhile"
+
+
+@attack(max_p99_ratio=0, token=TOKEN, may_disturb=True, max_more_mib=512,
+        config=f"access: {{file: {ACCESS.name}}}\nlimits: {{max_memory_bytes: 256MiB}}\n")
+def large_requests_without_credentials(world):
+    """Whole requests of 16 MiB, again and again: gRPC reads each before it asks who calls."""
+    count, until = 20, time.monotonic() + world.scale(3, 15)
+    data = wire.message(messages.put(b"k", b"v" * (16 * MIB - 100)))
+    said = collections.Counter()
+
+    def run():
+        while time.monotonic() < until:
+            try:
+                said[" ".join(call(world, data, patience=10).split()[:2])] += 1
+            except OSError:
+                said["closed"] += 1
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return f"{count} connections with requests of 16 MiB and no credentials: {dict(said)}"
+
+
+# What a container of this size has by default for entries: 65 %.
+CONTAINER_MIB = 512
+
+
+@attack(max_p99_ratio=0, may_disturb=True, max_more_mib=CONTAINER_MIB,
+        config=f"limits: {{max_memory_bytes: {CONTAINER_MIB * MIB * 65 // 100}}}\n")
+def large_values_in_use(world):
+    """Clients that put and read values of 1 MiB, more than there is memory for: some puts
+    are refused, also the honest client's, until older values have died."""
+    count, until = 8, time.monotonic() + world.scale(4, 20)
+    said = collections.Counter()
+
+    def run(number):
+        channel = Channel(world.server.address)
+        i = 0
+        while time.monotonic() < until:
+            i += 1
+            key = b"large%d" % (number * 100 + i % 100)
+            for method, body in (("Put", messages.put(key, b"v" * MIB, 15)),
+                                 ("Get", messages.get(key))):
+                stream = channel.http.get_next_available_stream_id()
+                channel.http.send_headers(stream, wire.request_headers(wire.SERVICE + method))
+                send_all(channel, stream, wire.message(body))
+                try:
+                    for _ in channel.messages(stream):
+                        pass
+                    said[method] += 1
+                except CallFailed as error:
+                    said[" ".join(str(error).split()[:2])] += 1
+        channel.close()
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    peak_mib = world.server.usage()["peak_mib"]
+    expect(peak_mib < CONTAINER_MIB, f"RSS {peak_mib} MiB: {dict(said)}")
+    return f"{count} clients with values of 1 MiB: {dict(said)}, RSS {peak_mib} MiB at most"
+
+
+@attack(max_more_mib=512)
+def batches_that_copy(world):
+    """Renewals that move a value of 1 MiB to another bucket each, 4,096 in a request of
+    100 kB. The honest client shares the namespace."""
+    put_large(world, b"large", MIB)
+    ops = world.scale(400, 4_096)
+    batch = messages.field(1, wire.NAMESPACE) + b"".join(
+        messages.field(2, messages.field(5, messages.field(2, b"large") + messages.field(
+            3, messages.duration(600 + 100 * (i % 2))))) for i in range(ops))
+    until = time.monotonic() + world.scale(2, 10)
+    done, longest, before = 0, 0, world.server.usage()
+    while time.monotonic() < until:
+        began = time.monotonic()
+        said = call(world, wire.message(batch), method="Execute")
+        expect(said.startswith("status 0"), f"a batch of renewals: {said}")
+        longest = max(longest, time.monotonic() - began)
+        done += 1
+    cpu = world.server.usage()["cpu_s"] - before["cpu_s"]
+    return f"{done} batches of {ops:,} renewals of 1 MiB: {longest:.1f} s at most, " \
+           f"{cpu / done:.1f} s of CPU each"

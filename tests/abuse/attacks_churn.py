@@ -126,7 +126,7 @@ def calls_after_goaway(world):
     return _churn(world, _payload(goaway=True), _reset, read=True)
 
 
-@attack(may_disturb=True)
+@attack(max_p99_ratio=0, may_disturb=True)
 def calls_then_reset_from_many(world):
     """From 248 addresses, each of which stays below its pace for long."""
     return _churn(world, _payload(), _reset, read=True, source=wire.next_source)

@@ -24,7 +24,7 @@ def idle_connections(world):
     return f"{count} idle connections, {kib:.0f} KiB each"
 
 
-@attack(config="limits: {max_connections: 50}\n", may_disturb=True)
+@attack(max_p99_ratio=0, config="limits: {max_connections: 50}\n", may_disturb=True)
 def too_many_connections(world):
     held, refused = [], 0
     for i in range(200):

@@ -44,7 +44,7 @@ def _read_what_came(connection):
         connection.socket.settimeout(wire.PATIENCE_SECONDS)
 
 
-@attack()
+@attack(max_p99_ratio=0)
 def rapid_reset(world):
     """CVE-2023-44487: what it costs meanwhile is bounded by a proxy alone."""
     said = flood(world, lambda i: frame(wire.HEADERS, wire.END_HEADERS, 2 * i + 1, PUT_HEADERS) +
@@ -53,7 +53,7 @@ def rapid_reset(world):
     return f"streams opened and reset, {said}"
 
 
-@attack()
+@attack(max_p99_ratio=0)
 def rapid_reset_with_request(world):
     """As above, with a whole request: the server has begun to work on it."""
     body = messages.put(b"reset", b"x" * 100)
@@ -63,7 +63,7 @@ def rapid_reset_with_request(world):
     return f"whole calls sent and reset, {said}"
 
 
-@attack()
+@attack(max_p99_ratio=0)
 def watches_reset(world):
     body = messages.watch()
     said = flood(world, lambda i: wire.call_frames(2 * i + 1, "WatchExpired", body) +
@@ -72,7 +72,7 @@ def watches_reset(world):
     return f"watches begun and reset, {said}"
 
 
-@attack()
+@attack(max_p99_ratio=0)
 def too_many_streams(world):
     """More calls at a time than the server says that it takes."""
     said = flood(world, lambda i: frame(wire.HEADERS, wire.END_HEADERS, 2 * i + 1, PUT_HEADERS),

@@ -22,7 +22,7 @@ YEAR_SECONDS = 365 * 24 * HOUR_SECONDS
 TTL_SECONDS = 2
 
 
-@attack(wrapper=("prlimit", "--nofile=64"), may_disturb=True)
+@attack(max_p99_ratio=0, wrapper=("prlimit", "--nofile=64"), may_disturb=True)
 def few_descriptors(world):
     """200 connections to a server that may have 64 files open."""
     held = [world.connect() for _ in range(200)]
@@ -129,7 +129,7 @@ def _fill(world, megabytes):
     return count // 2, why
 
 
-@attack(config="limits: {max_memory_bytes: 134217728}\n", may_disturb=True,
+@attack(max_p99_ratio=0, config="limits: {max_memory_bytes: 134217728}\n", may_disturb=True,
         max_more_mib=512)
 def memory_limit(world):
     """Puts beyond max_memory_bytes: refused, and taken again when there is room."""
@@ -140,7 +140,8 @@ def memory_limit(world):
            f"{why[:60]}; peak {peak} MiB"
 
 
-@attack(wrapper=("prlimit", "--as=2147483648"), may_disturb=True, max_more_mib=1536)
+@attack(max_p99_ratio=0,
+        wrapper=("prlimit", "--as=2147483648"), may_disturb=True, max_more_mib=1536)
 def address_space_limit(world):
     """An address space of 2 GiB: the server refuses before the system does."""
     taken, why = _fill(world, 3_000)
@@ -402,7 +403,7 @@ def clock_set_across_restarts(world):
         directory.cleanup()
 
 
-@attack(may_disturb=True)
+@attack(max_p99_ratio=0, may_disturb=True)
 def stopped_process(world):
     """SIGSTOP and SIGCONT: a machine that was suspended."""
     seconds = world.scale(2, 10)
