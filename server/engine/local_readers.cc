@@ -1,8 +1,10 @@
 #include "server/engine/local_readers.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/clock.h"
 #include "server/engine/error.h"
 #include "server/engine/expiry/expiring_cursor.h"
 
@@ -92,21 +94,73 @@ class LocalGroupReader final : public GroupReader {
 class LocalExpiringReader final : public ExpiringReader {
  public:
   LocalExpiringReader(std::shared_ptr<TimeCacheMap> map,
-                      std::unique_ptr<ExpiringCursor> cursor)
-      : map_(std::move(map)), cursor_(std::move(cursor)) {}
+                      std::unique_ptr<ExpiringCursor> cursor,
+                      std::function<void()> wake)
+      : map_(std::move(map)),
+        cursor_(std::move(cursor)),
+        wake_(std::move(wake)) {}
 
   ExpiringChunk Read(int64_t now_us, int64_t max_bytes) override {
-    return cursor_->Read(now_us, max_bytes);
+    if (held_ == nullptr) {
+      ExpiringChunk chunk = cursor_->Read(now_us, max_bytes);
+      if (chunk.batches.empty() || !IsSync()) return Passed(std::move(chunk));
+      held_ = std::make_shared<Held>();
+      held_->chunk = std::move(chunk);
+    }
+    if (!Keep()) {
+      ExpiringChunk nothing;
+      nothing.watermark_us = watermark_us_;
+      return nothing;
+    }
+    return Passed(std::move(std::exchange(held_, nullptr)->chunk));
   }
-  int64_t NextDueUs() const override { return cursor_->NextDueUs(); }
+  int64_t NextDueUs() const override {
+    return held_ == nullptr ? cursor_->NextDueUs() : kNeverUs;
+  }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
     cursor_->Refresh(now_us, max_age_us);
   }
   absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
 
  private:
+  // What was read of live entries that a crash could still take back.
+  struct Held {
+    enum State { kUnknown, kAsking, kWaiting, kKept };
+    ExpiringChunk chunk;
+    std::atomic<State> state = kUnknown;
+  };
+
+  bool IsSync() const {
+    return map_->change_log() != nullptr &&
+           map_->options().durability == MapDurability::kSync;
+  }
+  // Whether what is held is kept; if not, wakes once that may have changed.
+  bool Keep() {
+    Held::State unknown = Held::kUnknown;
+    if (held_->state.compare_exchange_strong(unknown, Held::kAsking)) {
+      map_->change_log()->WhenAllKept([held = held_, wake = wake_](
+                                          const absl::Status& status) {
+        // A full disk: the next heartbeat asks again.
+        const auto before =
+            held->state.exchange(status.ok() ? Held::kKept : Held::kUnknown);
+        if (status.ok() && before == Held::kWaiting) wake();
+      });
+      Held::State asking = Held::kAsking;
+      held_->state.compare_exchange_strong(asking, Held::kWaiting);
+    }
+    return held_->state == Held::kKept;
+  }
+  ExpiringChunk Passed(ExpiringChunk chunk) {
+    watermark_us_ = chunk.watermark_us;
+    return chunk;
+  }
+
   const std::shared_ptr<TimeCacheMap> map_;
   const std::unique_ptr<ExpiringCursor> cursor_;
+  const std::function<void()> wake_;
+  // Of the last chunk that was passed on.
+  int64_t watermark_us_ = 0;
+  std::shared_ptr<Held> held_;
 };
 
 }  // namespace
@@ -144,10 +198,10 @@ absl::StatusOr<std::unique_ptr<GroupReader>> JoinGroupReader(
 absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(
     std::shared_ptr<TimeCacheMap> map, const ExpiringOptions& options,
     std::function<void()> wake) {
-  auto cursor = map->expiring().Subscribe(options, std::move(wake));
+  auto cursor = map->expiring().Subscribe(options, wake);
   if (!cursor.ok()) return cursor.status();
-  return std::make_unique<LocalExpiringReader>(std::move(map),
-                                               *std::move(cursor));
+  return std::make_unique<LocalExpiringReader>(
+      std::move(map), *std::move(cursor), std::move(wake));
 }
 
 }  // namespace timecache::server

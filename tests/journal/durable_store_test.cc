@@ -293,69 +293,6 @@ TEST_F(DurableStoreTest, NobodySeesWhatACrashCouldTakeBack) {
   store_.files().SetFault(nullptr);
 }
 
-// What it answers may be lost with the power anyway.
-TEST_F(DurableStoreTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
-  ASSERT_TRUE(store_.Create("n", DurableOptions(MapDurability::kAsync)).ok());
-  absl::Notification free;
-  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
-    free.WaitForNotification();
-    return absl::OkStatus();
-  });
-  std::atomic<int> answered = 0;
-  const std::vector<Operation> operations = {Operation::Put("key", "value"),
-                                             Operation::Get("key")};
-  std::vector<Result> results(operations.size());
-  store_.store().Execute("n", operations, absl::MakeSpan(results),
-                         [&](const absl::Status&) { ++answered; });
-  EXPECT_EQ(store_.Get("n", "key"), "value");
-  EXPECT_TRUE(store_.Execute("n", Operation::Contains("key")).found);
-  EXPECT_EQ(answered, 0);
-  free.Notify();
-  EXPECT_TRUE(Await([&] { return answered == 1; }));
-  store_.files().SetFault(nullptr);
-}
-
-// Also of what was told before, of which no keys are known.
-TEST_F(DurableStoreTest,
-       NobodySeesWhatACrashCouldTakeBackOfAMapThatBecomesSync) {
-  const MapOptions async = DurableOptions(MapDurability::kAsync);
-  ASSERT_TRUE(store_.Create("n", async).ok());
-  absl::Notification free;
-  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
-    free.WaitForNotification();
-    return absl::OkStatus();
-  });
-  std::atomic<int> answered = 0;
-  const auto count = [&](const absl::Status& status) {
-    EXPECT_TRUE(status.ok()) << status;
-    ++answered;
-  };
-  // One is on its way, one waits for that.
-  const Operation puts[] = {Operation::Put("key", "value"),
-                            Operation::Put("later", "value")};
-  const Operation gets[] = {Operation::Get("key"), Operation::Get("later")};
-  Result results[4];
-  for (size_t i = 0; i < 2; ++i) {
-    store_.store().Execute("n", {&puts[i], 1}, {&results[i], 1}, count);
-  }
-  store_.store().UpdateNamespace(
-      "n",
-      [](MapOptions* options) {
-        options->durability = MapDurability::kSync;
-        return absl::OkStatus();
-      },
-      [&](const absl::StatusOr<NamespaceInfo>& info) { count(info.status()); });
-  for (size_t i = 0; i < 2; ++i) {
-    store_.store().Execute("n", {&gets[i], 1}, {&results[2 + i], 1}, count);
-  }
-  EXPECT_EQ(answered, 0);
-  free.Notify();
-  EXPECT_TRUE(Await([&] { return answered == 5; }));
-  EXPECT_EQ(results[3].entry.value, "value");
-  EXPECT_EQ(store_.Get("n", "none"), "(none)");
-  store_.files().SetFault(nullptr);
-}
-
 TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
   store_.files().SetRoom(store_.files().used_bytes() + 100);

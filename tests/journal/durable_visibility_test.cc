@@ -1,0 +1,124 @@
+// What calls and watches of durable maps show before it is kept.
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "tests/journal/durable_store_fixture.h"
+#include "tests/support/await.h"
+
+namespace timecache::server {
+namespace {
+
+using ::timecache::test::Await;
+
+class DurableVisibilityTest : public DurableStoreTest {};
+
+TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    if (sync && !free.HasBeenNotified()) free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  const Operation put = Operation::Put("key", "value");
+  Result result;
+  std::atomic<bool> answered = false;
+  store_.store().Execute("a", {&put, 1}, {&result, 1},
+                         [&](const absl::Status&) { answered = true; });
+  std::atomic<int> wakes = 0;
+  std::unique_ptr<ExpiringReader> reader;
+  const std::string name = "a";
+  store_.store().OpenExpiring(
+      {&name, 1}, {.lead_us = 3'600 * kSecond}, [&] { ++wakes; },
+      [&](absl::StatusOr<Store::Readers<ExpiringReader>> readers) {
+        ASSERT_TRUE(readers.ok()) << readers.status();
+        reader = std::move(readers->front());
+      });
+  const auto read = [&] {
+    size_t batches = 0;
+    for (bool more = true; more;) {
+      const ExpiringChunk chunk = reader->Read(store_.clock().NowUs(), 1 << 20);
+      batches += chunk.batches.size();
+      more = chunk.more;
+    }
+    return batches;
+  };
+  EXPECT_EQ(read(), 0u);
+  EXPECT_EQ(read(), 0u);
+  const int before = wakes;
+  free.Notify();
+  EXPECT_TRUE(Await([&] { return answered && wakes > before; }));
+  EXPECT_EQ(read(), 1u);
+  EXPECT_EQ(read(), 0u);
+  store_.files().SetFault(nullptr);
+}
+
+// What it answers may be lost with the power anyway.
+TEST_F(DurableVisibilityTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
+  ASSERT_TRUE(store_.Create("n", DurableOptions(MapDurability::kAsync)).ok());
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
+    free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  std::atomic<int> answered = 0;
+  const std::vector<Operation> operations = {Operation::Put("key", "value"),
+                                             Operation::Get("key")};
+  std::vector<Result> results(operations.size());
+  store_.store().Execute("n", operations, absl::MakeSpan(results),
+                         [&](const absl::Status&) { ++answered; });
+  EXPECT_EQ(store_.Get("n", "key"), "value");
+  EXPECT_TRUE(store_.Execute("n", Operation::Contains("key")).found);
+  EXPECT_EQ(answered, 0);
+  free.Notify();
+  EXPECT_TRUE(Await([&] { return answered == 1; }));
+  store_.files().SetFault(nullptr);
+}
+
+// Also of what was told before, of which no keys are known.
+TEST_F(DurableVisibilityTest,
+       NobodySeesWhatACrashCouldTakeBackOfAMapThatBecomesSync) {
+  const MapOptions async = DurableOptions(MapDurability::kAsync);
+  ASSERT_TRUE(store_.Create("n", async).ok());
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
+    free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  std::atomic<int> answered = 0;
+  const auto count = [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    ++answered;
+  };
+  // One is on its way, one waits for that.
+  const Operation puts[] = {Operation::Put("key", "value"),
+                            Operation::Put("later", "value")};
+  const Operation gets[] = {Operation::Get("key"), Operation::Get("later")};
+  Result results[4];
+  for (size_t i = 0; i < 2; ++i) {
+    store_.store().Execute("n", {&puts[i], 1}, {&results[i], 1}, count);
+  }
+  store_.store().UpdateNamespace(
+      "n",
+      [](MapOptions* options) {
+        options->durability = MapDurability::kSync;
+        return absl::OkStatus();
+      },
+      [&](const absl::StatusOr<NamespaceInfo>& info) { count(info.status()); });
+  for (size_t i = 0; i < 2; ++i) {
+    store_.store().Execute("n", {&gets[i], 1}, {&results[2 + i], 1}, count);
+  }
+  EXPECT_EQ(answered, 0);
+  free.Notify();
+  EXPECT_TRUE(Await([&] { return answered == 5; }));
+  EXPECT_EQ(results[3].entry.value, "value");
+  EXPECT_EQ(store_.Get("n", "none"), "(none)");
+  store_.files().SetFault(nullptr);
+}
+
+}  // namespace
+}  // namespace timecache::server
