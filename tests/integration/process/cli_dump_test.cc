@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/certificates.h"
 #include "tests/support/process.h"
 #include "tests/support/rpc.h"
 #include "tests/support/server_process.h"
@@ -254,6 +255,31 @@ TEST_F(CliDumpTest, TheLargestValuesPassInBothForms) {
     EXPECT_EQ(json::parse(loaded.out)["loaded"], 3);
     EXPECT_EQ(Entries(form), Entries("big"));
   }
+}
+
+// As a first load of a small server: none of it may be taken for an attack.
+TEST(LoadTest, ManyLargeValuesFitIntoAnEmptyServer) {
+  constexpr int kCount = 1'000;
+  constexpr size_t kBytes = 60'000;
+  const TemporaryDirectory directory;
+  std::string lines;
+  const std::string value(kBytes, 'v');
+  for (int i = 0; i < kCount; ++i) {
+    const json line = {{"key", absl::StrCat("key", i)}, {"value", value}};
+    absl::StrAppend(&lines, line.dump(), "\n");
+  }
+  const std::string file = directory.Write("lines", lines);
+  const std::string config =
+      directory.Write("config.yaml", "limits: {max_memory_bytes: 256MiB}\n");
+  const ServerProcess server({"--listen", "127.0.0.1:0", "--config", config});
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {TIMECACHECTL, "--address", server.address()});
+    return RunToEnd(arguments);
+  };
+  const Exit load = run({"load", "-n", "default", file});
+  EXPECT_EQ(load.code, 0) << load.err;
+  EXPECT_THAT(run({"size", "-n", "default"}).out, HasSubstr("1,000 entries"));
 }
 
 TEST_F(CliDumpTest, ADumpThatCannotBeWrittenLeavesNoFile) {
