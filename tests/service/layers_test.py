@@ -20,8 +20,8 @@ HIDDEN = re.compile(
 # What of the server timecachectl uses besides server/common: what works on the
 # files of a journal or of a dump, without a server.
 TOOLS = {f"server/journal/{name}.h"
-         for name in ("coding", "local/backup_archive", "local/crc32c", "local/file_system",
-                      "local/journal_copy", "local/journal_directory",
+         for name in ("coding", "backup/backup_archive", "local/crc32c", "local/file_system",
+                      "backup/journal_copy", "local/journal_directory",
                       "local/journal_tools")}
 
 

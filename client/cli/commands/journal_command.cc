@@ -13,8 +13,8 @@
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/journal_text.h"
 #include "client/cli/ui/progress.h"
+#include "server/journal/backup/journal_copy.h"
 #include "server/journal/local/file_system.h"
-#include "server/journal/local/journal_copy.h"
 #include "server/journal/local/journal_directory.h"
 #include "server/journal/local/journal_tools.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "server/journal/local/journal_copy.h"
+#include "server/journal/backup/journal_copy.h"
 #include "server/journal/local/journal_directory.h"
 
 namespace timecache::server {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "server/journal/local/journal_copy.h"
+#include "server/journal/backup/journal_copy.h"
 #include "server/journal/local/journal_directory.h"
 #include "server/journal/local/journal_tools.h"
 #include "server/journal/local/local_journal.h"

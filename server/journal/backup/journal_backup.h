@@ -1,7 +1,7 @@
 // A journal as it was at one moment, while it goes on.
 
-#ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_BACKUP_H_
-#define TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_BACKUP_H_
+#ifndef TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_BACKUP_H_
+#define TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_BACKUP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -79,4 +79,4 @@ class JournalBackup {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_BACKUP_H_
+#endif  // TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_BACKUP_H_

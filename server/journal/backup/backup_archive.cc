@@ -1,4 +1,4 @@
-#include "server/journal/local/backup_archive.h"
+#include "server/journal/backup/backup_archive.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,11 +1,11 @@
-#include "server/journal/local/journal_backup.h"
+#include "server/journal/backup/journal_backup.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/journal/local/backup_archive.h"
+#include "server/journal/backup/backup_archive.h"
 #include "server/journal/local/failpoint.h"
 
 namespace timecache::server {

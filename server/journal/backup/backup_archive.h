@@ -1,8 +1,8 @@
 // A backup as one stream of bytes: a tar archive (POSIX ustar) of the files of
 // a journal, so that it can be listed and unpacked with tar, too.
 
-#ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_BACKUP_ARCHIVE_H_
-#define TIMECACHED_SERVER_JOURNAL_LOCAL_BACKUP_ARCHIVE_H_
+#ifndef TIMECACHED_SERVER_JOURNAL_BACKUP_BACKUP_ARCHIVE_H_
+#define TIMECACHED_SERVER_JOURNAL_BACKUP_BACKUP_ARCHIVE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -66,4 +66,4 @@ class ArchiveReader {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_JOURNAL_LOCAL_BACKUP_ARCHIVE_H_
+#endif  // TIMECACHED_SERVER_JOURNAL_BACKUP_BACKUP_ARCHIVE_H_

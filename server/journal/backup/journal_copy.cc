@@ -1,4 +1,4 @@
-#include "server/journal/local/journal_copy.h"
+#include "server/journal/backup/journal_copy.h"
 
 #include <algorithm>
 #include <utility>

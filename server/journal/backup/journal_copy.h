@@ -1,7 +1,7 @@
 // A journal that is put into a directory, file by file.
 
-#ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_COPY_H_
-#define TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_COPY_H_
+#ifndef TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_COPY_H_
+#define TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_COPY_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/journal/local/backup_archive.h"
+#include "server/journal/backup/backup_archive.h"
 #include "server/journal/local/file_system.h"
 #include "server/journal/local/journal_tools.h"
 
@@ -76,4 +76,4 @@ class JournalCopy final : public ArchiveSink {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_COPY_H_
+#endif  // TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_COPY_H_
