@@ -55,27 +55,6 @@ TEST_F(JournalTroubleTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
   EXPECT_THAT(Read(0), ElementsAre(Pair(0, "before"), Pair(1, "after")));
 }
 
-// The system shows what a failed sync has not written, and a later sync does not
-// write it: a server that starts again must.
-TEST_F(JournalTroubleTest,
-       WhatAFailedSyncHasNotWrittenIsWrittenByTheNextStart) {
-  ASSERT_TRUE(harness_.AppendNow(0, "before").ok());
-  ASSERT_TRUE(harness_.AppendNow(0, "async 1", Durability::kAsync).ok());
-  ASSERT_TRUE(harness_.AppendNow(1, "async 2", Durability::kAsync).ok());
-  FailSyncs(absl::InternalError("Input/output error"));
-  EXPECT_FALSE(harness_.AppendNow(0, "refused").ok());
-  EXPECT_EQ(harness_.failures().size(), 1u);
-  harness_.Crash();
-  ASSERT_TRUE(harness_.Open().ok());
-  ASSERT_TRUE(harness_.AppendNow(0, "after").ok());
-  harness_.files().LosePower(MemoryFileSystem::Unsynced::kDropped, &random_);
-  harness_.Crash();
-  ASSERT_TRUE(harness_.Open().ok());
-  EXPECT_THAT(Read(0), ElementsAre(Pair(0, "before"), Pair(1, "async 1"),
-                                   Pair(2, "after")));
-  EXPECT_THAT(Read(1), ElementsAre(Pair(0, "async 2")));
-}
-
 // With room for a few appends that is kept for a full disk.
 class JournalReserveTest : public JournalTroubleTest {
  protected:
