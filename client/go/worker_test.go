@@ -316,7 +316,7 @@ func TestWorkerStopsOverARestart(t *testing.T) {
 		begun <- true
 		<-goOn
 		return nil
-	}, timecache.WorkerOptions{Reconnect: quick, OnError: func(err error) { told <- err }})
+	}, timecache.WorkerOptions{Reconnect: quick, StopTimeout: time.Minute, OnError: func(err error) { told <- err }})
 	stop, end := working(t, worker)
 	joined(t, client, "g")
 	must(client.Put(t.Context(), "k", nil))(t)
