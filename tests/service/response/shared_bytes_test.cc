@@ -11,18 +11,18 @@
 namespace timecache::server {
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kSharedBytes = 1 << 20;
 
 class SharedBytesTest : public ::testing::Test {
  protected:
   std::shared_ptr<SharedBytes> Make() {
-    auto owner = std::make_shared<std::string>(kMiB, 'v');
+    auto owner = std::make_shared<std::string>(kSharedBytes, 'v');
     owner_ = owner;
     const absl::string_view bytes = *owner;
-    return std::make_shared<SharedBytes>(std::move(owner), bytes, kMiB);
+    return std::make_shared<SharedBytes>(std::move(owner), bytes, kSharedBytes);
   }
 
-  ResponseLedger ledger_{{.max_bytes = 16 * kMiB}};
+  ResponseLedger ledger_{{.max_bytes = 16 * kSharedBytes}};
   const ResponseAccountRef one_ = ledger_.Find("ipv4:10.0.0.1:1");
   const ResponseAccountRef two_ = ledger_.Find("ipv4:10.0.0.1:2");
   std::weak_ptr<std::string> owner_;
@@ -33,13 +33,13 @@ TEST_F(SharedBytesTest, CountOnceWhileAMessageRefersToThem) {
   EXPECT_EQ(one_->bytes(), 0);
   auto first =
       std::make_unique<grpc::Slice>(SharedBytes::Share(bytes, one_.get()));
-  EXPECT_EQ(first->size(), static_cast<size_t>(kMiB));
+  EXPECT_EQ(first->size(), static_cast<size_t>(kSharedBytes));
   auto second =
       std::make_unique<grpc::Slice>(SharedBytes::Share(bytes, one_.get()));
-  EXPECT_EQ(one_->bytes(), kMiB);
+  EXPECT_EQ(one_->bytes(), kSharedBytes);
   EXPECT_EQ(one_->impatient_bytes(), 0);
   first.reset();
-  EXPECT_EQ(one_->bytes(), kMiB);
+  EXPECT_EQ(one_->bytes(), kSharedBytes);
   second.reset();
   EXPECT_EQ(one_->bytes(), 0);
   EXPECT_EQ(ledger_.GetStatistics().bytes, 0);
@@ -50,11 +50,11 @@ TEST_F(SharedBytesTest, CountForWhoHoldsThemStill) {
   auto first =
       std::make_unique<grpc::Slice>(SharedBytes::Share(bytes, one_.get()));
   const grpc::Slice second = SharedBytes::Share(bytes, two_.get());
-  EXPECT_EQ(one_->bytes(), kMiB);
+  EXPECT_EQ(one_->bytes(), kSharedBytes);
   EXPECT_EQ(two_->bytes(), 0);
   first.reset();
   EXPECT_EQ(one_->bytes(), 0);
-  EXPECT_EQ(two_->bytes(), kMiB);
+  EXPECT_EQ(two_->bytes(), kSharedBytes);
 }
 
 TEST_F(SharedBytesTest, AreKeptByTheLastSlice) {
