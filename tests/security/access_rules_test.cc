@@ -284,12 +284,13 @@ TEST(AccessRulesTest, AnErrorIsOneLineWhateverTheFileHolds) {
 
 TEST(AccessRulesTest, NobodyIsTwoPrincipals) {
   const std::string hash = Hash("shared");
-  EXPECT_THAT(ErrorOf(absl::StrCat("principals: [{name: a, token_sha256: [",
-                                   hash, "]}, {name: b, token_sha256: [",
-                                   absl::AsciiStrToUpper(hash), "]}]")),
-              AllOf(HasSubstr("principals[1].token_sha256[0]"),
-                    HasSubstr("this token is already assigned to principal \"a\""),
-                    Not(HasSubstr(hash))));
+  EXPECT_THAT(
+      ErrorOf(absl::StrCat("principals: [{name: a, token_sha256: [", hash,
+                           "]}, {name: b, token_sha256: [",
+                           absl::AsciiStrToUpper(hash), "]}]")),
+      AllOf(HasSubstr("principals[1].token_sha256[0]"),
+            HasSubstr("this token is already assigned to principal \"a\""),
+            Not(HasSubstr(hash))));
   EXPECT_THAT(ErrorOf("principals: [{name: a, certificate_sans: [x]}, "
                       "{name: b, certificate_sans: [y, x]}]"),
               HasSubstr("principals[1].certificate_sans[1]"));
