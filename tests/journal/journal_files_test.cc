@@ -94,12 +94,16 @@ TEST_F(PosixFileSystemTest, ADirectoryThatIsNotEmptyIsNotTaken) {
 
 // Which would be refused as long as there is no room.
 TEST_F(PosixFileSystemTest, AFileWithoutADescriptorIsNoFullDisk) {
+  const std::string path = Path("file");
+  // Of a type that it has not seen yet the sanitizer cannot say without a
+  // descriptor what it is.
+  FileSystem* const files = FileSystem::Posix();
+  ASSERT_TRUE(files->Create(Path("first")).ok());
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit none = {0, limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  const absl::Status status =
-      FileSystem::Posix()->Create(Path("file")).status();
+  const absl::Status status = files->Create(path).status();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
