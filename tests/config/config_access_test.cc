@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string Refusal(absl::string_view yaml) {
+std::string AccessRefusal(absl::string_view yaml) {
   const auto config = ParseConfig(yaml, "t.yaml");
   EXPECT_FALSE(config.ok()) << yaml;
   return std::string(config.status().message());
@@ -45,7 +45,8 @@ TEST(ConfigAccessTest, SlowCallsAreOfAnHourAtMost) {
   EXPECT_TRUE(ParseConfig("log: {slow_call: 1h}", "t.yaml").ok());
   for (const char* yaml :
        {"log:\n  slow_call: 3600001ms", "log:\n  slow_call: 2h"}) {
-    EXPECT_THAT(Refusal(yaml), StartsWith("t.yaml:2: log.slow_call: must be"));
+    EXPECT_THAT(AccessRefusal(yaml),
+                StartsWith("t.yaml:2: log.slow_call: must be"));
   }
 }
 
@@ -55,12 +56,12 @@ TEST(ConfigAccessTest, ChannelzIsOnlyForAMachineOfOnesOwn) {
                           "listeners: [{address: \"unix:/run/t.sock\"}]",
                           "t.yaml")
                   .ok());
-  EXPECT_THAT(Refusal("access: {file: a.yaml}\ndebug: {channelz: true}"),
+  EXPECT_THAT(AccessRefusal("access: {file: a.yaml}\ndebug: {channelz: true}"),
               HasSubstr("t.yaml:2: debug.channelz: does not go with access"));
   EXPECT_THAT(
-      Refusal("debug: {channelz: true}\n"
-              "listeners: [{address: \"0.0.0.0:7171\", allow_plaintext: "
-              "true}]"),
+      AccessRefusal("debug: {channelz: true}\n"
+                    "listeners: [{address: \"0.0.0.0:7171\", allow_plaintext: "
+                    "true}]"),
       HasSubstr("0.0.0.0:7171"));
 }
 

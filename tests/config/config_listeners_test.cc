@@ -14,13 +14,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-config::v1::ServerConfig Parsed(absl::string_view yaml) {
+config::v1::ServerConfig ParsedListeners(absl::string_view yaml) {
   const auto config = ParseConfig(yaml, "t.yaml");
   EXPECT_TRUE(config.ok()) << config.status();
   return config.ok() ? *config : config::v1::ServerConfig();
 }
 
-std::string Refusal(absl::string_view yaml) {
+std::string ListenerRefusal(absl::string_view yaml) {
   const auto config = ParseConfig(yaml, "t.yaml");
   EXPECT_FALSE(config.ok()) << yaml;
   return std::string(config.status().message());
@@ -43,7 +43,9 @@ TEST(ConfigListenersTest, DefaultIsPlainTextOnLoopbackAndNoHealthAddress) {
 
 TEST(ConfigListenersTest, TlsHasItsDefaults) {
   const config::v1::TlsConfig tls =
-      Parsed(Tls("certificate_file: c, key_file: k")).listeners(0).tls();
+      ParsedListeners(Tls("certificate_file: c, key_file: k"))
+          .listeners(0)
+          .tls();
   EXPECT_EQ(tls.client_ca_file(), "");
   EXPECT_EQ(tls.client_certificate(), config::v1::CLIENT_CERTIFICATE_NONE);
   EXPECT_EQ(tls.reload_interval().seconds(), 10);
@@ -52,9 +54,9 @@ TEST(ConfigListenersTest, TlsHasItsDefaults) {
 TEST(ConfigListenersTest, ClientsMustShowCertificatesWhereThereAreRoots) {
   const std::string files =
       "certificate_file: c, key_file: k, client_ca_file: r";
-  EXPECT_EQ(Parsed(Tls(files)).listeners(0).tls().client_certificate(),
+  EXPECT_EQ(ParsedListeners(Tls(files)).listeners(0).tls().client_certificate(),
             config::v1::CLIENT_CERTIFICATE_REQUIRED);
-  EXPECT_EQ(Parsed(Tls(files + ", client_certificate: optional"))
+  EXPECT_EQ(ParsedListeners(Tls(files + ", client_certificate: optional"))
                 .listeners(0)
                 .tls()
                 .client_certificate(),
@@ -63,21 +65,23 @@ TEST(ConfigListenersTest, ClientsMustShowCertificatesWhereThereAreRoots) {
 
 TEST(ConfigListenersTest, TlsThatMakesNoSenseIsRefused) {
   EXPECT_THAT(
-      Refusal(Tls("key_file: k")),
+      ListenerRefusal(Tls("key_file: k")),
       StartsWith("t.yaml:1: listeners[0].tls: has no certificate_file"));
-  EXPECT_THAT(Refusal(Tls("certificate_file: c")),
+  EXPECT_THAT(ListenerRefusal(Tls("certificate_file: c")),
               StartsWith("t.yaml:1: listeners[0].tls: has no key_file"));
-  EXPECT_THAT(Refusal(Tls("certificate_file: c, key_file: k, "
-                          "client_certificate: required")),
+  EXPECT_THAT(ListenerRefusal(Tls("certificate_file: c, key_file: k, "
+                                  "client_certificate: required")),
               HasSubstr("client_certificate: needs client_ca_file"));
-  EXPECT_THAT(Refusal(Tls("certificate_file: c, key_file: k, "
+  EXPECT_THAT(
+      ListenerRefusal(Tls("certificate_file: c, key_file: k, "
                           "client_ca_file: r, client_certificate: none")),
-              HasSubstr("is none, and client_ca_file is set"));
+      HasSubstr("is none, and client_ca_file is set"));
   for (const char* interval : {"0s", "999ms", "3600.1s", "2h"}) {
-    EXPECT_THAT(Refusal(Tls(std::string("certificate_file: c, key_file: k, "
+    EXPECT_THAT(
+        ListenerRefusal(Tls(std::string("certificate_file: c, key_file: k, "
                                         "reload_interval: ") +
                             interval)),
-                HasSubstr("reload_interval: must be from 1s to 1h"))
+        HasSubstr("reload_interval: must be from 1s to 1h"))
         << interval;
   }
 }
@@ -87,26 +91,27 @@ TEST(ConfigListenersTest, PlainTextThatOthersMayReachMustBeAllowed) {
        {"0.0.0.0:1", "'[::]:1'", "10.0.0.1:1", "host:1"}) {
     const std::string listener =
         std::string("listeners: [{address: ") + address;
-    EXPECT_THAT(Refusal(listener + "}]"),
+    EXPECT_THAT(ListenerRefusal(listener + "}]"),
                 AllOf(StartsWith("t.yaml:1: listeners[0]: would serve plain "
                                  "text on "),
                       HasSubstr("set tls"), HasSubstr("127.0.0.1"),
                       HasSubstr("allow_plaintext: true")));
-    EXPECT_TRUE(Parsed(listener + ", allow_plaintext: true}]")
+    EXPECT_TRUE(ParsedListeners(listener + ", allow_plaintext: true}]")
                     .listeners(0)
                     .allow_plaintext());
   }
 }
 
 TEST(ConfigListenersTest, HealthHasAnAddressOfItsOwn) {
-  EXPECT_EQ(Parsed("health_address: 0.0.0.0:7173").health_address(),
+  EXPECT_EQ(ParsedListeners("health_address: 0.0.0.0:7173").health_address(),
             "0.0.0.0:7173");
   EXPECT_THAT(
-      Refusal("health_address: localhost"),
+      ListenerRefusal("health_address: localhost"),
       StartsWith("t.yaml:1: health_address: \"localhost\" has no port"));
-  EXPECT_THAT(Refusal("health_address: 127.0.0.1:7171"),
+  EXPECT_THAT(ListenerRefusal("health_address: 127.0.0.1:7171"),
               HasSubstr("health_address: the same as a listener's"));
-  Parsed("health_address: 127.0.0.1:0\nlisteners: [{address: 127.0.0.1:0}]");
+  ParsedListeners(
+      "health_address: 127.0.0.1:0\nlisteners: [{address: 127.0.0.1:0}]");
 }
 
 TEST(ConfigListenersTest, FlagsSayHowToServeOnListen) {

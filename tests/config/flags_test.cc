@@ -34,7 +34,7 @@ Outcome Parse(std::vector<const char*> arguments) {
   return {std::move(result), out.str(), err.str()};
 }
 
-Flags Parsed(std::vector<const char*> arguments) {
+Flags ParsedFlags(std::vector<const char*> arguments) {
   const Outcome outcome = Parse(std::move(arguments));
   EXPECT_TRUE(std::holds_alternative<Flags>(outcome.result)) << outcome.err;
   EXPECT_EQ(outcome.err, "");
@@ -44,7 +44,7 @@ Flags Parsed(std::vector<const char*> arguments) {
 
 // What wrong flags are refused with, after checking that it is one line and
 // code 2.
-std::string Refusal(std::vector<const char*> arguments) {
+std::string FlagRefusal(std::vector<const char*> arguments) {
   const Outcome outcome = Parse(std::move(arguments));
   const int* code = std::get_if<int>(&outcome.result);
   EXPECT_TRUE(code != nullptr && *code == 2);
@@ -56,7 +56,7 @@ std::string Refusal(std::vector<const char*> arguments) {
 }
 
 TEST(FlagsTest, NoFlagsAreTheDefaultConfiguration) {
-  const Flags flags = Parsed({});
+  const Flags flags = ParsedFlags({});
   EXPECT_FALSE(flags.virtual_clock);
   EXPECT_FALSE(flags.check_config);
   const auto config = ConfigFromFlags(flags);
@@ -66,10 +66,10 @@ TEST(FlagsTest, NoFlagsAreTheDefaultConfiguration) {
 
 TEST(FlagsTest, EveryFlagIsRead) {
   const Flags flags =
-      Parsed({"--config", "t.yaml", "--listen=a:1", "--listen", "unix:/s",
-              "--virtual-clock", "--log-level=debug", "--log-format", "json",
-              "--check-config", "--http", "127.0.0.1:7172", "--journal",
-              "/var/lib/a"});
+      ParsedFlags({"--config", "t.yaml", "--listen=a:1", "--listen", "unix:/s",
+                   "--virtual-clock", "--log-level=debug", "--log-format",
+                   "json", "--check-config", "--http", "127.0.0.1:7172",
+                   "--journal", "/var/lib/a"});
   EXPECT_EQ(flags.config, "t.yaml");
   EXPECT_THAT(flags.listen, ElementsAre("a:1", "unix:/s"));
   EXPECT_TRUE(flags.virtual_clock);
@@ -103,23 +103,24 @@ TEST(FlagsTest, TheManualHasEveryFlagAndTheExamples) {
 }
 
 TEST(FlagsTest, WrongFlagsEndWithTwoAndOneLine) {
-  EXPECT_THAT(Refusal({"--lisen", "a:1"}), HasSubstr("--lisen"));
-  EXPECT_THAT(Refusal({"surplus"}), HasSubstr("surplus"));
-  EXPECT_THAT(Refusal({"--listen", "a:1", "b:2"}), HasSubstr("b:2"));
+  EXPECT_THAT(FlagRefusal({"--lisen", "a:1"}), HasSubstr("--lisen"));
+  EXPECT_THAT(FlagRefusal({"surplus"}), HasSubstr("surplus"));
+  EXPECT_THAT(FlagRefusal({"--listen", "a:1", "b:2"}), HasSubstr("b:2"));
   EXPECT_THAT(
-      Refusal({"--listen", "localhost"}),
+      FlagRefusal({"--listen", "localhost"}),
       AllOf(HasSubstr("--listen"), HasSubstr("has no port: write host:port")));
-  EXPECT_THAT(Refusal({"--listen"}), HasSubstr("--listen"));
+  EXPECT_THAT(FlagRefusal({"--listen"}), HasSubstr("--listen"));
   EXPECT_THAT(
-      Refusal({"--config", ""}),
+      FlagRefusal({"--config", ""}),
       AllOf(HasSubstr("--config"), HasSubstr("expected a file's name")));
-  EXPECT_THAT(Refusal({"--journal="}), HasSubstr("--journal"));
+  EXPECT_THAT(FlagRefusal({"--journal="}), HasSubstr("--journal"));
   EXPECT_THAT(
-      Refusal({"--log-level", "loud"}),
+      FlagRefusal({"--log-level", "loud"}),
       AllOf(HasSubstr("--log-level"),
             HasSubstr("expected debug, info, warning, error, got \"loud\"")));
-  EXPECT_THAT(Refusal({"--log-format=xml"}), HasSubstr("expected text, json"));
-  EXPECT_THAT(Refusal({"--log-format", "text", "--log-format", "json"}),
+  EXPECT_THAT(FlagRefusal({"--log-format=xml"}),
+              HasSubstr("expected text, json"));
+  EXPECT_THAT(FlagRefusal({"--log-format", "text", "--log-format", "json"}),
               HasSubstr("--log-format"));
 }
 
