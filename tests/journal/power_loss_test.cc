@@ -52,18 +52,7 @@ class PowerLossTest : public DurableStoreTest {
     store_.AdvanceBy(62 * kSecond);
     ASSERT_TRUE(Await([&] { return End(name).next_event >= end; }));
   }
-  // Where who has read all of the log stands.
-  LogPoint End(const std::string& name = "b") {
-    const auto cursor = store_.map(name)->Subscribe(
-        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
-    LogPoint point;
-    for (bool more = true; more;) {
-      const LogChunk chunk = cursor->Read(1 << 20);
-      point = chunk.point;
-      more = chunk.more;
-    }
-    return point;
-  }
+  LogPoint End(const std::string& name = "b") { return store_.End(name); }
   // What comes behind the point, or the reason why it is refused.
   std::vector<std::string> From(const LogPoint& point,
                                 const std::string& name = "b") {

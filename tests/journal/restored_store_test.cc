@@ -53,18 +53,7 @@ class RestoredStoreTest : public ::testing::Test {
     const absl::Status status = store_.Open();
     ASSERT_TRUE(status.ok()) << status;
   }
-  // Where who has read all of the log stands.
-  LogPoint EndPoint() {
-    const auto cursor = store_.map("a")->Subscribe(
-        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
-    LogPoint point;
-    for (bool more = true; more;) {
-      const LogChunk chunk = cursor->Read(1 << 20);
-      point = chunk.point;
-      more = chunk.more;
-    }
-    return point;
-  }
+  LogPoint EndPoint() { return store_.End("a"); }
   // What comes behind the point, or the reason why it is refused.
   std::vector<std::string> From(const LogPoint& point) {
     auto cursor = store_.map("a")->Resume(point, store_.clock().NowUs(), [] {});

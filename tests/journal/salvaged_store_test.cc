@@ -46,24 +46,12 @@ class SalvagedStoreTest : public DurableStoreTest {
     DurableStoreTest::SetUp();
   }
 
-  // Behind the last event that is in the log.
-  LogPoint End(const std::string& name) {
-    const auto cursor = store_.map(name)->Subscribe(
-        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
-    LogPoint point;
-    for (bool more = true; more;) {
-      const LogChunk chunk = cursor->Read(1 << 20);
-      point = chunk.point;
-      more = chunk.more;
-    }
-    return point;
-  }
   // An entry of "a" dies, and is told.
   void Die(const std::string& key) {
     ASSERT_TRUE(store_.Put("a", key, "v").status.ok());
-    const uint64_t end = End("a").next_event + 1;
+    const uint64_t end = store_.End("a").next_event + 1;
     store_.AdvanceBy(62 * kSecond);
-    ASSERT_TRUE(Await([&] { return End("a").next_event >= end; }));
+    ASSERT_TRUE(Await([&] { return store_.End("a").next_event >= end; }));
   }
   std::unique_ptr<GroupReader> Join(const std::string& name) {
     auto reader = JoinGroupReader(store_.map(name), Member(),
@@ -133,10 +121,10 @@ TEST_F(SalvagedStoreTest, ALostPutIsLostAlone) {
 
 TEST_F(SalvagedStoreTest, ATickWhoseEntriesAreLostCountsThemAsLost) {
   Die("one");
-  const LogPoint one = End("a");
+  const LogPoint one = store_.End("a");
   Die("two");
   Die("three");
-  const LogPoint three = End("a");
+  const LogPoint three = store_.End("a");
   // The put of the second.
   Damage("two");
   Salvage();
@@ -146,13 +134,13 @@ TEST_F(SalvagedStoreTest, ATickWhoseEntriesAreLostCountsThemAsLost) {
   EXPECT_THAT(behind.Texts(), ElementsAre("three=v"));
   EXPECT_THAT(ReadFrom(three).Texts(), IsEmpty());
   Die("four");
-  EXPECT_EQ(End("a").next_event, three.next_event + 1);
+  EXPECT_EQ(store_.End("a").next_event, three.next_event + 1);
 }
 
 // A removal that is lost leaves an entry that dies where none did.
 TEST_F(SalvagedStoreTest, ATickThatIsSaidToHaveFewerEventsTellsNone) {
   ASSERT_TRUE(store_.Put("a", "removed", "v").status.ok());
-  const LogPoint before = End("a");
+  const LogPoint before = store_.End("a");
   ASSERT_TRUE(store_.Execute("a", Operation::Remove("removed")).status.ok());
   Die("dies");
   // The key's second record.
@@ -247,10 +235,10 @@ TEST_P(SalvagedCheckpointTest, AWalkWithoutAnEndIsThereAllTheSame) {
   }
   EXPECT_GE(there, 10);
   Die("dies");
-  const LogPoint end = End("a");
+  const LogPoint end = store_.End("a");
   store_.Crash();
   Reopen();
-  EXPECT_EQ(End("a").next_event, end.next_event);
+  EXPECT_EQ(store_.End("a").next_event, end.next_event);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ends, SalvagedCheckpointTest,
@@ -332,8 +320,9 @@ class DamagedWorldTest : public SalvagedStoreTest,
       for (const Told& told : reading.events) {
         ExpectWritten(name, told.key, told.value);
       }
-      there[{name, ""}] = absl::StrCat(
-          End(name).next_event, " ", store_.map(name)->groups().List().size());
+      there[{name, ""}] =
+          absl::StrCat(store_.End(name).next_event, " ",
+                       store_.map(name)->groups().List().size());
     }
     return there;
   }

@@ -128,6 +128,18 @@ std::shared_ptr<TimeCacheMap> DurableStore::map(absl::string_view name) {
   return map.ok() ? *std::move(map) : nullptr;
 }
 
+LogPoint DurableStore::End(absl::string_view name) {
+  const auto cursor =
+      map(name)->Subscribe(ExpiryLog::Start::kEarliest, clock_.NowUs(), [] {});
+  LogPoint point;
+  for (bool more = true; more;) {
+    const LogChunk chunk = cursor->Read(1 << 20);
+    point = chunk.point;
+    more = chunk.more;
+  }
+  return point;
+}
+
 absl::Status DurableStore::Create(absl::string_view name,
                                   const MapOptions& options) {
   absl::Status created;

@@ -77,6 +77,8 @@ class DurableStore {
   Journal& journal() { return engine_->logs->journal(); }
   Checkpointer& checkpointer() { return *engine_->checkpointer; }
   std::shared_ptr<TimeCacheMap> map(absl::string_view name);
+  // Where a cursor stands that has read all of the map's log.
+  LogPoint End(absl::string_view name);
   MemoryFileSystem& files() { return *files_; }
   LocalJournalOptions& options() { return options_; }
   CheckpointerOptions& checkpointer_options() { return checkpointer_options_; }
