@@ -5,7 +5,7 @@
 namespace timecache::bench {
 namespace {
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+std::shared_ptr<grpc::Channel> ConnectApart(const std::string& address) {
   // Without it all channels to an address share one connection.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -15,7 +15,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 
 }  // namespace
 
-Connection::Connection(const std::string& address) : stub_(Connect(address)) {}
+Connection::Connection(const std::string& address)
+    : stub_(ConnectApart(address)) {}
 
 Connection::~Connection() { Join(); }
 

@@ -23,6 +23,9 @@ import sys
 
 # What CMake adds for precompiled headers.
 PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
+# Of a source that CMake makes of several.
+UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
+INCLUDED = re.compile(r'^#include "(.*)"$', re.M)
 DIAGNOSTIC = re.compile(r"^[EW]\[[\d:.]+\] \[([\w.,-]+)\] Line (\d+): (.*)$", re.M)
 
 
@@ -38,6 +41,17 @@ def headers_of(build):
             current = line.partition(":")[0]
             found[current] = []
     return found
+
+
+def own_sources(entries):
+    """Each source by itself, with the command and the object of what it is compiled in."""
+    for entry in entries:
+        if not UNITY.search(entry["file"]):
+            yield entry
+            continue
+        for source in INCLUDED.findall(pathlib.Path(entry["file"]).read_text("utf-8")):
+            command = entry["command"].replace(f" -c {entry['file']}", f" -c {source}")
+            yield entry | {"file": source, "command": command}
 
 
 def is_below(file, paths):
@@ -93,7 +107,7 @@ def main(build, root, *only):
     build, root = os.path.realpath(build), os.path.realpath(root)
     built = pathlib.Path(build, "compile_commands.json").read_text("utf-8")
     entries = [entry | {"command": PRECOMPILED.sub("", entry["command"])}
-               for entry in json.loads(built)]
+               for entry in own_sources(json.loads(built))]
     plain = pathlib.Path(build, "tidy/compile_commands.json")
     plain.parent.mkdir(exist_ok=True)
     plain.write_text(json.dumps(entries), "utf-8")
