@@ -48,8 +48,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   // From now on every unary call, and every operation of a batch, waits until
   // its caller leaves it.
   void Hang(bool hang);
-  // Called first in every unary call, from now on; what is not OK ends it. Calls
-  // nothing of this.
+  // Called first in every unary call, from now on; what is not OK ends it.
+  // Calls nothing of this.
   void OnCall(std::function<grpc::Status(const Context& context)> on_call);
   // What Pipeline calls that begin from now on do.
   void SetPipeline(PipelineScript script);

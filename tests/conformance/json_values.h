@@ -1,6 +1,6 @@
-// What the scenarios say, and what the client answers, as JSON: bytes are binary, a
-// duration is {"$duration": nanoseconds}, a time {"$time": microseconds}, what is
-// not set null.
+// What the scenarios say, and what the client answers, as JSON: bytes are
+// binary, a duration is {"$duration": nanoseconds}, a time {"$time":
+// microseconds}, what is not set null.
 #pragma once
 
 #include <cstdint>

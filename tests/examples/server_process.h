@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/client/cli/process.h"
+#include "tests/support/process.h"
 #include "timecache/client.h"
 
 namespace timecache {
@@ -29,7 +29,7 @@ class ServerProcess {
  private:
   const std::string directory_;
   const std::string address_;
-  Process process_;
+  test::ChildProcess process_;
 };
 
 }  // namespace timecache

@@ -14,9 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/cli/process.h"
 #include "tests/examples/reference_sessions.h"
 #include "tests/examples/server_process.h"
+#include "tests/support/process.h"
 #include "timecache/virtual_clock.h"
 
 namespace timecache {
@@ -58,13 +58,13 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-ProcessResult Sessionize(const ServerProcess& server,
-                         const std::vector<std::string>& arguments,
-                         const std::string& input = "") {
+test::Exit Sessionize(const ServerProcess& server,
+                      const std::vector<std::string>& arguments,
+                      const std::string& input = "") {
   std::vector<std::string> argv = {SESSIONIZE, "--json", "--address",
                                    server.address()};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return Process(argv, input).Wait();
+  return test::ChildProcess(argv, input).Wait();
 }
 
 // What was printed is each of the reference's sessions once, in order of their
@@ -124,9 +124,9 @@ void ExpectAsReference(const std::string& log, int64_t ttl_us, int64_t buckets,
   const TempFile file(log);
   const ReferenceResult reference = ComputeReference(log, ttl_us, buckets);
   const ServerProcess server({"--virtual-clock"});
-  const ProcessResult result = Sessionize(
+  const test::Exit result = Sessionize(
       server, {"--ttl", ttl, "--buckets", absl::StrCat(buckets), file.path()});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr(absl::StrCat(" ", reference.malformed,
                                                  " of them skipped")));
   ExpectSessions(result.out, reference);
@@ -135,8 +135,8 @@ void ExpectAsReference(const std::string& log, int64_t ttl_us, int64_t buckets,
 TEST(Sessionize, SmallLogByHand) {
   const TempFile file(SmallLog());
   const ServerProcess server({"--virtual-clock"});
-  const ProcessResult result = Sessionize(server, {file.path()});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Sessionize(server, {file.path()});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("15 lines, 4 of them skipped; 8 sessions"));
   EXPECT_THAT(result.err, HasSubstr("line 2 is skipped"));
   std::vector<std::string> told = Lines(result.out);
@@ -174,21 +174,21 @@ TEST(Sessionize, SessionsGoOnInAnotherRun) {
   const size_t half = log.find("host.example", log.size() / 2);
   const TempFile rest(log.substr(half));
   const ServerProcess server({"--virtual-clock"});
-  const ProcessResult before =
+  const test::Exit before =
       Sessionize(server, {"--leave", "-"}, log.substr(0, half));
-  EXPECT_EQ(before.exit_code, 0) << before.err;
-  const ProcessResult after = Sessionize(server, {rest.path()});
-  EXPECT_EQ(after.exit_code, 0) << after.err;
+  EXPECT_EQ(before.code, 0) << before.err;
+  const test::Exit after = Sessionize(server, {rest.path()});
+  EXPECT_EQ(after.code, 0) << after.err;
   ExpectSessions(before.out + after.out,
                  ComputeReference(log, kTtlUs, kBuckets));
 }
 
 TEST(Sessionize, SessionsEndInRealTimeToo) {
   const ServerProcess server;
-  const ProcessResult result =
+  const test::Exit result =
       Sessionize(server, {"--ttl", "100ms", "--buckets", "11", "-"},
                  Request("192.0.2.1", 0) + Request("2001:db8::7", 9));
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> told = Lines(result.out);
   ASSERT_EQ(told.size(), 2u) << result.out;
   EXPECT_THAT(
@@ -200,9 +200,9 @@ TEST(Sessionize, SessionsEndInRealTimeToo) {
 
 TEST(Sessionize, LeavesSessionsToARealServer) {
   const ServerProcess server;
-  const ProcessResult result =
+  const test::Exit result =
       Sessionize(server, {"--leave", "-"}, Request("192.0.2.1", 0));
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "");
   const auto entry = server.MakeClient("sessions").Get("192.0.2.1");
   ASSERT_TRUE(entry.ok() && *entry) << entry.status();
@@ -212,13 +212,12 @@ TEST(Sessionize, LeavesSessionsToARealServer) {
 TEST(Sessionize, SecondRunOnOneVirtualClockIsRefused) {
   const ServerProcess server({"--virtual-clock"});
   const std::string log = Request("192.0.2.1", 0) + Request("192.0.2.1", 60);
-  const ProcessResult first = Sessionize(server, {"-"}, log);
-  EXPECT_EQ(first.exit_code, 0) << first.err;
+  const test::Exit first = Sessionize(server, {"-"}, log);
+  EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(Lines(first.out), ::testing::SizeIs(1));
   for (const char* ns : {"sessions", "others"}) {
-    const ProcessResult second =
-        Sessionize(server, {"--namespace", ns, "-"}, log);
-    EXPECT_EQ(second.exit_code, 2);
+    const test::Exit second = Sessionize(server, {"--namespace", ns, "-"}, log);
+    EXPECT_EQ(second.code, 2);
     EXPECT_THAT(second.err, HasSubstr("start a new server"));
     EXPECT_EQ(second.out, "");
     const auto size = server.MakeClient(ns).Size();
@@ -229,58 +228,59 @@ TEST(Sessionize, SecondRunOnOneVirtualClockIsRefused) {
 
 TEST(Sessionize, LogThatBeginsALittleBehindTheClockIsWarnedAbout) {
   const ServerProcess server({"--virtual-clock"});
-  const ProcessResult first =
+  const test::Exit first =
       Sessionize(server, {"--leave", "-"},
                  Request("192.0.2.1", 0) + Request("192.0.2.1", 60));
-  EXPECT_EQ(first.exit_code, 0) << first.err;
-  const ProcessResult second =
-      Sessionize(server, {"-"}, Request("192.0.2.1", 30));
-  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(first.code, 0) << first.err;
+  const test::Exit second = Sessionize(server, {"-"}, Request("192.0.2.1", 30));
+  EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("count as late"));
   EXPECT_THAT(second.out, HasSubstr("\"requests\":3"));
 }
 
 TEST(Sessionize, EmptyLogHasNoSessions) {
   const ServerProcess server({"--virtual-clock"});
-  const ProcessResult result = Sessionize(server, {"-"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Sessionize(server, {"-"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "");
 }
 
 TEST(Sessionize, ErrorsSayWhatToDo) {
-  ProcessResult result =
-      Process({SESSIONIZE, "--address", "unix:/nowhere", "-"}).Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  test::Exit result =
+      test::ChildProcess({SESSIONIZE, "--address", "unix:/nowhere", "-"})
+          .Wait();
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("./dev run"));
-  result = Process({SESSIONIZE, "/nowhere/access.log"}).Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  result = test::ChildProcess({SESSIONIZE, "/nowhere/access.log"}).Wait();
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("No such file"));
-  result = Process({SESSIONIZE}).Wait();
-  EXPECT_EQ(result.exit_code, 2);
-  result = Process({SESSIONIZE, "--help"}).Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  result = test::ChildProcess({SESSIONIZE}).Wait();
+  EXPECT_EQ(result.code, 2);
+  result = test::ChildProcess({SESSIONIZE, "--help"}).Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("Examples:"));
 }
 
 TEST(Sessionize, TextHasOneHeading) {
   const ServerProcess server({"--virtual-clock"});
-  const ProcessResult result =
-      Process({SESSIONIZE, "--address", server.address(), "-"},
-              Request("a.example", 0) + Request("b.example", 5000))
+  const test::Exit result =
+      test::ChildProcess({SESSIONIZE, "--address", server.address(), "-"},
+                         Request("a.example", 0) + Request("b.example", 5000))
           .Wait();
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(Lines(result.out),
               ElementsAre(HasSubstr("VISITOR"), HasSubstr("a.example"),
                           HasSubstr("b.example")));
 }
 
 // session_check on what was told of the small log, changed by hand.
-ProcessResult CheckTold(const std::vector<std::string>& told) {
+test::Exit CheckTold(const std::vector<std::string>& told) {
   const TempFile log(SmallLog());
   std::string text;
   for (const std::string& line : told) absl::StrAppend(&text, line, "\n");
   const TempFile sessions(text);
-  return Process({SESSION_CHECK, log.path(), sessions.path()}).Wait();
+  return test::ChildProcess({SESSION_CHECK, log.path(), sessions.path()})
+      .Wait();
 }
 
 std::vector<std::string> ReferenceLines() {
@@ -293,8 +293,8 @@ std::vector<std::string> ReferenceLines() {
 }
 
 TEST(SessionCheck, TakesWhatTheReferenceSays) {
-  const ProcessResult result = CheckTold(ReferenceLines());
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = CheckTold(ReferenceLines());
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("told exactly once  all 8"));
   EXPECT_THAT(result.out, HasSubstr("15, of which 4 skipped"));
   EXPECT_THAT(result.err, IsEmpty());
@@ -304,39 +304,40 @@ TEST(SessionCheck, FindsWhatIsMissingTwiceChangedOrOutOfOrder) {
   const std::vector<std::string> right = ReferenceLines();
   std::vector<std::string> wrong = right;
   wrong.pop_back();
-  ProcessResult result = CheckTold(wrong);
-  EXPECT_EQ(result.exit_code, 1);
+  test::Exit result = CheckTold(wrong);
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("NO: 1 not told, 0 told and not"));
 
   wrong = right;
   wrong.push_back(right.back());
   result = CheckTold(wrong);
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("NO: 0 not told, 1 told and not"));
 
   wrong = right;
   wrong[3].replace(wrong[3].find("\"requests\":"), 12, "\"requests\":9");
   result = CheckTold(wrong);
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("NO: 1 not told, 1 told and not"));
   EXPECT_THAT(result.err, HasSubstr(wrong[3]));
 
   wrong = right;
   std::swap(wrong.front(), wrong.back());
   result = CheckTold(wrong);
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("not in order"));
 
-  EXPECT_EQ(CheckTold({"hello"}).exit_code, 2);
+  EXPECT_EQ(CheckTold({"hello"}).code, 2);
 }
 
 TEST(Demo, RunsOnALogAndSaysWhatItFound) {
   const TempFile log(SmallLog());
-  const ProcessResult result = Process({DEMO, BUILD_DIR, log.path()}).Wait();
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  const test::Exit result =
+      test::ChildProcess({DEMO, BUILD_DIR, log.path()}).Wait();
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("15 lines, 4 of them skipped"));
   EXPECT_THAT(result.out, HasSubstr("told exactly once  all 8"));
-  EXPECT_EQ(Process({DEMO, BUILD_DIR, "/nowhere"}).Wait().exit_code, 2);
+  EXPECT_EQ(test::ChildProcess({DEMO, BUILD_DIR, "/nowhere"}).Wait().code, 2);
 }
 
 }  // namespace

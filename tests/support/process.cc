@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -54,7 +55,10 @@ ChildProcess::ChildProcess(
   posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
   std::vector<std::string> arguments = argv;
   std::vector<std::string> variables;
-  for (char** at = environ; *at != nullptr; ++at) variables.push_back(*at);
+  for (char** at = environ; *at != nullptr; ++at) {
+    // What whoever runs the tests has set there is not for the program.
+    if (!absl::StartsWith(*at, "TIMECACHED_")) variables.push_back(*at);
+  }
   for (const auto& [name, value] : environment) {
     variables.push_back(name + "=" + value);
   }
@@ -80,7 +84,7 @@ ChildProcess::~ChildProcess() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  close(out_.fd);
+  CloseOutput();
   close(err_.fd);
 }
 
@@ -127,6 +131,11 @@ std::string ChildProcess::ReadLine(Pipe* pipe) {
 void ChildProcess::Signal(int signal) {
   ASSERT_GT(pid_, 0);
   kill(pid_, signal);
+}
+
+void ChildProcess::CloseOutput() {
+  close(out_.fd);
+  out_ = {.fd = -1, .bytes = "", .ended = true};
 }
 
 Exit ChildProcess::Wait() {

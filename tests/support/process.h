@@ -28,7 +28,8 @@ class ChildProcess {
   static constexpr absl::Duration kPatience = absl::Minutes(3);
 
   // `argv` begins with the program's path. `input`: all of its standard input,
-  // at most what a pipe holds (64 KiB). `environment` is added to the test's.
+  // at most what a pipe holds (64 KiB). `environment` is added to the
+  // test's, less its variables that begin with TIMECACHED_.
   explicit ChildProcess(
       const std::vector<std::string>& argv, const std::string& input = "",
       const std::map<std::string, std::string>& environment = {});
@@ -42,6 +43,8 @@ class ChildProcess {
   std::string ReadErrorLine() { return ReadLine(&err_); }
 
   void Signal(int signal);
+  // Nobody reads its standard output any longer.
+  void CloseOutput();
   // Waits for its end.
   Exit Wait();
 

@@ -15,8 +15,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/client/cli/process.h"
 #include "tests/client/fake_service.h"
+#include "tests/support/process.h"
 
 namespace timecache {
 namespace {
@@ -35,13 +35,13 @@ class BenchCliTest : public ::testing::Test {
     if (names_namespace_) arguments.insert(arguments.end(), {"-n", "default"});
     return arguments;
   }
-  ProcessResult Run(std::vector<std::string> arguments) const {
-    return Process(Argv(std::move(arguments))).Wait();
+  test::Exit Run(std::vector<std::string> arguments) const {
+    return test::ChildProcess(Argv(std::move(arguments))).Wait();
   }
   json RunJson(std::vector<std::string> arguments) const {
     arguments.push_back("--json");
-    const ProcessResult result = Run(std::move(arguments));
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const test::Exit result = Run(std::move(arguments));
+    EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     return json::parse(result.out, nullptr, false);
   }
@@ -137,9 +137,8 @@ TEST_F(BenchCliTest, GetsFindWhatWasPut) {
 }
 
 TEST_F(BenchCliTest, TextForTheEye) {
-  const ProcessResult result =
-      Run({"--operations", "300", "--connections", "2"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"--operations", "300", "--connections", "2"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("80 % put, 20 % get; 1,000,000 keys"));
   EXPECT_THAT(result.out, HasSubstr("2 connections, 1 message in flight"));
   EXPECT_THAT(result.out, HasSubstr("operations   300 in "));
@@ -185,7 +184,7 @@ TEST_F(BenchCliTest, TimelineHasALineForEachSecond) {
   unlink(path.c_str());
   EXPECT_GE(lines, 2);
   EXPECT_EQ(operations, 1100u);
-  EXPECT_EQ(Run({"--timeline", "/no/such/file"}).exit_code, 2);
+  EXPECT_EQ(Run({"--timeline", "/no/such/file"}).code, 2);
 }
 
 TEST_F(BenchCliTest, OperationsErrorEndsItWithOne) {
@@ -197,8 +196,8 @@ TEST_F(BenchCliTest, OperationsErrorEndsItWithOne) {
            {"--batch", "5"}, {"--batch", "5", "--unary"}, {"--batch", "1"}}) {
     std::vector<std::string> arguments = {"--json"};
     arguments.insert(arguments.end(), transport.begin(), transport.end());
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 1) << result.err;
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 1) << result.err;
     EXPECT_THAT(result.err, HasSubstr("max_bytes: the namespace is full"));
     EXPECT_THAT(result.err, HasSubstr("MAX_BYTES"));
     const json told = json::parse(result.out);
@@ -210,8 +209,8 @@ TEST_F(BenchCliTest, OperationsErrorEndsItWithOne) {
 TEST_F(BenchCliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
   names_namespace_ = false;
   for (const std::string batch : {"1", "10"}) {
-    const ProcessResult result = Run({"-n", "none", "--batch", batch});
-    EXPECT_EQ(result.exit_code, 2);
+    const test::Exit result = Run({"-n", "none", "--batch", batch});
+    EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr("timecachectl ns create none"));
   }
@@ -219,8 +218,8 @@ TEST_F(BenchCliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
 
 TEST_F(BenchCliTest, ServerThatForgetsAResultIsFoundOut) {
   service_->SetPipeline({.forget_a_result = true});
-  const ProcessResult result = Run({"--batch", "10"});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"--batch", "10"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("to 10 operations has 9 results"));
 }
 
@@ -228,30 +227,30 @@ TEST_F(BenchCliTest, StreamThatEndsMidwayIsAnErrorAndWhatWasMeasuredIsTold) {
   service_->SetPipeline({.answers_max = 3,
                          .end = MakeError(grpc::StatusCode::UNAVAILABLE,
                                           "draining", "DRAINING")});
-  const ProcessResult result = Run({"--batch", "10", "--json"});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"--batch", "10", "--json"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("DRAINING"));
   EXPECT_EQ(json::parse(result.out)["operations"], 30);
   service_->SetPipeline({.answers_max = 3});
-  EXPECT_EQ(Run({"--batch", "10"}).exit_code, 2);
+  EXPECT_EQ(Run({"--batch", "10"}).code, 2);
 }
 
 TEST_F(BenchCliTest, ServerThatGoesAwayIsAnError) {
   absl::Notification under_way;
   AtFirstPut([&] { under_way.Notify(); });
-  Process process(Argv({"--seconds", "600", "--batch", "10"}));
+  test::ChildProcess process(Argv({"--seconds", "600", "--batch", "10"}));
   under_way.WaitForNotification();
   service_.reset();
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 2);
   EXPECT_NE(result.err, "");
 }
 
 TEST_F(BenchCliTest, ServerThatDoesNotAnswerIsAnError) {
   service_->Hang(true);
   for (const std::string batch : {"1", "10"}) {
-    const ProcessResult result = Run({"--timeout", "50ms", "--batch", batch});
-    EXPECT_EQ(result.exit_code, 2);
+    const test::Exit result = Run({"--timeout", "50ms", "--batch", batch});
+    EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("within 50ms"));
   }
   service_->Hang(false);
@@ -261,12 +260,12 @@ TEST_F(BenchCliTest, CtrlCEndsItWithWhatWasMeasured) {
   for (const int signal : {SIGINT, SIGTERM}) {
     absl::Notification under_way;
     AtFirstPut([&] { under_way.Notify(); });
-    Process process(
+    test::ChildProcess process(
         Argv({"--seconds", "600", "--batch", "10", "--depth", "3", "--json"}));
     under_way.WaitForNotification();
     process.Signal(signal);
-    const ProcessResult result = process.Wait();
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const test::Exit result = process.Wait();
+    EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     const json told = json::parse(result.out);
     EXPECT_EQ(told["interrupted"], true);
@@ -303,8 +302,8 @@ TEST_F(BenchCliTest, WrongUsageExitsWithTwoAndNamesTheFlag) {
       {"--seconds", "1", "--operations", "1"},
       {"--connections", "1000", "--depth", "1000"}};
   for (const auto& arguments : cases) {
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 2) << ::testing::PrintToString(arguments);
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2) << ::testing::PrintToString(arguments);
     EXPECT_THAT(result.err, HasSubstr("--"))
         << ::testing::PrintToString(arguments);
     EXPECT_EQ(result.out, "") << ::testing::PrintToString(arguments);
@@ -318,10 +317,11 @@ TEST(BenchCliWithoutServerTest, SaysWhichServerItMissed) {
     address = service.address();
   }
   for (const std::string batch : {"1", "10"}) {
-    const ProcessResult result =
-        Process({TIMECACHECTL, "bench", "--address", address, "--batch", batch})
+    const test::Exit result =
+        test::ChildProcess(
+            {TIMECACHECTL, "bench", "--address", address, "--batch", batch})
             .Wait();
-    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr(absl::StrCat("no server at ", address)));
   }
@@ -362,19 +362,19 @@ TEST_F(OwnNamespaceTest, IsFilledSoThatGetsHit) {
 TEST_F(OwnNamespaceTest, IsDeletedAfterCtrlC) {
   absl::Notification under_way;
   AtFirstPut([&] { under_way.Notify(); });
-  Process bench(Argv({"--mix", "put=100", "--seconds", "3600"}));
+  test::ChildProcess bench(Argv({"--mix", "put=100", "--seconds", "3600"}));
   under_way.WaitForNotification();
   EXPECT_THAT(Others(), SizeIs(1));
   bench.Signal(SIGINT);
-  EXPECT_EQ(bench.Wait().exit_code, 0);
+  EXPECT_EQ(bench.Wait().code, 0);
   EXPECT_THAT(Others(), IsEmpty());
 }
 
 TEST_F(OwnNamespaceTest, ThatMayNotBeMadeIsToBeNamed) {
   service_->FailWith(MakeError(grpc::StatusCode::PERMISSION_DENIED,
                                "not allowed", "ACCESS_DENIED"));
-  const ProcessResult result = Run({"--operations", "100"});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"--operations", "100"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("cannot make a namespace of its own"));
   EXPECT_THAT(result.err, HasSubstr("--namespace"));

@@ -104,13 +104,14 @@ TEST_F(CompleteTest, NamespacesComeFromTheServerThatTheLineNames) {
 using CompletionTest = CliTest;
 
 TEST_F(CompletionTest, AllCommandsOfTheProgramAreThere) {
-  const ProcessResult result = Run({"completion", "bash"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"completion", "bash"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("complete -F _timecachectl timecachectl"));
-  const ProcessResult words = Process({TIMECACHECTL, "__complete", ""}).Wait();
+  const test::Exit words =
+      test::ChildProcess({TIMECACHECTL, "__complete", ""}).Wait();
   EXPECT_THAT(words.out, AllOf(HasSubstr("put\t"), HasSubstr("top\t"),
                                HasSubstr("ns\t"), HasSubstr("completion\t")));
-  EXPECT_EQ(Run({"completion", "csh"}).exit_code, 2);
+  EXPECT_EQ(Run({"completion", "csh"}).code, 2);
 }
 
 // As readline calls it.
@@ -118,27 +119,28 @@ TEST_F(CompletionTest, BashOffersTheNamespacesOfTheServer) {
   ASSERT_TRUE(client_.CreateNamespace("sessions").ok());
   const std::string line = std::string(TIMECACHECTL) + " --address " +
                            service_.address() + " get -n se";
-  const ProcessResult result =
-      Process({"/bin/bash", "-c",
-               "source <(\"$1\" completion bash); COMP_LINE=$2; "
-               "COMP_POINT=${#2}; _timecachectl; printf '%s\\n' "
-               "\"${COMPREPLY[@]}\"",
-               "bash", TIMECACHECTL, line})
+  const test::Exit result =
+      test::ChildProcess({"/bin/bash", "-c",
+                          "source <(\"$1\" completion bash); COMP_LINE=$2; "
+                          "COMP_POINT=${#2}; _timecachectl; printf '%s\\n' "
+                          "\"${COMPREPLY[@]}\"",
+                          "bash", TIMECACHECTL, line})
           .Wait();
   EXPECT_EQ(result.out, "sessions\n") << result.err;
 }
 
 TEST_F(CompletionTest, WithoutAServerItOffersNothingAndSaysNothing) {
-  const ProcessResult result = Process({TIMECACHECTL, "__complete", "--address",
-                                        "127.0.0.1:1", "get", "-n", ""})
-                                   .Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result =
+      test::ChildProcess({TIMECACHECTL, "__complete", "--address",
+                          "127.0.0.1:1", "get", "-n", ""})
+          .Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, "");
 }
 
 TEST_F(CompletionTest, TheManualHasEveryCommandAndItsFlags) {
-  const ProcessResult result = Process({TIMECACHECTL, "__man"}).Wait();
+  const test::Exit result = test::ChildProcess({TIMECACHECTL, "__man"}).Wait();
   EXPECT_THAT(result.out,
               AllOf(HasSubstr(".TH TIMECACHECTL 1"), HasSubstr(".SS ns create"),
                     HasSubstr("\\-\\-buckets"), HasSubstr(".SH EXAMPLES")));

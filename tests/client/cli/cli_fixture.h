@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/client/cli/process.h"
 #include "tests/client/fake_service.h"
+#include "tests/support/process.h"
 #include "timecache/client.h"
 
 namespace timecache {
@@ -21,14 +21,14 @@ class CliTest : public ::testing::Test {
     return arguments;
   }
 
-  ProcessResult Run(std::vector<std::string> arguments,
-                    const std::string& input = "") const {
-    return Process(Argv(std::move(arguments)), input).Wait();
+  test::Exit Run(std::vector<std::string> arguments,
+                 const std::string& input = "") const {
+    return test::ChildProcess(Argv(std::move(arguments)), input).Wait();
   }
 
   nlohmann::json RunJson(std::vector<std::string> arguments) const {
     arguments.push_back("--json");
-    const ProcessResult result = Run(std::move(arguments));
+    const test::Exit result = Run(std::move(arguments));
     EXPECT_EQ(result.err, "");
     return nlohmann::json::parse(result.out, nullptr, false);
   }

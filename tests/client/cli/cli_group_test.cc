@@ -71,9 +71,9 @@ TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
   service_.AddWatch({.messages = {MakeDelivery("default", "one", 7, 1),
                                   MakeDelivery("default", "two", 8, 3)},
                      .hang = true});
-  const ProcessResult result =
+  const test::Exit result =
       Run({"watch", "--group", "g", "--count", "2", "--json"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   const json event = json::parse(result.out.substr(result.out.find('\n')));
   EXPECT_EQ(event["key"], "two");
   EXPECT_EQ(event["event_id"], 8);
@@ -92,7 +92,7 @@ TEST_F(CliGroupTest, WhatCountLeavesOverIsNotAcknowledged) {
   v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
   *batch.add_events() = MakeDelivery("default", "two", 8, 1).events(0);
   service_.AddWatch({.messages = {batch}, .hang = true});
-  EXPECT_EQ(Run({"watch", "--group", "g", "--count", "1"}).exit_code, 0);
+  EXPECT_EQ(Run({"watch", "--group", "g", "--count", "1"}).code, 0);
   EXPECT_EQ(Settled().count(7), 1u);
   EXPECT_EQ(Settled().count(8), 0u);
 }
@@ -103,8 +103,8 @@ TEST_F(CliGroupTest, WhatCannotBeAcknowledgedIsSaid) {
   service_.OnSettle([](const auto&, auto*) {
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone");
   });
-  const ProcessResult result = Run({"watch", "--group", "g", "--count", "1"});
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = Run({"watch", "--group", "g", "--count", "1"});
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("default: 1 events that were printed could "
                                     "not be acknowledged"));
 }
@@ -112,7 +112,7 @@ TEST_F(CliGroupTest, WhatCannotBeAcknowledgedIsSaid) {
 TEST_F(CliGroupTest, CommandHasTheEventInItsEnvironmentAndTheValueAsInput) {
   service_.AddWatch(
       {.messages = {MakeDelivery("default", "a key", 7, 2)}, .hang = true});
-  Process process(Argv(Worker(absl::StrCat(
+  test::ChildProcess process(Argv(Worker(absl::StrCat(
       "env | grep ^TIMECACHED_ | sort; cat; echo; touch ", Path("done")))));
   for (const char* line :
        {"TIMECACHED_ATTEMPT=2", "TIMECACHED_CAUSE=expired",
@@ -126,8 +126,8 @@ TEST_F(CliGroupTest, CommandHasTheEventInItsEnvironmentAndTheValueAsInput) {
   }
   AwaitSettled(1);
   process.Signal(SIGTERM);
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err,
             "timecachectl: 1 events handled: 1 done, 0 failed, 0 put back\n");
 }
@@ -139,15 +139,15 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
         MakeDelivery("default", absl::StrCat("key", id), id, 1));
   }
   service_.AddWatch(script);
-  Process process(Argv(Worker(
+  test::ChildProcess process(Argv(Worker(
       "case $TIMECACHED_KEY in key1) exit 0;; key2) exit 75;; key3) exit 1;; "
       "*) kill -9 $$;; esac",
       {"--put-back-exit", "75", "--put-back-ttl", "90s", "--retry-delay", "5s",
        "--jobs", "4", "--json"})));
   AwaitSettled(4);
   process.Signal(SIGINT);
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
   const auto settled = Settled();
   EXPECT_TRUE(settled.at(1).has_ack());
   EXPECT_EQ(settled.at(2).put_back().ttl().seconds(), 90);
@@ -172,10 +172,10 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
 TEST_F(CliGroupTest, ExitCodeOfPutBackIsAFailureUnlessAskedFor) {
   service_.AddWatch(
       {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
-  Process process(Argv(Worker("exit 75")));
+  test::ChildProcess process(Argv(Worker("exit 75")));
   AwaitSettled(1);
   process.Signal(SIGTERM);
-  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(process.Wait().code, 0);
   EXPECT_EQ(Settled().at(7).nack().delay().seconds(), 1);
 }
 
@@ -183,10 +183,10 @@ TEST_F(CliGroupTest, CommandMayIgnoreAValueLargerThanAPipe) {
   v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
   batch.mutable_events(0)->set_value(std::string(2 << 20, 'x'));
   service_.AddWatch({.messages = {batch}, .hang = true});
-  Process process(Argv(Worker("true")));
+  test::ChildProcess process(Argv(Worker("true")));
   AwaitSettled(1);
   process.Signal(SIGTERM);
-  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(process.Wait().code, 0);
   EXPECT_TRUE(Settled().at(7).has_ack());
 }
 
@@ -198,11 +198,11 @@ TEST_F(CliGroupTest, KeyThatNoEnvironmentHoldsIsAFailureThatSaysWhatToDo) {
     std::vector<std::string> arguments =
         Worker("test \"$TIMECACHED_KEY\" = 610062");
     if (hex) arguments.push_back("--key-hex");
-    Process process(Argv(arguments));
+    test::ChildProcess process(Argv(arguments));
     AwaitSettled(hex ? 2 : 1);
     process.Signal(SIGTERM);
-    const ProcessResult result = process.Wait();
-    EXPECT_EQ(result.exit_code, 0);
+    const test::Exit result = process.Wait();
+    EXPECT_EQ(result.code, 0);
     EXPECT_EQ(
         result.err.find("give --key-hex or --key-base64") == std::string::npos,
         hex);
@@ -217,29 +217,29 @@ TEST_F(CliGroupTest, InterruptLetsTheRunningCommandFinish) {
                      .hang = true});
   ASSERT_EQ(std::system(absl::StrCat("mkfifo ", Path("go")).c_str()), 0);
   // The second event may begin before the signal arrives, or never.
-  Process process(Argv(Worker(
+  test::ChildProcess process(Argv(Worker(
       absl::StrCat("test $TIMECACHED_KEY = one || exit 0; touch ",
                    Path("begun"), "; read line < ", Path("go"), "; exit 0"))));
   AwaitFile("begun");
   process.Signal(SIGINT);
   // Opens once the command reads; by then the signal has been sent.
   std::ofstream(Path("go")) << "\n";
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_TRUE(Settled().at(7).has_ack());
 }
 
 TEST_F(CliGroupTest, SecondInterruptKillsTheCommandAndSettlesNothing) {
   service_.AddWatch(
       {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
-  Process process(Argv(Worker("echo begun; exec sleep 1000")));
+  test::ChildProcess process(Argv(Worker("echo begun; exec sleep 1000")));
   EXPECT_EQ(process.ReadLine(), "begun");
   process.Signal(SIGINT);
   // Signals of the same number that wait are one.
   process.Signal(SIGTERM);
   // The end of its output: the command, too, is gone.
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("killing the commands that run"));
   EXPECT_TRUE(service_.settle_requests().empty());
 }
@@ -251,8 +251,8 @@ TEST_F(CliGroupTest, JobsBoundWhatIsTakenFromOthers) {
       {{"--jobs", "8", "--max-in-flight", "9"}, 9}};
   for (const auto& [flags, expected] : cases) {
     service_.AddWatch({.end = NamespaceNotFound("default")});
-    const ProcessResult result = Run(Worker("true", flags));
-    EXPECT_EQ(result.exit_code, 2);
+    const test::Exit result = Run(Worker("true", flags));
+    EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("timecachectl ns create default"));
     EXPECT_EQ(service_.consume_requests().back().max_in_flight(), expected);
   }
@@ -270,11 +270,11 @@ TEST_F(CliGroupTest, ABreakIsSaidOnceAndSurvived) {
   }
   service_.AddWatch(
       {.messages = {MakeDelivery("default", "two", 8, 1)}, .hang = true});
-  Process process(Argv(Worker("true")));
+  test::ChildProcess process(Argv(Worker("true")));
   AwaitSettled(2);
   process.Signal(SIGTERM);
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("lost the connection to "));
   EXPECT_EQ(result.err.find("lost the connection"),
             result.err.rfind("lost the connection"));
@@ -285,11 +285,11 @@ TEST_F(CliGroupTest, WhatTheGroupLostIsSaid) {
   v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
   batch.set_lost(1'234);
   service_.AddWatch({.messages = {batch}, .hang = true});
-  Process process(Argv(Worker("true")));
+  test::ChildProcess process(Argv(Worker("true")));
   AwaitSettled(1);
   process.Signal(SIGTERM);
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("default: 1,234 events lost"));
   EXPECT_THAT(result.err, HasSubstr("0 put back; 1,234 lost by the group"));
 }
@@ -305,7 +305,7 @@ TEST_F(CliGroupTest, AdministersGroups) {
                                    {"max_attempts", 10},
                                    {"max_backlog_bytes", 64 << 20},
                                    {"unused_ttl_ms", 172'800'000}}));
-  EXPECT_EQ(Run({"ns", "group-create", "default", "billing"}).exit_code, 2);
+  EXPECT_EQ(Run({"ns", "group-create", "default", "billing"}).code, 2);
   const json changed = RunJson(
       {"ns", "group-update", "default", "billing", "--ack-timeout", "5m"});
   EXPECT_EQ(changed["options"]["ack_timeout_ms"], 300'000);
@@ -330,15 +330,15 @@ TEST_F(CliGroupTest, OptionsTakeTheirDefaultsWhereAskedFor) {
   EXPECT_EQ(
       Run({"ns", "group-update", "default", "billing", "--default",
            "unused-ttl", "--default", "max-attempts", "--ack-timeout", "5m"})
-          .exit_code,
+          .code,
       0);
   EXPECT_THAT(
       service_.last_group_update().update_mask().paths(),
       UnorderedElementsAre("options.ack_timeout", "options.max_attempts",
                            "options.unused_ttl"));
-  const ProcessResult wrong =
+  const test::Exit wrong =
       Run({"ns", "group-update", "default", "billing", "--default", "name"});
-  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("ack-timeout, max-attempts"));
 }
 
@@ -359,8 +359,8 @@ TEST_F(CliGroupTest, GroupsAreListedWithHowFarTheyAreBehind) {
   group.set_name("idle");
   group.clear_statistics();
   service_.SetGroup(group);
-  const ProcessResult result = Run({"ns", "groups", "default"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"ns", "groups", "default"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out,
             "NAME     MEMBERS     BACKLOG IN FLIGHT OLDEST                   "
             "    DELIVERED       SETTLED DEAD LETTERS        LOST\n"
@@ -375,12 +375,12 @@ TEST_F(CliGroupTest, GroupsAreListedWithHowFarTheyAreBehind) {
 }
 
 TEST_F(CliGroupTest, GroupOrNamespaceThatIsMissingSaysHowToMakeIt) {
-  ProcessResult result = Run({"ns", "groups", "orders"});
-  EXPECT_EQ(result.exit_code, 2);
+  test::Exit result = Run({"ns", "groups", "orders"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("timecachectl ns create orders"));
   for (const char* command : {"group-get", "group-update", "group-delete"}) {
     result = Run({"ns", command, "default", "billing"});
-    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err,
                 HasSubstr("timecachectl ns group-create default GROUP"));
   }

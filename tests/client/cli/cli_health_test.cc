@@ -10,7 +10,7 @@
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/client/cli/process.h"
+#include "tests/support/process.h"
 
 namespace timecache {
 namespace {
@@ -53,8 +53,9 @@ class CliHealthTest : public ::testing::Test {
     address_ = absl::StrCat("127.0.0.1:", port);
   }
 
-  ProcessResult Health(const std::string& flag = "--timeout=10s") const {
-    return Process({TIMECACHECTL, "health", "--address", address_, flag}, "")
+  test::Exit Health(const std::string& flag = "--timeout=10s") const {
+    return test::ChildProcess(
+               {TIMECACHECTL, "health", "--address", address_, flag}, "")
         .Wait();
   }
 
@@ -64,8 +65,8 @@ class CliHealthTest : public ::testing::Test {
 };
 
 TEST_F(CliHealthTest, ServingIsZero) {
-  const ProcessResult result = Health();
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Health();
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "SERVING\n");
   EXPECT_EQ(json::parse(Health("--json").out, nullptr, false),
             json({{"status", "SERVING"}}));
@@ -73,16 +74,16 @@ TEST_F(CliHealthTest, ServingIsZero) {
 
 TEST_F(CliHealthTest, NotServingIsOne) {
   health_.set_status(HealthCheckResponse::NOT_SERVING);
-  const ProcessResult result = Health();
-  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const test::Exit result = Health();
+  EXPECT_EQ(result.code, 1) << result.err;
   EXPECT_EQ(result.out, "NOT_SERVING\n");
 }
 
 TEST_F(CliHealthTest, NoServerIsTwo) {
   server_->Shutdown();
   server_.reset();
-  const ProcessResult result = Health();
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Health();
+  EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("no server at "));
 }

@@ -12,8 +12,8 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "server/journal/local/local_journal.h"
-#include "tests/client/cli/process.h"
 #include "tests/support/journal/temporary_directory.h"
+#include "tests/support/process.h"
 
 namespace timecache {
 namespace {
@@ -52,13 +52,13 @@ class CliJournalTest : public ::testing::Test {
     return *std::move(journal);
   }
 
-  static ProcessResult Run(std::vector<std::string> arguments) {
+  static test::Exit Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {TIMECACHECTL, "journal"});
-    return Process(arguments).Wait();
+    return test::ChildProcess(arguments).Wait();
   }
-  json Check(int exit_code) const {
-    const ProcessResult result = Run({"check", path_, "--json"});
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  json Check(int code) const {
+    const test::Exit result = Run({"check", path_, "--json"});
+    EXPECT_EQ(result.code, code) << result.err;
     return json::parse(result.out, nullptr, false);
   }
 
@@ -80,8 +80,8 @@ class CliJournalTest : public ::testing::Test {
 };
 
 TEST_F(CliJournalTest, AnIntactJournalIsSaidToBeSo) {
-  const ProcessResult result = Run({"check", path_ + "/"});
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = Run({"check", path_ + "/"});
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr(absl::StrCat(
                               path_, ": intact: 200 records in 2 partitions")));
   EXPECT_THAT(result.out, Not(HasSubstr("salvage")));
@@ -96,8 +96,8 @@ TEST_F(CliJournalTest, AnIntactJournalIsSaidToBeSo) {
 
 TEST_F(CliJournalTest, OfADamagedOneItSaysWhichFileHowMuchAndWhatToDo) {
   FlipByte(Segment(1), 1'000);
-  const ProcessResult result = Run({"check", path_});
-  EXPECT_EQ(result.exit_code, 1);
+  const test::Exit result = Run({"check", path_});
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr(": damaged: "));
   EXPECT_THAT(result.out, HasSubstr(absl::StrCat(Segment(1), ": byte ")));
   EXPECT_THAT(result.out, HasSubstr("bytes readable"));
@@ -116,8 +116,8 @@ TEST_F(CliJournalTest, OfADamagedOneItSaysWhichFileHowMuchAndWhatToDo) {
 
 TEST_F(CliJournalTest, ASegmentThatIsMissingIsDamage) {
   fs::remove(Segment(1));
-  const ProcessResult result = Run({"check", path_});
-  EXPECT_EQ(result.exit_code, 1);
+  const test::Exit result = Run({"check", path_});
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr(absl::StrCat(Segment(1), ": is missing")));
   // It is this command that the journal's own errors tell of.
   EXPECT_THAT(result.out, Not(HasSubstr("journal check")));
@@ -131,8 +131,8 @@ TEST_F(CliJournalTest, WhatACrashCutShortIsNoDamage) {
     if (name[0] == '0') last = std::max(last, file.path().string());
   }
   fs::resize_file(last, fs::file_size(last) - 1);
-  const ProcessResult result = Run({"check", path_});
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = Run({"check", path_});
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("cut the last write short"));
   const json report = Check(0);
   EXPECT_EQ(report.at("torn_tail"), true);
@@ -143,25 +143,25 @@ TEST_F(CliJournalTest, OfWhatCannotBeReadAtAllABackupIsLeft) {
   for (const auto& file : fs::directory_iterator(path_)) {
     fs::resize_file(file.path(), 0);
   }
-  const ProcessResult result = Run({"check", path_});
-  EXPECT_EQ(result.exit_code, 1);
+  const test::Exit result = Run({"check", path_});
+  EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("nothing is readable"));
   EXPECT_THAT(result.out, HasSubstr("Restore a backup."));
   EXPECT_EQ(Check(1).at("intact"), false);
-  EXPECT_EQ(Run({"salvage", path_, copy_}).exit_code, 2);
+  EXPECT_EQ(Run({"salvage", path_, copy_}).code, 2);
 }
 
 TEST_F(CliJournalTest, SalvageMakesAJournalOfWhatIsReadable) {
   FlipByte(Segment(1), 1'000);
   const uint64_t readable = Check(1).at("records");
-  const ProcessResult result = Run({"salvage", path_, copy_});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"salvage", path_, copy_});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out,
               HasSubstr(absl::StrCat("copied ", readable, " records of ", path_,
                                      " to ", copy_)));
   EXPECT_THAT(result.out, HasSubstr("of positions 0 to 100 lost"));
-  EXPECT_EQ(Run({"check", copy_}).exit_code, 0);
-  EXPECT_EQ(Run({"check", path_}).exit_code, 1) << "it was changed";
+  EXPECT_EQ(Run({"check", copy_}).code, 0);
+  EXPECT_EQ(Run({"check", path_}).code, 1) << "it was changed";
   uint64_t records = 0;
   EXPECT_TRUE(Open(copy_)
                   ->Read({{{0, 0}, {1, 0}}},
@@ -174,8 +174,8 @@ TEST_F(CliJournalTest, SalvageMakesAJournalOfWhatIsReadable) {
 }
 
 TEST_F(CliJournalTest, SalvageSaysInJsonWhatItCopied) {
-  const ProcessResult result = Run({"salvage", path_, copy_, "--json"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"salvage", path_, copy_, "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
   const json report = json::parse(result.out);
   EXPECT_EQ(report.at("salvaged_to"), copy_);
   EXPECT_EQ(report.at("records"), kRecords);
@@ -185,8 +185,8 @@ TEST_F(CliJournalTest, SalvageSaysInJsonWhatItCopied) {
 TEST_F(CliJournalTest, SalvageWritesIntoNoDirectoryThatHasSomething) {
   fs::create_directory(copy_);
   std::ofstream(copy_ + "/notes") << "mine";
-  const ProcessResult result = Run({"salvage", path_, copy_});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"salvage", path_, copy_});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr(copy_));
   EXPECT_EQ(std::distance(fs::directory_iterator(copy_), {}), 1);
 }
@@ -196,8 +196,8 @@ TEST_F(CliJournalTest, AJournalInUseIsLeftAlone) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"check", path_},
                                              {"salvage", path_, copy_}}) {
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 2);
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("in use"));
     EXPECT_THAT(result.err, HasSubstr("stop it first"));
   }
@@ -207,8 +207,8 @@ TEST_F(CliJournalTest, AJournalInUseIsLeftAlone) {
 TEST_F(CliJournalTest, WhatIsNoJournalIsAnError) {
   fs::create_directory(copy_);
   for (const std::string& path : {copy_, root_.path() + "/nothing"}) {
-    const ProcessResult result = Run({"check", path});
-    EXPECT_EQ(result.exit_code, 2);
+    const test::Exit result = Run({"check", path});
+    EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr(path));
   }

@@ -21,12 +21,12 @@ TEST_F(CliKeysTest, GetOfSeveralSaysWhichIsWhich) {
   ASSERT_TRUE(client_.Put("a", "1").ok());
   ASSERT_TRUE(client_.Put("b", "tab\there").ok());
   EXPECT_EQ(Run({"get", "b", "a"}).out, "b\ttab\\x09here\na\t1\n");
-  const ProcessResult result = Run({"get", "a", "none", "b"});
-  EXPECT_EQ(result.exit_code, 1);
+  const test::Exit result = Run({"get", "a", "none", "b"});
+  EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "a\t1\nb\ttab\\x09here\n");
   EXPECT_EQ(result.err, "timecachectl: not found: none\n");
-  const ProcessResult lines = Run({"get", "a", "none", "--json"});
-  EXPECT_EQ(lines.exit_code, 1);
+  const test::Exit lines = Run({"get", "a", "none", "--json"});
+  EXPECT_EQ(lines.code, 1);
   const size_t end = lines.out.find('\n');
   EXPECT_EQ(json::parse(lines.out.substr(0, end))["value"], "1");
   EXPECT_EQ(json::parse(lines.out.substr(end)),
@@ -54,8 +54,8 @@ TEST_F(CliKeysTest, RmOfSeveralSaysWhichWereNotThere) {
   }
   EXPECT_EQ(Run({"rm", "a", "b", "--previous"}).out,
             "removed a\nprevious: a\nremoved b\nprevious: b\n");
-  const ProcessResult result = Run({"rm", "a", "c"});
-  EXPECT_EQ(result.exit_code, 1);
+  const test::Exit result = Run({"rm", "a", "c"});
+  EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "removed c\n");
   EXPECT_EQ(result.err, "timecachectl: not found: a\n");
   EXPECT_EQ(client_.Size()->entries, 0u);
@@ -66,11 +66,11 @@ TEST_F(CliKeysTest, RmByPrefixRemovesAllOfThemAndNoOther) {
     ASSERT_TRUE(client_.Put(absl::StrCat("old:", i), "v").ok());
   }
   ASSERT_TRUE(client_.Put("other", "v").ok());
-  const ProcessResult result = Run({"rm", "--prefix", "old:"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"rm", "--prefix", "old:"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "removed 2,500\n");
   EXPECT_EQ(client_.Size()->entries, 1u);
-  EXPECT_EQ(Run({"rm", "--prefix", "old:"}).exit_code, 1);
+  EXPECT_EQ(Run({"rm", "--prefix", "old:"}).code, 1);
   EXPECT_EQ(RunJson({"rm", "--prefix", ""}),
             json({{"removed", 1}, {"complete", true}}));
 }
@@ -93,8 +93,8 @@ TEST_F(CliKeysTest, AnErrorEndsIt) {
            {"get", "a", "b", "-n", "none"},
            {"rm", "a", "b", "-n", "none"},
            {"rm", "--prefix", "", "-n", "none"}}) {
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 2);
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("timecachectl ns create none"));
   }
 }

@@ -26,9 +26,8 @@ using ::testing::StartsWith;
 using CliLoadTest = CliTest;
 
 TEST_F(CliLoadTest, TakesTsv) {
-  const ProcessResult result =
-      Run({"load", "--ttl", "60s"}, "a\t1\n\nb\t2\na\t3");
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"load", "--ttl", "60s"}, "a\t1\n\nb\t2\na\t3");
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("loaded 3 entries in "));
   EXPECT_EQ(client_.Get("a").value()->value, "3");
   EXPECT_EQ(client_.Get("b").value()->value, "2");
@@ -51,36 +50,36 @@ TEST_F(CliLoadTest, TakesJsonLinesFromAFile) {
 
 TEST_F(CliLoadTest, ReportsBadLinesAndStoresTheRest) {
   const std::string input = "a\t1\nno tab\nb\t2\n";
-  ProcessResult result = Run({"load"}, input);
-  EXPECT_EQ(result.exit_code, 2);
+  test::Exit result = Run({"load"}, input);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("line 2: no tab"));
   EXPECT_THAT(result.out, HasSubstr("1 bad lines"));
   EXPECT_EQ(client_.Size()->entries, 2u);
-  EXPECT_EQ(Run({"load", "--skip-bad"}, input).exit_code, 0);
+  EXPECT_EQ(Run({"load", "--skip-bad"}, input).code, 0);
 }
 
 TEST_F(CliLoadTest, CountsWhatTheServerFindsMalformed) {
-  const ProcessResult result =
+  const test::Exit result =
       Run({"load"}, R"({"key":"a","value":"1","ttl":"0s"})"s + "\n" +
                         R"({"key":"b","value":"1"})" + "\n");
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("line 1: ttl"));
   EXPECT_EQ(client_.Size()->entries, 1u);
 }
 
 TEST_F(CliLoadTest, GivesUpAtAnErrorThatIsNotTheLines) {
-  const ProcessResult result = Run({"load", "-n", "none"}, "a\t1\nb\t2\n");
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"load", "-n", "none"}, "a\t1\nb\t2\n");
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("timecachectl ns create none"));
-  EXPECT_EQ(Run({"load", "/no/such/file"}).exit_code, 2);
+  EXPECT_EQ(Run({"load", "/no/such/file"}).code, 2);
 }
 
 TEST_F(CliLoadTest, StopsAtTheStreamsEndAndNamesTheFirstLineNotStored) {
   service_.SetPipeline({.answers_max = 1,
                         .end = MakeError(grpc::StatusCode::UNAVAILABLE,
                                          "draining", "DRAINING")});
-  const ProcessResult result = Run({"load"}, "a\t1\nb\t2\nc\t3\n");
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"load"}, "a\t1\nb\t2\nc\t3\n");
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.out, HasSubstr("loaded 1 entries"));
   EXPECT_THAT(result.out, HasSubstr("then gave up"));
   EXPECT_THAT(result.err, HasSubstr("line 2 was not stored"));
@@ -91,8 +90,8 @@ TEST_F(CliLoadTest, KeepsTheOrderOfOneKeyWhateverIsInFlight) {
   std::string input;
   for (int i = 0; i < 3000; ++i) absl::StrAppend(&input, "key\t", i, "\n");
   for (const std::string in_flight : {"1", "2", "100", "65536"}) {
-    const ProcessResult result = Run({"load", "--in-flight", in_flight}, input);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const test::Exit result = Run({"load", "--in-flight", in_flight}, input);
+    EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(client_.Get("key").value()->value, "2999");
   }
 }
@@ -104,9 +103,9 @@ TEST_F(CliLoadTest, TakesWhatScanPrintsAsItWas) {
   ASSERT_TRUE(client_.Put("{", "a\tb").ok());
   ASSERT_TRUE(client_.Put(" ", "").ok());
   ASSERT_TRUE(client_.CreateNamespace("copy").ok());
-  const ProcessResult scanned = Run({"scan"});
-  const ProcessResult loaded = Run({"load", "-n", "copy"}, scanned.out);
-  EXPECT_EQ(loaded.exit_code, 0) << loaded.err;
+  const test::Exit scanned = Run({"scan"});
+  const test::Exit loaded = Run({"load", "-n", "copy"}, scanned.out);
+  EXPECT_EQ(loaded.code, 0) << loaded.err;
   const Client copy = client_.In("copy");
   EXPECT_EQ(copy.Size()->entries, 3u);
   EXPECT_EQ(copy.Get(key).value()->value, value);
@@ -116,10 +115,10 @@ TEST_F(CliLoadTest, TakesWhatScanPrintsAsItWas) {
 
 TEST_F(CliLoadTest, ALoneBackslashIsABadLineUnlessTheFormatIsRaw) {
   const std::string input = "path\tC:\\temp\n";
-  const ProcessResult result = Run({"load"}, input);
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"load"}, input);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("line 1: value: byte 3: a backslash"));
-  EXPECT_EQ(Run({"load", "--format", "raw"}, input).exit_code, 0);
+  EXPECT_EQ(Run({"load", "--format", "raw"}, input).code, 0);
   EXPECT_EQ(client_.Get("path").value()->value, "C:\\temp");
 }
 
@@ -127,8 +126,8 @@ TEST_F(CliLoadTest, ADumpKeepsDeadlinesAndLeavesOutWhatHasPassed) {
   ASSERT_TRUE(client_.Put("short", "s", {.ttl = absl::Seconds(10)}).ok());
   ASSERT_TRUE(client_.Put("\xff", "\0"s, {.ttl = absl::Hours(1)}).ok());
   ASSERT_TRUE(client_.CreateNamespace("copy").ok());
-  const ProcessResult dumped = Run({"dump"});
-  EXPECT_EQ(dumped.exit_code, 0) << dumped.err;
+  const test::Exit dumped = Run({"dump"});
+  EXPECT_EQ(dumped.code, 0) << dumped.err;
   const Client copy = client_.In("copy");
   const absl::Time deadline = absl::UnixEpoch() + absl::Hours(1);
 
@@ -142,15 +141,14 @@ TEST_F(CliLoadTest, ADumpKeepsDeadlinesAndLeavesOutWhatHasPassed) {
   EXPECT_EQ(copy.Get("\xff").value()->deadline, deadline);
 
   EXPECT_EQ(
-      Run({"load", "-n", "copy", "--deadlines", "pause"}, dumped.out).exit_code,
-      0);
+      Run({"load", "-n", "copy", "--deadlines", "pause"}, dumped.out).code, 0);
   EXPECT_EQ(copy.Get("\xff").value()->deadline, deadline + absl::Seconds(20));
   EXPECT_EQ(copy.Get("short").value()->deadline,
             absl::UnixEpoch() + absl::Seconds(30));
 
   EXPECT_EQ(Run({"load", "-n", "copy", "--deadlines", "ignore", "--ttl", "5s"},
                 dumped.out)
-                .exit_code,
+                .code,
             0);
   EXPECT_EQ(copy.Get("\xff").value()->deadline,
             absl::UnixEpoch() + absl::Seconds(25));
@@ -162,14 +160,14 @@ TEST_F(CliLoadTest, ADumpThatIsCutOffIsSaidToBe) {
   }
   const std::string dump = Run({"dump"}).out;
   const size_t last = dump.rfind('\n', dump.size() - 2) + 1;
-  const ProcessResult cut = Run({"load"}, dump.substr(0, last));
-  EXPECT_EQ(cut.exit_code, 2);
+  const test::Exit cut = Run({"load"}, dump.substr(0, last));
+  EXPECT_EQ(cut.code, 2);
   EXPECT_THAT(cut.out, StartsWith("loaded 3 entries"));
   EXPECT_THAT(cut.err, HasSubstr("the dump is cut off"));
   const size_t before = dump.rfind('\n', last - 2) + 1;
-  const ProcessResult short_of_one =
+  const test::Exit short_of_one =
       Run({"load"}, dump.substr(0, before) + dump.substr(last));
-  EXPECT_EQ(short_of_one.exit_code, 2);
+  EXPECT_EQ(short_of_one.code, 2);
   EXPECT_THAT(short_of_one.err, HasSubstr("it has 2 entries, and says 3"));
 }
 
@@ -179,8 +177,8 @@ TEST_F(CliLoadTest, AClockBeforeTheDumpIsWarnedOf) {
       "\n"
       R"({"dump_end":{"entries":0}})"
       "\n";
-  const ProcessResult result = Run({"load"}, dump);
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = Run({"load"}, dump);
+  EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("clock is 2h before the time of the dump"));
   EXPECT_EQ(Run({"load", "--deadlines", "pause"}, dump).err, "");
 }
@@ -196,16 +194,16 @@ TEST_F(CliLoadTest, CtrlCSaysHowFarItCame) {
   service_.OnPut([&](const v1::PutRequest& request) {
     if (request.key() == "c") third.Notify();
   });
-  Process load(Argv({"load", path}));
+  test::ChildProcess load(Argv({"load", path}));
   const std::string lines = "a\t1\nb\t2\nc\t3\nhalf";
   ASSERT_EQ(write(fifo, lines.data(), lines.size()),
             static_cast<ssize_t>(lines.size()));
   third.WaitForNotification();
   load.Signal(SIGINT);
-  const ProcessResult result = load.Wait();
+  const test::Exit result = load.Wait();
   close(fifo);
   unlink(path.c_str());
-  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_EQ(result.code, 130);
   EXPECT_THAT(result.out, HasSubstr("loaded 3 entries"));
   EXPECT_THAT(result.out, HasSubstr("then was interrupted"));
   EXPECT_THAT(result.err, HasSubstr("all lines up to line 3 were loaded"));

@@ -91,14 +91,14 @@ TEST_F(CliResumeTest, GoesOnWhereItStopped) {
                      .hang = true});
   service_.AddWatch(
       {.messages = {MakeResumable("two", 60, 61, "third")}, .hang = true});
-  const ProcessResult first =
+  const test::Exit first =
       Run(Watch({"--from-earliest", "--until-watermark", "50"}));
-  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("one"));
   EXPECT_EQ(Watermark(), "1970-01-01T00:00:50Z");
-  const ProcessResult second =
+  const test::Exit second =
       Run(Watch({"--from-earliest", "--until-watermark", "61"}));
-  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_THAT(second.out, HasSubstr("two"));
   EXPECT_EQ(second.err, "");
   EXPECT_THAT(Tokens(0), ElementsAre());
@@ -111,14 +111,14 @@ TEST_F(CliResumeTest, GoesOnAfterItWasKilled) {
   service_.AddWatch(
       {.messages = {MakeResumable("two", 60, 61, "second")}, .hang = true});
   {
-    Process process(Argv(Watch({})));
+    test::ChildProcess process(Argv(Watch({})));
     EXPECT_THAT(process.ReadLine(), HasSubstr("one"));
     // It records what it has printed, a little later.
     test::Await([&] { return Watermark() == "1970-01-01T00:00:41Z"; });
     process.Signal(SIGKILL);
-    EXPECT_EQ(process.Wait().exit_code, -1);
+    EXPECT_EQ(process.Wait().code, -1);
   }
-  const ProcessResult result = Run(Watch({"--count", "1"}));
+  const test::Exit result = Run(Watch({"--count", "1"}));
   EXPECT_THAT(result.out, HasSubstr("two"));
   EXPECT_THAT(Tokens(1), ElementsAre("first"));
 }
@@ -130,10 +130,10 @@ TEST_F(CliResumeTest, WhatCouldNotBePrintedIsNotRecorded) {
   service_.AddWatch(
       {.messages = {MakeResumable("one", 40, 41, "first"), second},
        .hang = true});
-  Process process(Argv(Watch({})));
+  test::ChildProcess process(Argv(Watch({})));
   EXPECT_THAT(process.ReadLine(), HasSubstr("one"));
   process.CloseOutput();
-  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(process.Wait().code, 0);
   EXPECT_EQ(Watermark(), "1970-01-01T00:00:41Z");
 }
 
@@ -141,8 +141,8 @@ TEST_F(CliResumeTest, CountEndsWithItsBatchSoThatNothingComesTwice) {
   v1::WatchExpiredResponse batch = MakeResumable("one", 40, 41, "first");
   *batch.add_events() = MakeBatch("default", "two", 40, 41).events(0);
   service_.AddWatch({.messages = {batch}, .hang = true});
-  const ProcessResult result = Run(Watch({"--count", "1"}));
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run(Watch({"--count", "1"}));
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("one"));
   EXPECT_THAT(result.out, HasSubstr("two"));
   EXPECT_EQ(Watermark(), "1970-01-01T00:00:41Z");
@@ -160,7 +160,7 @@ TEST_F(CliResumeTest, EachNamespaceHasItsOwnPlace) {
   service_.AddWatch(both("1"));
   service_.AddWatch(both("2"));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(Run(Watch({"b", "a", "--count", "2"})).exit_code, 0);
+    EXPECT_EQ(Run(Watch({"b", "a", "--count", "2"})).code, 0);
   }
   EXPECT_THAT(Tokens(1), ::testing::UnorderedElementsAre("a1", "b1"));
 }
@@ -168,14 +168,14 @@ TEST_F(CliResumeTest, EachNamespaceHasItsOwnPlace) {
 TEST_F(CliResumeTest, FileThatIsDamagedOrOfOthersIsAnErrorAndStays) {
   service_.AddWatch(
       {.messages = {MakeResumable("one", 40, 41, "first")}, .hang = true});
-  EXPECT_EQ(Run(Watch({"--count", "1"})).exit_code, 0);
-  ProcessResult result = Run(Watch({"other"}));
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(Run(Watch({"--count", "1"})).code, 0);
+  test::Exit result = Run(Watch({"other"}));
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("is of a watch of default, this one is of "
                                     "other: watch the same, or give another"));
   std::ofstream(path_) << "{";
   result = Run(Watch({}));
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("damaged"));
   EXPECT_THAT(result.err, HasSubstr("remove it to start anew"));
   EXPECT_EQ(Content(), "{");
@@ -184,8 +184,8 @@ TEST_F(CliResumeTest, FileThatIsDamagedOrOfOthersIsAnErrorAndStays) {
 
 TEST_F(CliResumeTest, FileInADirectoryThatIsNotThereIsAnError) {
   path_ = directory_ + "/absent/file";
-  const ProcessResult result = Run(Watch({"--json"}));
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run(Watch({"--json"}));
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(json::parse(result.err)["error"]["message"].get<std::string>(),
               HasSubstr("No such file or directory"));
   EXPECT_TRUE(service_.watch_requests().empty());
@@ -195,10 +195,10 @@ TEST_F(CliResumeTest, TokenThatTheServerCannotReadIsDamageOfTheFile) {
   service_.AddWatch(
       {.messages = {MakeResumable("one", 40, 41, "first")}, .hang = true});
   service_.AddWatch({.end = MalformedToken()});
-  EXPECT_EQ(Run(Watch({"--count", "1"})).exit_code, 0);
+  EXPECT_EQ(Run(Watch({"--count", "1"})).code, 0);
   const std::string content = Content();
-  const ProcessResult result = Run(Watch({}));
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run(Watch({}));
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("is damaged (has one that is malformed)"));
   EXPECT_EQ(Content(), content);
 }
@@ -209,9 +209,9 @@ TEST_F(CliResumeTest, AnotherLogIsToldAndReadFromItsBeginning) {
   service_.AddWatch({.end = LogChanged()});
   service_.AddWatch(
       {.messages = {MakeResumable("two", 60, 61, "second")}, .hang = true});
-  EXPECT_EQ(Run(Watch({"--count", "1"})).exit_code, 0);
-  const ProcessResult result = Run(Watch({"--count", "1", "--json"}));
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Run(Watch({"--count", "1"})).code, 0);
+  const test::Exit result = Run(Watch({"--count", "1", "--json"}));
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(json::parse(result.out.substr(0, result.out.find('\n'))),
             json({{"type", "log_changed"},
                   {"namespace", "default"},
@@ -230,10 +230,10 @@ TEST_F(CliResumeTest, AnotherLogIsAnErrorWithFailOnLoss) {
   service_.AddWatch(
       {.messages = {MakeResumable("one", 40, 41, "first")}, .hang = true});
   service_.AddWatch({.end = LogChanged()});
-  EXPECT_EQ(Run(Watch({"--count", "1"})).exit_code, 0);
+  EXPECT_EQ(Run(Watch({"--count", "1"})).code, 0);
   const std::string content = Content();
-  const ProcessResult result = Run(Watch({"--fail-on-loss"}));
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run(Watch({"--fail-on-loss"}));
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("default: another log"));
   EXPECT_EQ(Content(), content);
 }

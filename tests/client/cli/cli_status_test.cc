@@ -222,8 +222,8 @@ class StatusTest : public CliTest {};
 
 TEST_F(StatusTest, ShowsTheServerAndItsNamespaces) {
   ASSERT_TRUE(client_.CreateNamespace("sessions").ok());
-  const ProcessResult result = Run({"status"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"status"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("timecached fake at "),
                                 HasSubstr("NAMESPACE"), HasSubstr("sessions")));
   const nlohmann::json json = RunJson({"status", "--interval", "100ms"});
@@ -236,9 +236,8 @@ TEST_F(StatusTest, ShowsTheServerAndItsNamespaces) {
 }
 
 TEST_F(StatusTest, TopPrintsBlocksWhereThereIsNoTerminal) {
-  const ProcessResult result =
-      Run({"top", "--count", "2", "--interval", "100ms"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"top", "--count", "2", "--interval", "100ms"});
+  EXPECT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> blocks = absl::StrSplit(
       result.out, absl::ByString("timecached fake at "), absl::SkipEmpty());
   EXPECT_THAT(blocks, SizeIs(2));
@@ -246,11 +245,12 @@ TEST_F(StatusTest, TopPrintsBlocksWhereThereIsNoTerminal) {
 }
 
 TEST_F(StatusTest, AServerThatIsNotThereIsAnError) {
-  const ProcessResult result =
-      Process({TIMECACHECTL, "--address", "127.0.0.1:1", "status"}).Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result =
+      test::ChildProcess({TIMECACHECTL, "--address", "127.0.0.1:1", "status"})
+          .Wait();
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("no server at 127.0.0.1:1"));
-  EXPECT_EQ(Run({"top", "--interval", "1ms"}).exit_code, 2);
+  EXPECT_EQ(Run({"top", "--interval", "1ms"}).code, 2);
 }
 
 }  // namespace

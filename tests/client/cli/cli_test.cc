@@ -1,6 +1,4 @@
 // timecachectl as a process, against a stand-in for the server.
-#include <stdlib.h>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,30 +20,30 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST_F(CliTest, PutThenGet) {
-  ProcessResult result = Run({"put", "key", "value", "--ttl", "90s"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  test::Exit result = Run({"put", "key", "value", "--ttl", "90s"});
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("stored, version "));
   EXPECT_EQ(service_.last_put().ttl().seconds(), 90);
   result = Run({"get", "key"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "value\n");
   EXPECT_EQ(result.err, "");
 }
 
 TEST_F(CliTest, MissesExitWithOne) {
   for (const char* command : {"get", "rm", "contains", "touch"}) {
-    const ProcessResult result = Run({command, "key"});
-    EXPECT_EQ(result.exit_code, 1) << command;
-    EXPECT_EQ(Run({command, "key", "--json"}).exit_code, 1) << command;
+    const test::Exit result = Run({command, "key"});
+    EXPECT_EQ(result.code, 1) << command;
+    EXPECT_EQ(Run({command, "key", "--json"}).code, 1) << command;
   }
   EXPECT_EQ(Run({"get", "key"}).err, "timecachectl: not found\n");
 }
 
 TEST_F(CliTest, ConditionThatDoesNotHoldExitsWithOne) {
   ASSERT_TRUE(client_.Put("key", "value").ok());
-  EXPECT_EQ(Run({"put", "key", "new", "--if-absent"}).exit_code, 1);
-  EXPECT_EQ(Run({"put", "other", "new", "--if-present"}).exit_code, 1);
-  EXPECT_EQ(Run({"rm", "key", "--if-version", "99"}).exit_code, 1);
+  EXPECT_EQ(Run({"put", "key", "new", "--if-absent"}).code, 1);
+  EXPECT_EQ(Run({"put", "other", "new", "--if-present"}).code, 1);
+  EXPECT_EQ(Run({"rm", "key", "--if-version", "99"}).code, 1);
   EXPECT_EQ(RunJson({"touch", "key", "--if-version", "99"}),
             json({{"touched", false}, {"reason", "VERSION_MISMATCH"}}));
   EXPECT_EQ(RunJson({"touch", "other", "--if-version", "99"}),
@@ -80,7 +78,7 @@ TEST_F(CliTest, EveryCommandSpeaksJson) {
 
 TEST_F(CliTest, ValueFromStandardInputIsTakenAsItIs) {
   const std::string value = "a\0b\xff\n"s;
-  EXPECT_EQ(Run({"put", "key", "-"}, value).exit_code, 0);
+  EXPECT_EQ(Run({"put", "key", "-"}, value).code, 0);
   EXPECT_EQ(service_.last_put().value(), value);
   EXPECT_EQ(Run({"get", "key", "--raw"}).out, value);
   EXPECT_EQ(Run({"get", "key", "--hex"}).out, "610062ff0a\n");
@@ -88,19 +86,18 @@ TEST_F(CliTest, ValueFromStandardInputIsTakenAsItIs) {
 }
 
 TEST_F(CliTest, BytesAsHexAndBase64) {
-  EXPECT_EQ(Run({"put", "--key-hex", "00ff", "--hex", "-"}, "cafe\n").exit_code,
-            0);
+  EXPECT_EQ(Run({"put", "--key-hex", "00ff", "--hex", "-"}, "cafe\n").code, 0);
   EXPECT_EQ(service_.last_put().key(), "\0\xff"s);
   EXPECT_EQ(service_.last_put().value(), "\xca\xfe");
   EXPECT_EQ(Run({"get", "AP8=", "--key-base64", "--base64"}).out, "yv4=\n");
   EXPECT_EQ(Run({"scan"}).out, "\\x00\\xff\t\\xca\\xfe\n");
-  const ProcessResult wrong = Run({"get", "xyz", "--key-hex"});
-  EXPECT_EQ(wrong.exit_code, 2);
+  const test::Exit wrong = Run({"get", "xyz", "--key-hex"});
+  EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("key: not hex"));
 }
 
 TEST_F(CliTest, KeysAndValuesHaveEncodingsOfTheirOwn) {
-  ASSERT_EQ(Run({"put", "b1", "cafe", "--hex"}).exit_code, 0);
+  ASSERT_EQ(Run({"put", "b1", "cafe", "--hex"}).code, 0);
   EXPECT_EQ(service_.last_put().key(), "b1");
   EXPECT_EQ(service_.last_put().value(), "\xca\xfe");
   EXPECT_EQ(Run({"get", "b1", "--hex"}).out, "cafe\n");
@@ -109,32 +106,32 @@ TEST_F(CliTest, KeysAndValuesHaveEncodingsOfTheirOwn) {
   EXPECT_EQ(Run({"scan", "62", "--key-hex"}).out, "6231\t\\xca\\xfe\n");
   EXPECT_EQ(RunJson({"get", "b1", "--hex"})["value_hex"], "cafe");
   EXPECT_EQ(RunJson({"get", "b1", "--hex"})["key"], "b1");
-  EXPECT_EQ(Run({"touch", "6231", "--key-hex"}).exit_code, 0);
-  EXPECT_EQ(Run({"load", "--hex"}, "b2\t00\n").exit_code, 0);
-  EXPECT_EQ(Run({"load", "--key-base64"}, "YjM=\ttext\n").exit_code, 0);
+  EXPECT_EQ(Run({"touch", "6231", "--key-hex"}).code, 0);
+  EXPECT_EQ(Run({"load", "--hex"}, "b2\t00\n").code, 0);
+  EXPECT_EQ(Run({"load", "--key-base64"}, "YjM=\ttext\n").code, 0);
   EXPECT_EQ(client_.Get("b2").value()->value, "\0"s);
   EXPECT_EQ(client_.Get("b3").value()->value, "text");
-  EXPECT_EQ(Run({"rm", "YjM=", "--key-base64"}).exit_code, 0);
+  EXPECT_EQ(Run({"rm", "YjM=", "--key-base64"}).code, 0);
 }
 
 TEST_F(CliTest, ValueThatLooksLikeAFlagGoesBehindTwoDashes) {
-  EXPECT_EQ(Run({"put", "key", "--", "-5"}).exit_code, 0);
+  EXPECT_EQ(Run({"put", "key", "--", "-5"}).code, 0);
   EXPECT_EQ(service_.last_put().value(), "-5");
 }
 
 TEST_F(CliTest, KeysNamedLikeCommandsAreKeys) {
-  EXPECT_EQ(Run({"put", "get", "size"}).exit_code, 0);
+  EXPECT_EQ(Run({"put", "get", "size"}).code, 0);
   EXPECT_EQ(Run({"get", "get"}).out, "size\n");
-  EXPECT_EQ(Run({"ns", "create", "list"}).exit_code, 0);
-  EXPECT_EQ(Run({"ns", "get", "list"}).exit_code, 0);
+  EXPECT_EQ(Run({"ns", "create", "list"}).code, 0);
+  EXPECT_EQ(Run({"ns", "get", "list"}).code, 0);
 }
 
 TEST_F(CliTest, GlobalFlagsGoBeforeAndAfterTheCommand) {
   ASSERT_TRUE(client_.CreateNamespace("n").ok());
   ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
-  EXPECT_EQ(Run({"-n", "n", "get", "key"}).exit_code, 0);
-  EXPECT_EQ(Run({"get", "key", "-n", "n"}).exit_code, 0);
-  EXPECT_EQ(Run({"get", "-n", "n", "key"}).exit_code, 0);
+  EXPECT_EQ(Run({"-n", "n", "get", "key"}).code, 0);
+  EXPECT_EQ(Run({"get", "key", "-n", "n"}).code, 0);
+  EXPECT_EQ(Run({"get", "-n", "n", "key"}).code, 0);
   EXPECT_EQ(Run({"--json", "ns", "get", "n"}).out,
             Run({"ns", "get", "n", "--json"}).out);
 }
@@ -160,15 +157,15 @@ TEST_F(CliTest, StatisticsAreShownWhereTheyAreAskedFor) {
   // Who makes or changes a namespace did not ask for them.
   EXPECT_EQ(RunJson({"ns", "create", "n"}).count("statistics"), 0u);
   EXPECT_EQ(RunJson({"ns", "update", "n"}).count("statistics"), 0u);
-  const ProcessResult made = Run({"ns", "create", "m", "--ttl", "5m"});
+  const test::Exit made = Run({"ns", "create", "m", "--ttl", "5m"});
   EXPECT_THAT(made.out, HasSubstr("ttl               5m, at most "));
   EXPECT_THAT(made.out, ::testing::Not(HasSubstr("watermark")));
 }
 
 TEST_F(CliTest, OptionsTakeTheirDefaultsWhereAskedFor) {
-  ASSERT_EQ(Run({"ns", "create", "n", "--max-entries", "5", "--buckets", "3"})
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      Run({"ns", "create", "n", "--max-entries", "5", "--buckets", "3"}).code,
+      0);
   const json changed =
       RunJson({"ns", "update", "n", "--default", "max-entries", "--ttl", "5m",
                "--default", "max-ops", "--default", "dead-letter"});
@@ -181,8 +178,8 @@ TEST_F(CliTest, OptionsTakeTheirDefaultsWhereAskedFor) {
                                       "options.max_operations_per_second",
                                       "options.dead_letter_namespace"));
   for (const char* option : {"shards", "help", "no-sliding", "name"}) {
-    const ProcessResult wrong = Run({"ns", "update", "n", "--default", option});
-    EXPECT_EQ(wrong.exit_code, 2) << option;
+    const test::Exit wrong = Run({"ns", "update", "n", "--default", option});
+    EXPECT_EQ(wrong.code, 2) << option;
     EXPECT_THAT(wrong.err, HasSubstr("is none of ttl, buckets, ")) << option;
   }
 }
@@ -190,7 +187,7 @@ TEST_F(CliTest, OptionsTakeTheirDefaultsWhereAskedFor) {
 // Whatever the name of a flag is: there is an option for it.
 TEST_F(CliTest, EveryOptionOfANamespaceHasADefault) {
   ASSERT_TRUE(client_.CreateNamespace("n").ok());
-  const ProcessResult wrong = Run({"ns", "update", "n", "--default", "all"});
+  const test::Exit wrong = Run({"ns", "update", "n", "--default", "all"});
   const std::string list = wrong.err.substr(wrong.err.find("none of ") + 8);
   const std::vector<std::string> names =
       absl::StrSplit(list.substr(0, list.find('\n')), absl::ByString(", "));
@@ -198,7 +195,7 @@ TEST_F(CliTest, EveryOptionOfANamespaceHasADefault) {
   for (const std::string& name : names) {
     arguments.insert(arguments.end(), {"--default", name});
   }
-  ASSERT_EQ(Run(arguments).exit_code, 0);
+  ASSERT_EQ(Run(arguments).code, 0);
   std::vector<std::string> paths;
   const auto* fields = v1::NamespaceOptions::descriptor();
   for (int i = 0; i < fields->field_count(); ++i) {
@@ -213,11 +210,11 @@ TEST_F(CliTest, EveryOptionOfANamespaceHasADefault) {
 TEST_F(CliTest, EnvironmentGivesAddressAndNamespace) {
   ASSERT_TRUE(client_.CreateNamespace("n").ok());
   ASSERT_TRUE(client_.In("n").Put("key", "value").ok());
-  setenv("TIMECACHED_ADDRESS", service_.address().c_str(), 1);
-  setenv("TIMECACHED_NAMESPACE", "n", 1);
-  const ProcessResult result = Process({TIMECACHECTL, "get", "key"}).Wait();
-  unsetenv("TIMECACHED_ADDRESS");
-  unsetenv("TIMECACHED_NAMESPACE");
+  const test::Exit result =
+      test::ChildProcess({TIMECACHECTL, "get", "key"}, "",
+                         {{"TIMECACHED_ADDRESS", service_.address()},
+                          {"TIMECACHED_NAMESPACE", "n"}})
+          .Wait();
   EXPECT_EQ(result.out, "value\n") << result.err;
 }
 
@@ -249,8 +246,8 @@ TEST_F(CliTest, WrongUsageExitsWithTwo) {
       {"scan", "--limit", "0"},
       {"load", "--in-flight", "0"}};
   for (const auto& arguments : cases) {
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 2) << ::testing::PrintToString(arguments);
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2) << ::testing::PrintToString(arguments);
     EXPECT_NE(result.err, "") << ::testing::PrintToString(arguments);
     EXPECT_EQ(result.out, "") << ::testing::PrintToString(arguments);
   }
@@ -287,27 +284,27 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
       {"ns", "group-delete"}};
   for (std::vector<std::string> arguments : commands) {
     arguments.push_back("--help");
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 0) << ::testing::PrintToString(arguments);
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 0) << ::testing::PrintToString(arguments);
     EXPECT_THAT(result.out, HasSubstr("Example"));
     EXPECT_THAT(result.out, HasSubstr("  timecachectl "));
   }
-  EXPECT_EQ(Run({"--version"}).exit_code, 0);
+  EXPECT_EQ(Run({"--version"}).code, 0);
 }
 
 TEST_F(CliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
-  ProcessResult result = Run({"get", "key", "-n", "sessions"});
-  EXPECT_EQ(result.exit_code, 2);
+  test::Exit result = Run({"get", "key", "-n", "sessions"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err,
               HasSubstr("create it with: timecachectl ns create sessions"));
   result = Run({"ns", "delete", "carts"});
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("timecachectl ns create carts"));
 }
 
 TEST_F(CliTest, ErrorsAreJsonOnStandardErrorWhereAskedFor) {
-  const ProcessResult result = Run({"size", "-n", "none", "--json"});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"size", "-n", "none", "--json"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
   const json error = json::parse(result.err)["error"];
   EXPECT_EQ(error["code"], "NOT_FOUND");
@@ -316,9 +313,9 @@ TEST_F(CliTest, ErrorsAreJsonOnStandardErrorWhereAskedFor) {
 
 TEST_F(CliTest, CallThatIsNotAnsweredSaysSo) {
   service_.Hang(true);
-  const ProcessResult result = Run({"size", "--timeout", "50ms"});
+  const test::Exit result = Run({"size", "--timeout", "50ms"});
   service_.Hang(false);
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("within 50ms"));
 }
 
@@ -329,9 +326,10 @@ TEST(CliWithoutServerTest, SaysWhichServerAndHowToNameAnother) {
     address = service.address();
   }
   for (const std::string command : {"size", "scan", "watch"}) {
-    const ProcessResult result =
-        Process({TIMECACHECTL, command, "--address", address}).Wait();
-    EXPECT_EQ(result.exit_code, 2) << command;
+    const test::Exit result =
+        test::ChildProcess({TIMECACHECTL, command, "--address", address})
+            .Wait();
+    EXPECT_EQ(result.code, 2) << command;
     EXPECT_THAT(result.err,
                 HasSubstr(absl::StrCat("no server at ", address,
                                        ": is timecached running there?")));
@@ -340,9 +338,10 @@ TEST(CliWithoutServerTest, SaysWhichServerAndHowToNameAnother) {
 }
 
 TEST(CliWithoutServerTest, AnAddressWithoutAPortHasTheServersPort) {
-  const ProcessResult result =
-      Process({TIMECACHECTL, "size", "--address", "127.1.2.3"}).Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result =
+      test::ChildProcess({TIMECACHECTL, "size", "--address", "127.1.2.3"})
+          .Wait();
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("127.1.2.3:7171"));
 }
 
@@ -353,7 +352,7 @@ TEST(CliWithoutServerTest, NoHelpSpeaksOfTheSourceTree) {
            {"__man"}, {"--help"}, {"size", "--address", "127.0.0.1:1"}}) {
     std::vector<std::string> argv = words;
     argv.insert(argv.begin(), TIMECACHECTL);
-    const ProcessResult result = Process(argv).Wait();
+    const test::Exit result = test::ChildProcess(argv).Wait();
     EXPECT_THAT(result.out + result.err, ::testing::Not(HasSubstr("./dev")));
     EXPECT_NE(result.out + result.err, "");
   }
@@ -369,8 +368,8 @@ TEST_F(CliTest, UnknownWordsAreToldWithWhatIsNearest) {
       {{"get", "a", "--jsno"}, "\"--jsno\": did you mean \"--json\"?"},
       {{"put", "a", "-x"}, "behind --"}};
   for (const auto& [words, expected] : cases) {
-    const ProcessResult result = Run(words);
-    EXPECT_EQ(result.exit_code, 2) << expected;
+    const test::Exit result = Run(words);
+    EXPECT_EQ(result.code, 2) << expected;
     EXPECT_THAT(result.err, HasSubstr(expected));
   }
 }
@@ -383,35 +382,35 @@ TEST_F(CliTest, OutputNamesTheForm) {
 }
 
 TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
-  const ProcessResult result = Run({"ns",
-                                    "create",
-                                    "n",
-                                    "--ttl",
-                                    "5m",
-                                    "--buckets",
-                                    "3",
-                                    "--max-ttl",
-                                    "1d",
-                                    "--sliding",
-                                    "--max-entries",
-                                    "10",
-                                    "--max-bytes",
-                                    "1GiB",
-                                    "--limit-policy",
-                                    "evict-oldest",
-                                    "--max-value-bytes",
-                                    "2MiB",
-                                    "--event-retention",
-                                    "10m",
-                                    "--event-retention-bytes",
-                                    "32MiB",
-                                    "--shards",
-                                    "4",
-                                    "--durability",
-                                    "sync",
-                                    "--restart-policy",
-                                    "pause"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const test::Exit result = Run({"ns",
+                                 "create",
+                                 "n",
+                                 "--ttl",
+                                 "5m",
+                                 "--buckets",
+                                 "3",
+                                 "--max-ttl",
+                                 "1d",
+                                 "--sliding",
+                                 "--max-entries",
+                                 "10",
+                                 "--max-bytes",
+                                 "1GiB",
+                                 "--limit-policy",
+                                 "evict-oldest",
+                                 "--max-value-bytes",
+                                 "2MiB",
+                                 "--event-retention",
+                                 "10m",
+                                 "--event-retention-bytes",
+                                 "32MiB",
+                                 "--shards",
+                                 "4",
+                                 "--durability",
+                                 "sync",
+                                 "--restart-policy",
+                                 "pause"});
+  ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("evict-oldest"));
   const NamespaceOptions options = client_.GetNamespace("n").value().options;
   EXPECT_EQ(options.ttl, absl::Minutes(5));
@@ -428,7 +427,7 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
   EXPECT_EQ(options.durability, Durability::kSync);
   EXPECT_EQ(options.restart_policy, RestartPolicy::kPause);
   EXPECT_THAT(result.out, ContainsRegex("restart policy +pause\n"));
-  ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).exit_code, 0);
+  ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).code, 0);
   EXPECT_EQ(client_.GetNamespace("n").value().options.sliding, false);
   EXPECT_EQ(client_.GetNamespace("n").value().options.num_buckets, 3u);
 }
@@ -436,15 +435,13 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
 TEST_F(CliTest, ANamespaceIsShownWithItsDurability) {
   for (const char* durability : {"memory", "async", "sync"}) {
     const std::string name = absl::StrCat("in-", durability);
-    ASSERT_EQ(Run({"ns", "create", name, "--durability", durability}).exit_code,
-              0);
+    ASSERT_EQ(Run({"ns", "create", name, "--durability", durability}).code, 0);
     EXPECT_THAT(Run({"ns", "get", name}).out,
                 ContainsRegex(absl::StrCat("durability +", durability, "\n")));
     const json shown = json::parse(Run({"ns", "get", name, "--json"}).out);
     EXPECT_EQ(shown["options"]["durability"], durability);
   }
-  ASSERT_EQ(Run({"ns", "update", "in-async", "--durability", "sync"}).exit_code,
-            0);
+  ASSERT_EQ(Run({"ns", "update", "in-async", "--durability", "sync"}).code, 0);
   EXPECT_EQ(client_.GetNamespace("in-async").value().options.durability,
             Durability::kSync);
 }
@@ -455,7 +452,7 @@ TEST_F(CliTest, ScanByPrefixWithLimit) {
   }
   EXPECT_EQ(Run({"scan", "a"}).out, "a1\tv\na2\tv\n");
   EXPECT_EQ(Run({"scan", "--keys-only", "--limit", "2"}).out, "a1\na2\n");
-  const ProcessResult lines = Run({"scan", "--json", "--keys-only"});
+  const test::Exit lines = Run({"scan", "--json", "--keys-only"});
   EXPECT_EQ(
       json::parse(lines.out.substr(0, lines.out.find('\n'))).count("value"),
       0u);
@@ -467,31 +464,32 @@ TEST_F(CliTest, AReaderThatLeavesIsNoError) {
     ASSERT_TRUE(
         client_.Put(absl::StrCat("key", i), std::string(64'000, 'v')).ok());
   }
-  Process scan(Argv({"scan"}));
+  test::ChildProcess scan(Argv({"scan"}));
   EXPECT_THAT(scan.ReadLine(), StartsWith("key0\tvvv"));
   scan.CloseOutput();
-  const ProcessResult result = scan.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = scan.Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "");
 }
 
 TEST_F(CliTest, AClosedStandardOutputIsAnErrorAndNotTheConnection) {
   ASSERT_TRUE(client_.Put("key", "value").ok());
-  const ProcessResult result =
-      Process({"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", TIMECACHECTL,
-               "--address", service_.address(), "get", "key"})
+  const test::Exit result =
+      test::ChildProcess({"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-",
+                          TIMECACHECTL, "--address", service_.address(), "get",
+                          "key"})
           .Wait();
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("standard output: "));
 }
 
 TEST_F(CliTest, WhatNoServerTakesIsRefusedWithAReason) {
-  const ProcessResult too_long =
-      Process({"/bin/sh", "-c", "head -c 16777217 /dev/zero | \"$0\" \"$@\"",
-               TIMECACHECTL, "--address", service_.address(), "put", "key",
-               "-"})
+  const test::Exit too_long =
+      test::ChildProcess(
+          {"/bin/sh", "-c", "head -c 16777217 /dev/zero | \"$0\" \"$@\"",
+           TIMECACHECTL, "--address", service_.address(), "put", "key", "-"})
           .Wait();
-  EXPECT_EQ(too_long.exit_code, 2);
+  EXPECT_EQ(too_long.code, 2);
   EXPECT_THAT(too_long.err, HasSubstr("longer than the largest value"));
   EXPECT_EQ(client_.Size()->entries, 0u);
 }

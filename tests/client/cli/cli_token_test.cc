@@ -15,11 +15,11 @@ constexpr char kHashOfAbc[] =
 using CliTokenTest = CliTest;
 
 TEST_F(CliTokenTest, MakesATokenAndSaysItsHashApart) {
-  const ProcessResult made = Run({"token"});
-  EXPECT_EQ(made.exit_code, 0);
+  const test::Exit made = Run({"token"});
+  EXPECT_EQ(made.code, 0);
   EXPECT_THAT(made.out, MatchesRegex("[-_A-Za-z0-9]{43}\n"));
   EXPECT_THAT(made.err, MatchesRegex("token_sha256: \\[[0-9a-f]{64}\\]\n"));
-  const ProcessResult hashed = Run({"token", "--hash"}, made.out);
+  const test::Exit hashed = Run({"token", "--hash"}, made.out);
   EXPECT_EQ(hashed.out, made.err);
 }
 
@@ -29,7 +29,7 @@ TEST_F(CliTokenTest, MakesAnotherEachTime) {
 
 TEST_F(CliTokenTest, SaysBothInJson) {
   const nlohmann::json made = RunJson({"token"});
-  const ProcessResult hashed =
+  const test::Exit hashed =
       Run({"token", "--hash", "--json"}, made.at("token").get<std::string>());
   EXPECT_EQ(nlohmann::json::parse(hashed.out).at("token_sha256"),
             made.at("token_sha256"));
@@ -45,15 +45,15 @@ TEST_F(CliTokenTest, RefusesWhatNoServerTakes) {
   for (const std::string& input :
        {std::string(), std::string("\n"), std::string("two words"),
         std::string(4097, 'a')}) {
-    const ProcessResult result = Run({"token", "--hash"}, input);
-    EXPECT_EQ(result.exit_code, 2) << input.substr(0, 20);
+    const test::Exit result = Run({"token", "--hash"}, input);
+    EXPECT_EQ(result.code, 2) << input.substr(0, 20);
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr("token"));
   }
 }
 
 TEST_F(CliTokenTest, TakesNoTokenAsAnArgument) {
-  EXPECT_EQ(Run({"token", "secret"}).exit_code, 2);
+  EXPECT_EQ(Run({"token", "secret"}).code, 2);
 }
 
 }  // namespace

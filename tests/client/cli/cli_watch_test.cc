@@ -22,9 +22,9 @@ TEST_F(CliWatchTest, PrintsEventsUntilTheWatermark) {
                                   MakeBatch("default", "a\n", 40, 41),
                                   MakeBatch("default", "", 0, 50)},
                      .hang = true});
-  const ProcessResult result =
+  const test::Exit result =
       Run({"watch", "--from-earliest", "--until-watermark", "50"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out,
             "1970-01-01T00:00:40.000Z\texpired\t+1s\ta\\x0a\tvalue of "
             "a\\x0a\n");
@@ -36,8 +36,8 @@ TEST_F(CliWatchTest, StopsAfterCountOfSeveralNamespaces) {
       {.messages = {MakeBatch("a", "", 0, 30), MakeBatch("a", "one", 40, 41),
                     MakeBatch("b", "two", 40, 41)},
        .hang = true});
-  Process process(Argv({"watch", "-n", "a", "-n", "b", "--json", "--count", "2",
-                        "--watermarks"}));
+  test::ChildProcess process(Argv({"watch", "-n", "a", "-n", "b", "--json",
+                                   "--count", "2", "--watermarks"}));
   EXPECT_EQ(json::parse(process.ReadLine()),
             json({{"type", "watermark"},
                   {"namespace", "a"},
@@ -49,7 +49,7 @@ TEST_F(CliWatchTest, StopsAfterCountOfSeveralNamespaces) {
   EXPECT_EQ(event["late_ms"], 1000);
   process.ReadLine();  // A watermark.
   EXPECT_EQ(json::parse(process.ReadLine())["namespace"], "b");
-  EXPECT_EQ(process.Wait().exit_code, 0);
+  EXPECT_EQ(process.Wait().code, 0);
 }
 
 TEST_F(CliWatchTest, TellsWhatIsLostAndReconnects) {
@@ -59,9 +59,9 @@ TEST_F(CliWatchTest, TellsWhatIsLostAndReconnects) {
   service_.AddWatch({.messages = {MakeBatch("default", "", 0, 30), lost}});
   service_.AddWatch(
       {.messages = {MakeBatch("default", "", 0, 50)}, .hang = true});
-  const ProcessResult result =
+  const test::Exit result =
       Run({"watch", "--json", "--until-watermark", "1970-01-01T00:00:50Z"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out,
             "{\"type\":\"lost\",\"namespace\":\"default\",\"lost\":7}\n"
             "{\"type\":\"reconnected\",\"namespace\":\"default\"}\n");
@@ -77,7 +77,7 @@ TEST_F(CliWatchTest, LeadTimeTellsWhatIsGoingToDie) {
   for (int i = 0; i < 2; ++i) {
     service_.AddWatch({.messages = {batch}, .hang = true});
   }
-  const ProcessResult text =
+  const test::Exit text =
       Run({"watch", "--lead-time", "30s", "--count", "1", "--keys-only"});
   EXPECT_EQ(text.out, "1970-01-01T00:01:10.000Z\texpiring\t-30s\tkey\n");
   EXPECT_EQ(service_.expiring_requests().at(0).lead_time().seconds(), 30);
@@ -92,8 +92,8 @@ TEST_F(CliWatchTest, FailOnLossEndsWithAnError) {
   service_.AddWatch(
       {.end = MakeError(grpc::StatusCode::OUT_OF_RANGE,
                         "no longer retains 7 events", "RESUME_POINT_TRIMMED")});
-  const ProcessResult result = Run({"watch", "--fail-on-loss"});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"watch", "--fail-on-loss"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("no longer retains 7 events"));
   EXPECT_TRUE(service_.watch_requests().at(0).fail_on_loss());
 }
@@ -124,8 +124,8 @@ TEST_F(CliWatchTest, FlagsThatDoNotGoTogether) {
       {"--resume-file", ""}};
   for (std::vector<std::string> arguments : cases) {
     arguments.insert(arguments.begin(), "watch");
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 2) << ::testing::PrintToString(arguments);
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2) << ::testing::PrintToString(arguments);
     EXPECT_NE(result.err, "") << ::testing::PrintToString(arguments);
   }
   EXPECT_TRUE(service_.watch_requests().empty());
@@ -137,12 +137,12 @@ TEST_F(CliWatchTest, EndsCleanlyOnCtrlC) {
   for (const int signal : {SIGINT, SIGTERM}) {
     service_.AddWatch(
         {.messages = {MakeBatch("default", "key", 40, 41)}, .hang = true});
-    Process process(Argv({"watch", "--keys-only"}));
+    test::ChildProcess process(Argv({"watch", "--keys-only"}));
     EXPECT_EQ(process.ReadLine(),
               "1970-01-01T00:00:40.000Z\texpired\t+1s\tkey");
     process.Signal(signal);
-    const ProcessResult result = process.Wait();
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const test::Exit result = process.Wait();
+    EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
   }
 }
@@ -150,17 +150,17 @@ TEST_F(CliWatchTest, EndsCleanlyOnCtrlC) {
 TEST_F(CliWatchTest, EndsQuietlyWhenNobodyReads) {
   service_.AddWatch(
       {.messages = {MakeBatch("default", "key", 40, 41)}, .hang = true});
-  Process process(Argv({"watch"}));
+  test::ChildProcess process(Argv({"watch"}));
   EXPECT_NE(process.ReadLine(), "");
   process.CloseOutput();
-  const ProcessResult result = process.Wait();
-  EXPECT_EQ(result.exit_code, 0);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "");
 }
 
 TEST_F(CliWatchTest, OfAMissingNamespaceIsAnError) {
-  const ProcessResult result = Run({"watch", "none"});
-  EXPECT_EQ(result.exit_code, 2);
+  const test::Exit result = Run({"watch", "none"});
+  EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("timecachectl ns create"));
 }
 

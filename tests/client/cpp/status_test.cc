@@ -96,8 +96,8 @@ TEST(StatusTest, ReasonOfALaterServerIsTold) {
   }
 }
 
-// "KEY_NOT_FOUND" of kKeyNotFound is KEY_NOT_FOUND: for each that the proto has,
-// the client's own enum has a constant of the same number.
+// "KEY_NOT_FOUND" of kKeyNotFound is KEY_NOT_FOUND: for each that the proto
+// has, the client's own enum has a constant of the same number.
 TEST(StatusTest, EachReasonOfTheProtoIsOneOfTheClients) {
   const auto* reasons = v1::ErrorReason_descriptor();
   for (int i = 0; i < reasons->value_count(); ++i) {
