@@ -41,14 +41,14 @@ uint64_t SessionWatch::told() const {
 
 void SessionWatch::Take(const WatchBatch& batch) {
   if (!status().ok()) return;
-  const absl::Status status = Tell(batch);
+  const absl::Status status = Deliver(batch);
   if (!status.ok()) return Fail(status);
   absl::MutexLock lock(&mu_);
   stands_ = true;
   watermark_ = batch.watermark;
 }
 
-absl::Status SessionWatch::Tell(const WatchBatch& batch) {
+absl::Status SessionWatch::Deliver(const WatchBatch& batch) {
   broken_since_ = absl::InfiniteFuture();
   if (batch.log_changed) {
     return absl::DataLossError(

@@ -48,7 +48,7 @@ class SessionWatch {
 
  private:
   void Take(const WatchBatch& batch);
-  absl::Status Tell(const WatchBatch& batch);
+  absl::Status Deliver(const WatchBatch& batch);
   void EndureBreak(const absl::Status& why);
   void Fail(const absl::Status& why);
 

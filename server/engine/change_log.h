@@ -50,8 +50,8 @@ class ChangeLog : public ChangeSink {
   virtual void Flush() = 0;
 
   // The map has these options now, or is deleted.
-  virtual void TellOptions(const MapOptions& options) = 0;
-  virtual void TellDeleted() = 0;
+  virtual void AppendOptions(const MapOptions& options) = 0;
+  virtual void AppendDeleted() = 0;
 };
 
 // Makes the change logs of a server's maps. Thread-safe.

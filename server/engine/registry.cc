@@ -193,7 +193,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   if (absl::Status status = ValidateNamespace(name, options); !status.ok())
     return status;
   (*map)->Update(options, clock_->NowUs());
-  if (ChangeLog* const log = (*map)->change_log()) log->TellOptions(options);
+  if (ChangeLog* const log = (*map)->change_log()) log->AppendOptions(options);
   return map;
 }
 
@@ -212,7 +212,7 @@ absl::Status Registry::Delete(absl::string_view name,
     by_name_.erase(name);
     maps_.erase(it);
     // Before there can be another one of that name.
-    if (ChangeLog* const log = (*map)->change_log()) log->TellDeleted();
+    if (ChangeLog* const log = (*map)->change_log()) log->AppendDeleted();
   }
   reaper_->Remove(map->get());
   (*map)->Close();

@@ -37,9 +37,10 @@ std::string TimeText(absl::Time time) {
 
 // What is in force, between the file watch that brings it and the connections
 // that ask for it.
-class TlsListener::Keeper {
+class TlsListener::CertificateProvider {
  public:
-  explicit Keeper(const config::v1::Listener& config) : config_(config) {}
+  explicit CertificateProvider(const config::v1::Listener& config)
+      : config_(config) {}
 
   const config::v1::Listener& config() const { return config_; }
 
@@ -90,7 +91,7 @@ class TlsListener::Keeper {
   // gRPC asks this before each handshake.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
-    return static_cast<Keeper*>(self)->Fetch(config);
+    return static_cast<CertificateProvider*>(self)->Fetch(config);
   }
 
  private:
@@ -157,12 +158,12 @@ class TlsListener::Keeper {
 // has: the only way to have what was checked here, and nothing else, in force.
 class TlsListener::Credentials final : public grpc::ServerCredentials {
  public:
-  explicit Credentials(std::shared_ptr<Keeper> keeper)
-      : keeper_(std::move(keeper)),
+  explicit Credentials(std::shared_ptr<CertificateProvider> provider)
+      : provider_(std::move(provider)),
         credentials_(grpc_ssl_server_credentials_create_with_options(
             grpc_ssl_server_credentials_create_options_using_config_fetcher(
-                RequestType(keeper_->config().tls().client_certificate()),
-                &Keeper::Fetch, keeper_.get()))) {}
+                RequestType(provider_->config().tls().client_certificate()),
+                &CertificateProvider::Fetch, provider_.get()))) {}
   ~Credentials() override { grpc_server_credentials_release(credentials_); }
 
   // Callers are looked up by the gate of the service.
@@ -175,36 +176,36 @@ class TlsListener::Credentials final : public grpc::ServerCredentials {
     return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  const std::shared_ptr<Keeper> keeper_;
+  const std::shared_ptr<CertificateProvider> provider_;
   grpc_server_credentials* const credentials_;
 };
 
 absl::StatusOr<std::unique_ptr<TlsListener>> TlsListener::Create(
     const config::v1::Listener& config, FileWatch* watch) {
   DisableTlsResumption();
-  auto keeper = std::make_shared<Keeper>(config);
+  auto provider = std::make_shared<CertificateProvider>(config);
   absl::Status status = watch->Add(
       TlsFiles(config.tls()), ToDuration(config.tls().reload_interval()),
-      [keeper](const FileWatch::Contents& contents) {
-        keeper->Take(contents);
+      [provider](const FileWatch::Contents& contents) {
+        provider->Take(contents);
       });
-  if (status.ok()) status = keeper->status();
+  if (status.ok()) status = provider->status();
   if (!status.ok()) {
     return absl::Status(
         status.code(),
         absl::StrCat("listener ", config.address(), ": ", status.message()));
   }
-  return std::unique_ptr<TlsListener>(new TlsListener(std::move(keeper)));
+  return std::unique_ptr<TlsListener>(new TlsListener(std::move(provider)));
 }
 
-TlsListener::TlsListener(std::shared_ptr<Keeper> keeper)
-    : keeper_(std::move(keeper)),
-      credentials_(std::make_shared<Credentials>(keeper_)) {}
+TlsListener::TlsListener(std::shared_ptr<CertificateProvider> provider)
+    : provider_(std::move(provider)),
+      credentials_(std::make_shared<Credentials>(provider_)) {}
 
-TlsState TlsListener::state() const { return keeper_->state(); }
+TlsState TlsListener::state() const { return provider_->state(); }
 
 void TlsListener::RemindOfExpiry(absl::Time now) {
-  keeper_->RemindOfExpiry(now);
+  provider_->RemindOfExpiry(now);
 }
 
 }  // namespace timecache::server

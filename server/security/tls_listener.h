@@ -59,12 +59,12 @@ class TlsListener {
   void RemindOfExpiry(absl::Time now);
 
  private:
-  class Keeper;
+  class CertificateProvider;
   class Credentials;
 
-  explicit TlsListener(std::shared_ptr<Keeper> keeper);
+  explicit TlsListener(std::shared_ptr<CertificateProvider> provider);
 
-  const std::shared_ptr<Keeper> keeper_;
+  const std::shared_ptr<CertificateProvider> provider_;
   const std::shared_ptr<grpc::ServerCredentials> credentials_;
 };
 

@@ -27,8 +27,8 @@
 
 namespace timecache::server {
 
-// Thread-safe but for AddTo. Its header has those of all services, of which each
-// takes a compiler long: for the server alone.
+// Thread-safe but for AddTo. Its header has those of all services, of which
+// each takes a compiler long: for the server alone.
 class Services {
  public:
   // What they work on. None is owned; all must outlive the services.

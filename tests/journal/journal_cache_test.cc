@@ -14,8 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// The system shows what a failed sync has not written, and a later sync does not
-// write it: a server that starts again must.
+// The system shows what a failed sync has not written, and a later sync does
+// not write it: a server that starts again must.
 TEST(JournalCacheTest, WhatAFailedSyncHasNotWrittenIsWrittenByTheNextStart) {
   JournalHarness harness;
   ASSERT_TRUE(harness.Open().ok());

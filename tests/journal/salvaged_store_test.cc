@@ -1,4 +1,5 @@
-// What is left of a damaged journal makes maps again: fewer, older, never wrong.
+// What is left of a damaged journal makes maps again: fewer, older, never
+// wrong.
 
 #include <algorithm>
 #include <cstdint>

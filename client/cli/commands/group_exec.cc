@@ -124,7 +124,7 @@ Settle EventCommand::Failed(const ExpiredEvent& event,
   return Settle::Nack(arguments_.retry_delay);
 }
 
-void EventCommand::TellError(const absl::Status& why) {
+void EventCommand::PrintError(const absl::Status& why) {
   // What the server means it says with a reason. A connection that is lost
   // makes itself felt in many ways.
   const bool is_break = !ReasonName(why).has_value();
@@ -152,7 +152,7 @@ int RunGroupExec(const Context& context, const WatchArguments& arguments) {
        .max_in_flight = MaxInFlight(arguments),
        .retry_delay = arguments.retry_delay,
        .on_error =
-           [&command](const absl::Status& why) { command.TellError(why); },
+           [&command](const absl::Status& why) { command.PrintError(why); },
        .on_loss =
            [&context](uint64_t lost) {
              Warn(absl::StrCat(

@@ -38,7 +38,7 @@ class EventCommand {
 
   // Says what went wrong outside of the command: the same once, until an event
   // comes.
-  void TellError(const absl::Status& why);
+  void PrintError(const absl::Status& why);
 
  private:
   // INVALID_ARGUMENT for what no environment holds.

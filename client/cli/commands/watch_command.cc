@@ -102,7 +102,7 @@ class Watch {
   int Run(WatchOptions options) {
     if (resume_ != nullptr) options.resume_tokens = resume_->tokens();
     options.on_break = [this](const absl::Status& why) {
-      printer_.TellBreak(why);
+      printer_.PrintBreak(why);
     };
     Watcher watcher(client_, std::move(options));
     const InterruptHandler on_interrupt([&watcher] { watcher.Cancel(); });

@@ -29,7 +29,7 @@ Json Milliseconds(absl::Duration duration) {
 
 // What a server of this version always tells.
 template <typename T>
-T Told(const std::optional<T>& option) {
+T Required(const std::optional<T>& option) {
   return option.value_or(T{});
 }
 
@@ -270,23 +270,26 @@ Json ToJson(const Namespace& ns) {
   Json object = {
       {"name", ns.name},
       {"options",
-       {{"ttl_ms", Milliseconds(Told(options.ttl))},
-        {"num_buckets", Told(options.num_buckets)},
-        {"max_ttl_ms", Milliseconds(Told(options.max_ttl))},
-        {"sliding", Told(options.sliding)},
-        {"max_entries", Told(options.max_entries)},
-        {"max_bytes", Told(options.max_bytes)},
-        {"limit_policy", PolicyName(Told(options.limit_policy))},
-        {"max_value_bytes", Told(options.max_value_bytes)},
-        {"event_retention_ms", Milliseconds(Told(options.event_retention))},
-        {"event_retention_bytes", Told(options.event_retention_bytes)},
-        {"num_shards", Told(options.num_shards)},
-        {"dead_letter_namespace", Told(options.dead_letter_namespace)},
-        {"max_operations_per_second", Told(options.max_operations_per_second)},
-        {"max_backlog_bytes", Told(options.max_backlog_bytes)},
-        {"unused_group_ttl_ms", Milliseconds(Told(options.unused_group_ttl))},
-        {"durability", DurabilityName(Told(options.durability))},
-        {"restart_policy", RestartPolicyName(Told(options.restart_policy))}}},
+       {{"ttl_ms", Milliseconds(Required(options.ttl))},
+        {"num_buckets", Required(options.num_buckets)},
+        {"max_ttl_ms", Milliseconds(Required(options.max_ttl))},
+        {"sliding", Required(options.sliding)},
+        {"max_entries", Required(options.max_entries)},
+        {"max_bytes", Required(options.max_bytes)},
+        {"limit_policy", PolicyName(Required(options.limit_policy))},
+        {"max_value_bytes", Required(options.max_value_bytes)},
+        {"event_retention_ms", Milliseconds(Required(options.event_retention))},
+        {"event_retention_bytes", Required(options.event_retention_bytes)},
+        {"num_shards", Required(options.num_shards)},
+        {"dead_letter_namespace", Required(options.dead_letter_namespace)},
+        {"max_operations_per_second",
+         Required(options.max_operations_per_second)},
+        {"max_backlog_bytes", Required(options.max_backlog_bytes)},
+        {"unused_group_ttl_ms",
+         Milliseconds(Required(options.unused_group_ttl))},
+        {"durability", DurabilityName(Required(options.durability))},
+        {"restart_policy",
+         RestartPolicyName(Required(options.restart_policy))}}},
       {"bucket_width_ms", Milliseconds(ns.bucket_width)}};
   if (ns.statistics) {
     object["statistics"] = StatisticsToJson(*ns.statistics);
@@ -301,36 +304,37 @@ std::string Describe(const Namespace& ns) {
   const NamespaceOptions& o = ns.options;
   Fields fields = {
       {"name", ns.name},
-      {"ttl", absl::StrCat(DurationText(Told(o.ttl)), ", at most ",
+      {"ttl", absl::StrCat(DurationText(Required(o.ttl)), ", at most ",
                            DurationText(ns.bucket_width), " longer")},
-      {"buckets", absl::StrCat(Told(o.num_buckets))},
-      {"max ttl", DurationText(Told(o.max_ttl))},
-      {"sliding", Told(o.sliding) ? "yes" : "no"},
+      {"buckets", absl::StrCat(Required(o.num_buckets))},
+      {"max ttl", DurationText(Required(o.max_ttl))},
+      {"sliding", Required(o.sliding) ? "yes" : "no"},
       {"max entries",
-       limit(Told(o.max_entries), absl::StrCat(Told(o.max_entries)))},
-      {"max bytes", limit(Told(o.max_bytes), SizeText(Told(o.max_bytes)))},
+       limit(Required(o.max_entries), absl::StrCat(Required(o.max_entries)))},
+      {"max bytes",
+       limit(Required(o.max_bytes), SizeText(Required(o.max_bytes)))},
       {"max operations",
-       limit(Told(o.max_operations_per_second),
-             absl::StrCat(Told(o.max_operations_per_second), " a second"))},
-      {"limit policy", std::string(PolicyName(Told(o.limit_policy)))},
-      {"max value", SizeText(Told(o.max_value_bytes))},
+       limit(Required(o.max_operations_per_second),
+             absl::StrCat(Required(o.max_operations_per_second), " a second"))},
+      {"limit policy", std::string(PolicyName(Required(o.limit_policy)))},
+      {"max value", SizeText(Required(o.max_value_bytes))},
       {"event retention",
-       absl::StrCat(DurationText(Told(o.event_retention)), ", ",
-                    SizeText(Told(o.event_retention_bytes)))},
-      {"shards", absl::StrCat(Told(o.num_shards))},
-      {"durability", std::string(DurabilityName(Told(o.durability)))},
+       absl::StrCat(DurationText(Required(o.event_retention)), ", ",
+                    SizeText(Required(o.event_retention_bytes)))},
+      {"shards", absl::StrCat(Required(o.num_shards))},
+      {"durability", std::string(DurabilityName(Required(o.durability)))},
       {"restart policy",
-       std::string(RestartPolicyName(Told(o.restart_policy)))},
-      {"dead letters", Told(o.dead_letter_namespace).empty()
+       std::string(RestartPolicyName(Required(o.restart_policy)))},
+      {"dead letters", Required(o.dead_letter_namespace).empty()
                            ? "none"
-                           : Told(o.dead_letter_namespace)},
-      {"max backlog", Told(o.max_backlog_bytes) == 0
+                           : Required(o.dead_letter_namespace)},
+      {"max backlog", Required(o.max_backlog_bytes) == 0
                           ? "default"
-                          : SizeText(Told(o.max_backlog_bytes))},
+                          : SizeText(Required(o.max_backlog_bytes))},
       {"unused groups",
-       Told(o.unused_group_ttl) < absl::Seconds(1)
+       Required(o.unused_group_ttl) < absl::Seconds(1)
            ? "stay"
-           : "go after " + DurationText(Told(o.unused_group_ttl))},
+           : "go after " + DurationText(Required(o.unused_group_ttl))},
   };
   if (ns.statistics) Append(StatisticsFields(*ns.statistics), &fields);
   return Columns(fields);

@@ -56,7 +56,7 @@ bool WatchPrinter::IsDone() const {
   return true;
 }
 
-void WatchPrinter::TellBreak(const absl::Status& why) {
+void WatchPrinter::PrintBreak(const absl::Status& why) {
   if (std::exchange(in_break_, true)) return;
   Warn(context_.ExplainBreak(why));
 }

@@ -35,7 +35,7 @@ class WatchPrinter {
   bool IsDone() const;
 
   // A watch that stands breaks once, however many attempts then fail.
-  void TellBreak(const absl::Status& why);
+  void PrintBreak(const absl::Status& why);
 
  private:
   bool PrintEvent(const ExpiredEvent& event);

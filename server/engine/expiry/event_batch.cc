@@ -88,7 +88,7 @@ EventBatch::EventBatch(absl::string_view map, const Death& death,
       frame_(format->Frame(map, death)),
       max_overhead_(format->MaxOverhead(frame_)) {}
 
-EventBatch::EventBatch(Alike, const EventBatch& other)
+EventBatch::EventBatch(SameEvents, const EventBatch& other)
     : death_(other.death_),
       format_(other.format_),
       frame_(other.frame_),
@@ -96,7 +96,7 @@ EventBatch::EventBatch(Alike, const EventBatch& other)
 
 std::shared_ptr<const EventBatch> EventBatch::Select(
     absl::Span<const int> events) const {
-  const std::shared_ptr<EventBatch> batch(new EventBatch(Alike(), *this));
+  const std::shared_ptr<EventBatch> batch(new EventBatch(SameEvents(), *this));
   batch->offsets_.reserve(events.size());
   for (const int i : events) batch->Add(event(i));
   batch->ShrinkToFit();

@@ -145,8 +145,8 @@ class EventBatch {
     void operator()(char* data) const { std::free(data); }
   };
 
-  struct Alike {};
-  EventBatch(Alike, const EventBatch& other);
+  struct SameEvents {};
+  EventBatch(SameEvents, const EventBatch& other);
 
   void SetCapacity(size_t bytes);
   void Charge() { charge_.Set(bytes()); }

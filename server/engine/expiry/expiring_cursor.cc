@@ -162,7 +162,7 @@ void ExpiringCursor::ListStep(int64_t now_us) {
   while (!work_.empty() && work_.back().first > part_end_us_) work_.pop_back();
   charge_.Set(static_cast<int64_t>(work_.capacity() * sizeof(Work)));
   work_done_ = 0;
-  place_ = LivePlace();
+  place_ = LivePosition();
   state_ = State::kRead;
 }
 
@@ -179,7 +179,7 @@ void ExpiringCursor::ReadStep(int64_t now_us, Writer* writer) {
       });
   if (!through) return;
   ++work_done_;
-  place_ = LivePlace();
+  place_ = LivePosition();
 }
 
 void ExpiringCursor::EndPart() {

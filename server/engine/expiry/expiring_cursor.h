@@ -14,7 +14,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/expiry/expiring_feed.h"
 #include "server/engine/expiry/expiry_types.h"
-#include "server/engine/map/live_place.h"
+#include "server/engine/map/live_position.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache::server {
@@ -123,7 +123,7 @@ class ExpiringCursor {
   size_t list_shard_ = 0;
   std::vector<Work> work_;
   size_t work_done_ = 0;
-  LivePlace place_;
+  LivePosition place_;
   MemoryCharge charge_;
 };
 

@@ -139,8 +139,8 @@ int Sweeper::StepPart(const DeadBucket& bucket, int64_t now_us,
       [[fallthrough]];
     case Phase::kWalk:
       return WalkSegment(bucket, now_us, max_records);
-    case Phase::kTell:
-      return TellOrdered(bucket, now_us, max_records);
+    case Phase::kDeliver:
+      return DeliverOrdered(bucket, now_us, max_records);
     case Phase::kFree:
       break;
   }
@@ -180,7 +180,7 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
         place_.ordered.push_back(
             {records[i].version, &segment, OffsetOf(erase[i].ref)});
       } else {
-        Tell(bucket, records[i], now_us);
+        Deliver(bucket, records[i], now_us);
       }
     }
     walked += static_cast<int>(count);
@@ -197,7 +197,7 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
       EndPart(part);
     } else {
       std::make_heap(place_.runs.begin(), place_.runs.end());
-      place_.phase = Phase::kTell;
+      place_.phase = Phase::kDeliver;
     }
   }
   return std::max(walked, 1);
@@ -218,8 +218,8 @@ void Sweeper::AddRun(size_t begin) {
 }
 
 // Tells some of what the walk of a part has found: merges the runs.
-int Sweeper::TellOrdered(const DeadBucket& bucket, int64_t now_us,
-                         int max_records) {
+int Sweeper::DeliverOrdered(const DeadBucket& bucket, int64_t now_us,
+                            int max_records) {
   std::vector<Run>& runs = place_.runs;
   int told = 0;
   while (!runs.empty() && told < max_records) {
@@ -233,7 +233,7 @@ int Sweeper::TellOrdered(const DeadBucket& bucket, int64_t now_us,
       std::push_heap(runs.begin(), runs.end());
     }
     size_t size;
-    Tell(bucket, live.segment->Read(live.offset, &size), now_us);
+    Deliver(bucket, live.segment->Read(live.offset, &size), now_us);
     ++told;
   }
   if (runs.empty()) {
@@ -244,7 +244,7 @@ int Sweeper::TellOrdered(const DeadBucket& bucket, int64_t now_us,
   return told;
 }
 
-// Frees some of what the walk of a part has left for TellOrdered.
+// Frees some of what the walk of a part has left for DeliverOrdered.
 int Sweeper::FreeSegments(const DeadBucket::Part& part, int max_segments) {
   int freed = 0;
   while (place_.segment != kNoSegment && freed < max_segments) {
@@ -265,8 +265,8 @@ void Sweeper::EndPart(const DeadBucket::Part& part) {
   place_.phase = Phase::kBegin;
 }
 
-void Sweeper::Tell(const DeadBucket& bucket, const Record& record,
-                   int64_t now_us) {
+void Sweeper::Deliver(const DeadBucket& bucket, const Record& record,
+                      int64_t now_us) {
   const ExpiredEvent event = record.view();
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
     AppendBatch(bucket.death_us - 1);

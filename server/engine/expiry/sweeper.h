@@ -153,7 +153,7 @@ class Sweeper {
   };
   // What is done with a part of a bucket. Of a map that is not journaled, the
   // walk tells and frees, too.
-  enum class Phase : uint8_t { kBegin, kWalk, kTell, kFree };
+  enum class Phase : uint8_t { kBegin, kWalk, kDeliver, kFree };
   // Where the walk of the first bucket stands.
   struct Place {
     size_t part = 0;
@@ -189,14 +189,14 @@ class Sweeper {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   int WalkSegment(const DeadBucket& bucket, int64_t now_us, int max_records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
-  int TellOrdered(const DeadBucket& bucket, int64_t now_us, int max_records)
+  int DeliverOrdered(const DeadBucket& bucket, int64_t now_us, int max_records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void AddRun(size_t begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   int FreeSegments(const DeadBucket::Part& part, int max_segments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void EndPart(const DeadBucket::Part& part)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
-  void Tell(const DeadBucket& bucket, const Record& record, int64_t now_us)
+  void Deliver(const DeadBucket& bucket, const Record& record, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void AppendBatch(int64_t watermark_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);

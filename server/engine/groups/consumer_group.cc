@@ -14,7 +14,7 @@ ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
       account_(owner.account),
       schedule_(std::move(schedule)),
       changes_(name_),
-      ledger_(options, &turns_, owner.account, &changes_) {}
+      ledger_(options, &scheduler_, owner.account, &changes_) {}
 
 ConsumerGroup::~ConsumerGroup() = default;
 
@@ -26,8 +26,9 @@ GroupOptions ConsumerGroup::options() const {
 GroupStatistics ConsumerGroup::GetStatistics() const {
   absl::MutexLock lock(&mu_);
   GroupStatistics statistics = ledger_.GetStatistics();
-  statistics.members = static_cast<int64_t>(turns_.members());
-  statistics.unresponsive_members = static_cast<int64_t>(turns_.unresponsive());
+  statistics.members = static_cast<int64_t>(scheduler_.members());
+  statistics.unresponsive_members =
+      static_cast<int64_t>(scheduler_.unresponsive());
   statistics.unused_since_us = unused_since_us_;
   return statistics;
 }
@@ -37,7 +38,7 @@ void ConsumerGroup::SetOptions(const GroupOptions& options) {
   {
     Lock lock(this);
     ledger_.SetOptions(options);
-    changes_.Tell({.kind = GroupChange::Kind::kOptions, .options = options});
+    changes_.Append({.kind = GroupChange::Kind::kOptions, .options = options});
     ledger_.Trim();
     due_us = WakeOthers();
   }
@@ -56,7 +57,7 @@ void ConsumerGroup::Close() {
 
 void ConsumerGroup::CloseLocked() {
   if (std::exchange(closed_, true)) return;
-  turns_.WakeAll();
+  scheduler_.WakeAll();
   ledger_.Clear();
 }
 
@@ -75,7 +76,7 @@ bool ConsumerGroup::UnusedForTooLong(int64_t now_us) const {
 
 bool ConsumerGroup::UnusedForTooLongLocked(int64_t now_us) const {
   const int64_t ttl_us = ledger_.options().unused_ttl_us;
-  return !closed_ && ttl_us > 0 && turns_.members() == 0 &&
+  return !closed_ && ttl_us > 0 && scheduler_.members() == 0 &&
          unused_since_us_ != kNeverUs && now_us - unused_since_us_ >= ttl_us;
 }
 
@@ -95,7 +96,7 @@ std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
   auto member =
       std::unique_ptr<Member>(new Member(this, max_in_flight, std::move(wake)));
   Lock lock(this);
-  turns_.Join(member.get());
+  scheduler_.Join(member.get());
   SetUnusedSince(kNeverUs);
   return member;
 }
@@ -110,7 +111,7 @@ GroupChunk GroupMember::Take(int64_t now_us, int max_events,
 void ConsumerGroup::Leave(Member* member) {
   {
     Lock lock(this);
-    turns_.Leave(member);
+    scheduler_.Leave(member);
   }
   for (bool more = true; more;) {
     int64_t due_us;
@@ -176,14 +177,14 @@ void ConsumerGroup::EndKeeping(bool kept) {
     if (kept_.lost == 0) return;
     due_us = WakeOthers();
     // A member may hold all that it may for long, and losses go on.
-    turns_.WakeFull();
+    scheduler_.WakeFull();
   }
   Schedule(due_us);
 }
 
 void ConsumerGroup::TakeEvents(Member* member, int max_events,
                                int64_t max_bytes, Chunk* chunk) {
-  const uint64_t share = turns_.Come(member, ledger_.AvailableTo(member));
+  const uint64_t share = scheduler_.Come(member, ledger_.AvailableTo(member));
   const int most = std::min(max_events, member->window_ - member->held_.size());
   int64_t bytes = 0;
   int may_open = kMaxOpened;
@@ -191,31 +192,31 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
          chunk->deliveries.size() < share) {
     UnsettledEvent* const event = ledger_.NextFor(member, &may_open);
     if (event == nullptr) break;
-    bytes +=
-        static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
+    bytes += static_cast<int64_t>(
+        event->retained->batch->encoded(event->index).size());
     if (!chunk->deliveries.empty() && bytes > max_bytes) break;
     chunk->deliveries.push_back(ledger_.Give(event, member));
   }
   chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
-  if (!chunk->more) turns_.Rest(member);
+  if (!chunk->more) scheduler_.Rest(member);
 }
 
 // Returns when there is something to do next.
 int64_t ConsumerGroup::WakeOthers() {
   if (closed_) return kNeverUs;
-  GroupTurns::Supply supply = ledger_.Available();
+  MemberScheduler::Supply supply = ledger_.Available();
   // Any member may be told of a loss: once to have it kept, and once it is.
   const uint64_t lost = ledger_.untold_lost();
   if (lost > keeping_.lost || (lost > 0 && lost == kept_.lost)) {
     ++supply.unfailed;
   }
-  turns_.Wake(supply, ledger_.now_us());
+  scheduler_.Wake(supply, ledger_.now_us());
   return DueUs();
 }
 
 int64_t ConsumerGroup::DueUs() const {
-  int64_t due_us = std::min(ledger_.DueUs(), turns_.due_us());
-  if (turns_.members() > 0) return due_us;
+  int64_t due_us = std::min(ledger_.DueUs(), scheduler_.due_us());
+  if (scheduler_.members() > 0) return due_us;
   // Advance is to say what time it is.
   if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
   const int64_t ttl_us = ledger_.options().unused_ttl_us;
@@ -254,10 +255,10 @@ bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
 void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
                           int64_t now_us) {
   Lock lock(this);
-  ledger_.Tell(now_us);
+  ledger_.AdvanceTo(now_us);
   ledger_.Start(first_event, inherited);
   unused_since_us_ = now_us;
-  TellExists();
+  AppendExists();
   ledger_.TakeEarly();
   ledger_.Trim();
 }
@@ -277,24 +278,24 @@ void ConsumerGroup::SetSink(ChangeSink* sink) {
 
 void ConsumerGroup::SetUnusedSince(int64_t us) {
   if (std::exchange(unused_since_us_, us) == us || closed_) return;
-  changes_.Tell({.kind = GroupChange::Kind::kUnused, .unused_since_us = us});
+  changes_.Append({.kind = GroupChange::Kind::kUnused, .unused_since_us = us});
 }
 
-void ConsumerGroup::TellExists() {
+void ConsumerGroup::AppendExists() {
   GroupChange change = {.kind = GroupChange::Kind::kExists,
                         .created_by = created_by_,
                         .unused_since_us = unused_since_us_};
   ledger_.Describe(&change);
-  changes_.Tell(change);
+  changes_.Append(change);
 }
 
-bool ConsumerGroup::TellAgain(uint64_t* event, int* events, int64_t* bytes) {
+bool ConsumerGroup::AppendAgain(uint64_t* event, int* events, int64_t* bytes) {
   Lock lock(this);
   if (closed_) return false;
-  if (*event == 0) TellExists();
+  if (*event == 0) AppendExists();
   int most = std::min(*events, kMaxUnderLock);
   *events -= most;
-  const std::optional<uint64_t> next = ledger_.TellKept(*event, &most, bytes);
+  const std::optional<uint64_t> next = ledger_.AppendKept(*event, &most, bytes);
   *events += most;
   *event = next.value_or(0);
   return next.has_value();
@@ -345,7 +346,7 @@ void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
   int64_t due_us;
   {
     Lock lock(this);
-    ledger_.Tell(now_us);
+    ledger_.AdvanceTo(now_us);
     ledger_.EndPutBack(event_id, done);
     due_us = WakeOthers();
   }
@@ -359,24 +360,24 @@ int64_t ConsumerGroup::NextDueUs() const {
   return closed_ ? kNeverUs : DueUs();
 }
 
-bool ConsumerGroup::Advance(int64_t now_us, DoomedRoom* room,
+bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
                             std::vector<Delivery>* doomed) {
   Lock lock(this);
   if (closed_) return false;
-  if (turns_.members() == 0 && unused_since_us_ == kNeverUs) {
+  if (scheduler_.members() == 0 && unused_since_us_ == kNeverUs) {
     SetUnusedSince(now_us);
   }
   bool more = ledger_.PassTime(now_us);
   ledger_.Trim();
   while (room->events > 0 && room->bytes > 0) {
-    const UnsettledEvent* const event = ledger_.ClaimDoomed();
+    const UnsettledEvent* const event = ledger_.ClaimDeadLettering();
     if (event == nullptr) break;
     doomed->push_back(event->ToDelivery());
     --room->events;
-    room->bytes -=
-        static_cast<int64_t>(event->pack->batch->encoded(event->index).size());
+    room->bytes -= static_cast<int64_t>(
+        event->retained->batch->encoded(event->index).size());
   }
-  more = more || ledger_.HasDoomed();
+  more = more || ledger_.HasDeadLettering();
   WakeOthers();
   return more;
 }
@@ -386,7 +387,7 @@ void ConsumerGroup::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
   int64_t due_us;
   {
     Lock lock(this);
-    ledger_.Tell(now_us);
+    ledger_.AdvanceTo(now_us);
     ledger_.EndDeadLetter(event_id, outcome);
     due_us = WakeOthers();
   }

@@ -23,8 +23,8 @@
 #include "server/engine/groups/group_ledger.h"
 #include "server/engine/groups/group_member.h"
 #include "server/engine/groups/group_state.h"
-#include "server/engine/groups/group_turns.h"
 #include "server/engine/groups/group_types.h"
+#include "server/engine/groups/member_scheduler.h"
 
 namespace timecache::server {
 
@@ -116,7 +116,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // keeps from event `*event` on: about that many events and bytes, which
   // become less, and as many as one lock allows. Returns whether there is more,
   // from the new `*event` on.
-  bool TellAgain(uint64_t* event, int* events, int64_t* bytes)
+  bool AppendAgain(uint64_t* event, int* events, int64_t* bytes)
       ABSL_LOCKS_EXCLUDED(mu_);
   // It is about to be joined: it counts as used at `now_us`. False if it has
   // been closed.
@@ -153,8 +153,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // drops what is beyond max_backlog_bytes. Adds to `doomed` events that have
   // been given out in vain, and takes their room: each must come back in
   // EndDeadLetter. Returns whether there is more to do now.
-  bool Advance(int64_t now_us, DoomedRoom* room, std::vector<Delivery>* doomed)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  bool Advance(int64_t now_us, DeadLetterBudget* room,
+               std::vector<Delivery>* doomed) ABSL_LOCKS_EXCLUDED(mu_);
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
                      int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -204,7 +204,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUnusedSince(int64_t us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TellExists() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AppendExists() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const std::string created_by_;
@@ -214,7 +214,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
 
   // Taken after the log's, and before what `wake` and the sink take.
   mutable absl::Mutex mu_;
-  GroupTurns turns_ ABSL_GUARDED_BY(mu_);
+  MemberScheduler scheduler_ ABSL_GUARDED_BY(mu_);
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
   // Of the group as it is.

@@ -267,7 +267,7 @@ bool ConsumerGroups::Advance(int64_t now_us) {
     to_map = dead_letter_map_;
   }
   bool more = false;
-  DoomedRoom room = {kMaxDeadLetters, kMaxDeadLetterBytes};
+  DeadLetterBudget room = {kMaxDeadLetters, kMaxDeadLetterBytes};
   for (const auto& group : groups) {
     std::vector<Delivery> doomed;
     more = group->Advance(now_us, &room, &doomed) || more;
@@ -318,13 +318,13 @@ void ConsumerGroups::DeleteUnused(const Groups& groups, int64_t now_us) {
       expired_groups_.push_back(
           {group->name(), expired->unsettled, expired->next_event});
       ++expired_;
-      TellExpired(expired_groups_.back());
+      AppendExpired(expired_groups_.back());
     }
     map_->log_.Unfollow(group.get());
   }
 }
 
-void ConsumerGroups::TellExpired(const ExpiredGroup& group) {
+void ConsumerGroups::AppendExpired(const ExpiredGroup& group) {
   if (changes_ == nullptr) return;
   changes_->AddGroup({.kind = GroupChange::Kind::kExpired,
                       .name = group.name,
@@ -384,13 +384,13 @@ void ConsumerGroups::SetSink(ChangeSink* sink) {
   for (const auto& [name, group] : groups_) group->SetSink(sink);
 }
 
-bool ConsumerGroups::TellAgain(uint64_t first_event, int max_events,
-                               int64_t max_bytes, Place* place) {
+bool ConsumerGroups::AppendAgain(uint64_t first_event, int max_events,
+                                 int64_t max_bytes, Place* place) {
   if (!place->begun) {
     if (map_->log_.retained_event() < first_event) return true;
     place->begun = true;
     absl::MutexLock lock(&mu_);
-    for (const ExpiredGroup& group : expired_groups_) TellExpired(group);
+    for (const ExpiredGroup& group : expired_groups_) AppendExpired(group);
   }
   while (max_events > 0 && max_bytes > 0) {
     std::shared_ptr<ConsumerGroup> group;
@@ -403,7 +403,7 @@ bool ConsumerGroups::TellAgain(uint64_t first_event, int max_events,
       place->group = next->first;
       group = next->second;
     }
-    if (!group->TellAgain(&place->event, &max_events, &max_bytes)) {
+    if (!group->AppendAgain(&place->event, &max_events, &max_bytes)) {
       place->event = 0;
     }
   }

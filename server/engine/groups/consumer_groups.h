@@ -140,7 +140,7 @@ class ConsumerGroups {
   // Not owned, must outlive the map. Of groups that are there it tells what
   // becomes of them from now on.
   void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
-  // Where a walk of TellAgain stands.
+  // Where a walk of AppendAgain stands.
   struct Place {
     bool begun = false;
     std::string group;
@@ -154,8 +154,8 @@ class ConsumerGroups {
   // again, with a log whose first event is `first_event`. So it does not begin
   // while the log retains an event before that, with which a new group may
   // begin: returns true, and nothing has happened.
-  bool TellAgain(uint64_t first_event, int max_events, int64_t max_bytes,
-                 Place* place) ABSL_LOCKS_EXCLUDED(mu_);
+  bool AppendAgain(uint64_t first_event, int max_events, int64_t max_bytes,
+                   Place* place) ABSL_LOCKS_EXCLUDED(mu_);
 
   // For GroupsReplay, before use: makes a group that was there before, and
   // remembers names that expired.
@@ -179,7 +179,7 @@ class ConsumerGroups {
       ABSL_LOCKS_EXCLUDED(mu_);
   std::optional<ExpiredGroup> TakeExpired(absl::string_view name)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void TellExpired(const ExpiredGroup& group)
+  void AppendExpired(const ExpiredGroup& group)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TrimToBudget(const Groups& groups);
   void DeleteUnused(const Groups& groups, int64_t now_us)

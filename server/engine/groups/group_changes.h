@@ -41,7 +41,7 @@ class GroupChanges {
   }
 
   // Any other change, of the group's name.
-  void Tell(GroupChange change) {
+  void Append(GroupChange change) {
     if (sink_ == nullptr) return;
     Flush();
     change.name = open_.name;

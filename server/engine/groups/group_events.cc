@@ -30,20 +30,21 @@ void HeldEvents::Remove(UnsettledEvent* event) {
   --size_;
 }
 
-UnsettledEvent* GroupEvents::Open(uint64_t id, GroupPack* pack, int index,
-                                  absl::string_view key) {
+UnsettledEvent* GroupEvents::Open(uint64_t id, RetainedBatch* retained,
+                                  int index, absl::string_view key) {
   TIMECACHED_CHECK(events_.empty() || events_.rbegin()->first < id);
   auto owned = std::make_unique<UnsettledEvent>();
   UnsettledEvent* const event = owned.get();
   event->id = id;
-  event->pack = pack;
+  event->retained = retained;
   event->index = index;
   event->key_hash = absl::Hash<absl::string_view>()(key);
   events_.emplace_hint(events_.end(), id, std::move(owned));
   UnsettledEvent*& last = last_of_key_[event->key_hash];
   event->key_before = std::exchange(last, event);
   if (event->key_before != nullptr) event->key_before->key_after = event;
-  event->state = event->key_before != nullptr ? State::kBehind : State::kReady;
+  event->state =
+      event->key_before != nullptr ? State::kBlockedByKey : State::kReady;
   Enter(event);
   Charge();
   return event;
@@ -78,7 +79,7 @@ void GroupEvents::Clear() {
   ready_ = ReadyEvents();
   timers_.clear();
   doomed_.clear();
-  behind_ = 0;
+  blocked_by_key_ = 0;
   last_of_key_.clear();
   events_.clear();
   Charge();
@@ -103,8 +104,8 @@ void GroupEvents::Move(UnsettledEvent* event, State state, int64_t due_us) {
 
 void GroupEvents::Enter(UnsettledEvent* event) {
   switch (event->state) {
-    case State::kBehind:
-      ++behind_;
+    case State::kBlockedByKey:
+      ++blocked_by_key_;
       return;
     case State::kReady:
       ready_.Add(event);
@@ -113,7 +114,7 @@ void GroupEvents::Enter(UnsettledEvent* event) {
     case State::kDelayed:
       timers_.emplace(event->due_us, event->id, event);
       return;
-    case State::kDoomed:
+    case State::kDeadLettering:
       doomed_.emplace(event->due_us, event->id, event);
       return;
     case State::kClaimed:
@@ -123,8 +124,8 @@ void GroupEvents::Enter(UnsettledEvent* event) {
 
 void GroupEvents::Exit(UnsettledEvent* event) {
   switch (event->state) {
-    case State::kBehind:
-      --behind_;
+    case State::kBlockedByKey:
+      --blocked_by_key_;
       return;
     case State::kReady:
       ready_.Remove(event);
@@ -133,7 +134,7 @@ void GroupEvents::Exit(UnsettledEvent* event) {
     case State::kDelayed:
       timers_.erase(Timers::key_type(event->due_us, event->id, event));
       return;
-    case State::kDoomed:
+    case State::kDeadLettering:
       doomed_.erase(Timers::key_type(event->due_us, event->id, event));
       return;
     case State::kClaimed:

@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/clock.h"
 #include "server/engine/groups/backlog_account.h"
-#include "server/engine/groups/group_packs.h"
 #include "server/engine/groups/group_ready.h"
+#include "server/engine/groups/retained_batches.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache::server {
@@ -26,20 +26,20 @@ class GroupMember;
 // One of them.
 struct UnsettledEvent {
   enum class State : uint8_t {
-    kBehind,    // an earlier event of its key is unsettled
-    kReady,     // to be given out
-    kInFlight,  // a member has it until due_us
-    kDelayed,   // to be given out again at due_us
-    kDoomed,    // becomes a dead letter at due_us
-    kClaimed,   // being put somewhere; no clock runs
+    kBlockedByKey,   // an earlier event of its key is unsettled
+    kReady,          // to be given out
+    kInFlight,       // a member has it until due_us
+    kDelayed,        // to be given out again at due_us
+    kDeadLettering,  // becomes a dead letter at due_us
+    kClaimed,        // being put somewhere; no clock runs
   };
 
   uint64_t id = 0;
-  GroupPack* pack = nullptr;
+  RetainedBatch* retained = nullptr;
   int index = 0;
   // How often it has been given out.
   int attempt = 0;
-  State state = State::kBehind;
+  State state = State::kBlockedByKey;
   int64_t due_us = kNeverUs;
   // What its group's in-flight bytes count of it, while a member has it.
   int64_t held_bytes = 0;
@@ -58,7 +58,7 @@ struct UnsettledEvent {
   UnsettledEvent* held_before = nullptr;
   UnsettledEvent* held_after = nullptr;
 
-  Delivery ToDelivery() const { return {pack->batch, index, id, attempt}; }
+  Delivery ToDelivery() const { return {retained->batch, index, id, attempt}; }
 };
 
 // What one member holds, in the order in which it came. O(1).
@@ -92,7 +92,7 @@ class GroupEvents {
 
   // Event numbers only grow. The event is ready, or behind another one of its
   // key.
-  UnsettledEvent* Open(uint64_t id, GroupPack* pack, int index,
+  UnsettledEvent* Open(uint64_t id, RetainedBatch* retained, int index,
                        absl::string_view key);
   // The event is gone; one that was next behind it is ready.
   void Remove(UnsettledEvent* event);
@@ -103,15 +103,15 @@ class GroupEvents {
   // The lowest number, of all or from `id` on.
   UnsettledEvent* First() const { return FirstFrom(0); }
   UnsettledEvent* FirstFrom(uint64_t id) const;
-  // The earliest due_us, of kInFlight and kDelayed, or of kDoomed; then the
+  // The earliest due_us, of kInFlight and kDelayed, or of kDeadLettering; the
   // lowest number.
   UnsettledEvent* FirstDue() const { return FirstOf(timers_); }
-  UnsettledEvent* FirstDoomed() const { return FirstOf(doomed_); }
+  UnsettledEvent* FirstDeadLettering() const { return FirstOf(doomed_); }
 
   size_t size() const { return events_.size(); }
   int64_t memory_bytes() const { return share_.bytes(); }
   const ReadyEvents& ready() const { return ready_; }
-  size_t behind() const { return behind_; }
+  size_t blocked_by_key() const { return blocked_by_key_; }
 
   void SetReady(UnsettledEvent* event) { Move(event, State::kReady, kNeverUs); }
   // `state` is one with a due_us.
@@ -139,7 +139,7 @@ class GroupEvents {
   ReadyEvents ready_;
   Timers timers_;
   Timers doomed_;
-  size_t behind_ = 0;
+  size_t blocked_by_key_ = 0;
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;
   EventMemoryCharge charge_;

@@ -14,7 +14,7 @@ using Kind = GroupChange::Kind;
 GroupStatistics GroupLedger::GetStatistics() const {
   GroupStatistics statistics = counts_;
   if (next_event_.has_value()) statistics.events = *next_event_ - start_event_;
-  statistics.backlog = packs_.fresh() + events_.size() - counts_.in_flight;
+  statistics.backlog = batches_.fresh() + events_.size() - counts_.in_flight;
   statistics.backlog_bytes = bytes();
   statistics.oldest_unsettled_us = OldestUs();
   return statistics;
@@ -35,9 +35,9 @@ void GroupLedger::Append(uint64_t first_event,
   const uint64_t heeded = std::max(first_event, *next_event_);
   next_event_ = end;
   // Never ahead of the clock, as what is killed by hand may be.
-  Tell(batch->death().published_us - kKillTickUs);
-  packs_.Append(first_event, std::move(batch),
-                static_cast<int>(heeded - first_event));
+  AdvanceTo(batch->death().published_us - kKillTickUs);
+  batches_.Append(first_event, std::move(batch),
+                  static_cast<int>(heeded - first_event));
 }
 
 void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
@@ -55,21 +55,21 @@ void GroupLedger::TakeEarly() {
 void GroupLedger::Clear() {
   early_.clear();
   events_.Clear();
-  packs_.Clear();
+  batches_.Clear();
   counts_.in_flight = 0;
   redelivered_in_flight_ = 0;
   account_->AddInFlight(-std::exchange(counts_.in_flight_bytes, 0));
 }
 
 bool GroupLedger::PassTime(int64_t now_us) {
-  Tell(now_us);
+  AdvanceTo(now_us);
   for (int i = 0; i < kMaxTimers; ++i) {
     Event* const event = events_.FirstDue();
     if (event == nullptr || event->due_us > now_us_) return false;
     if (event->state == State::kInFlight) {
       ++counts_.timed_out;
       EndAttempt(Kind::kTimedOut, *event, now_us_);
-      turns_->OnTimeOut(event->holder);
+      scheduler_->OnTimeOut(event->holder);
       Fail(event);
     }
     MakeReady(event);
@@ -79,7 +79,8 @@ bool GroupLedger::PassTime(int64_t now_us) {
 
 int64_t GroupLedger::DueUs() const {
   int64_t due_us = kNeverUs;
-  for (const Event* event : {events_.FirstDue(), events_.FirstDoomed()}) {
+  for (const Event* event :
+       {events_.FirstDue(), events_.FirstDeadLettering()}) {
     if (event != nullptr) due_us = std::min(due_us, event->due_us);
   }
   return due_us;
@@ -87,7 +88,7 @@ int64_t GroupLedger::DueUs() const {
 
 // Fresh events that may be opened.
 uint64_t GroupLedger::Unopened() const {
-  return events_.behind() < kMaxBehind ? packs_.fresh() : 0;
+  return events_.blocked_by_key() < kMaxBlockedByKey ? batches_.fresh() : 0;
 }
 
 bool GroupLedger::HasRoomInFlight() const {
@@ -97,7 +98,7 @@ bool GroupLedger::HasRoomInFlight() const {
           account_->HasRoomInFlight(held));
 }
 
-GroupTurns::Supply GroupLedger::Available() const {
+MemberScheduler::Supply GroupLedger::Available() const {
   if (!HasRoomInFlight()) return {};
   const ReadyEvents& ready = events_.ready();
   return {ready.unfailed() + Unopened(), ready.failed(),
@@ -108,9 +109,10 @@ uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
   if (!HasRoomInFlight()) return 0;
   const ReadyEvents& ready = events_.ready();
   uint64_t available = ready.unfailed() + Unopened();
-  if (turns_->MayRetry(member)) {
+  if (scheduler_->MayRetry(member)) {
     available += ready.failed();
-    if (!turns_->MayRetryOwn(member)) available -= ready.failed_by(member->id_);
+    if (!scheduler_->MayRetryOwn(member))
+      available -= ready.failed_by(member->id_);
   }
   return available;
 }
@@ -118,15 +120,16 @@ uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
 GroupLedger::Event* GroupLedger::FirstReadyFor(
     const GroupMember* member) const {
   const ReadyEvents& ready = events_.ready();
-  if (!turns_->MayRetry(member)) return ready.FirstUnfailed();
-  return ready.FirstNotFailedBy(turns_->MayRetryOwn(member) ? 0 : member->id_);
+  if (!scheduler_->MayRetry(member)) return ready.FirstUnfailed();
+  return ready.FirstNotFailedBy(scheduler_->MayRetryOwn(member) ? 0
+                                                                : member->id_);
 }
 
 GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
                                          int* may_open) {
   while (HasRoomInFlight()) {
     if (Event* const event = FirstReadyFor(member)) {
-      if (!IsVain(*event)) return event;
+      if (!HasExhaustedAttempts(*event)) return event;
       MakeReady(event);
       continue;
     }
@@ -138,9 +141,9 @@ GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
 }
 
 GroupLedger::Event* GroupLedger::OpenNext() {
-  const GroupPacks::Place place = packs_.OpenNext();
-  return events_.Open(place.id, place.pack, place.index,
-                      place.pack->batch->event(place.index).key);
+  const RetainedBatches::Place place = batches_.OpenNext();
+  return events_.Open(place.id, place.retained, place.index,
+                      place.retained->batch->event(place.index).key);
 }
 
 Delivery GroupLedger::Give(Event* event, GroupMember* member) {
@@ -150,7 +153,8 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
   events_.SetDue(event, State::kInFlight, now_us_ + options_.ack_timeout_us);
   ++counts_.in_flight;
   event->held_bytes =
-      static_cast<int64_t>(event->pack->batch->encoded(event->index).size()) +
+      static_cast<int64_t>(
+          event->retained->batch->encoded(event->index).size()) +
       GroupEvents::kEventBytes;
   AddInFlight(event->held_bytes);
   CountDelivery(*event);
@@ -167,18 +171,18 @@ void GroupLedger::CountDelivery(const Event& event) {
 void GroupLedger::Fail(Event* event) {
   event->failed_by = event->holder->id_;
   event->failed_attempt = event->attempt;
-  LetGo(event);
+  Release(event);
 }
 
 // Out of its member's hands.
-void GroupLedger::LetGo(Event* event) {
+void GroupLedger::Release(Event* event) {
   GroupMember* const member = std::exchange(event->holder, nullptr);
   if (member == nullptr) return;
   member->held_.Remove(event);
   --counts_.in_flight;
   if (event->attempt > 1) --redelivered_in_flight_;
   AddInFlight(-event->held_bytes);
-  turns_->OnRoom(member);
+  scheduler_->OnRoom(member);
 }
 
 void GroupLedger::AddInFlight(int64_t bytes) {
@@ -189,15 +193,15 @@ void GroupLedger::AddInFlight(int64_t bytes) {
 // The member that was given this attempt settles it, in time or late.
 void GroupLedger::CreditSettlement(const Event& event, int attempt) {
   if (event.holder != nullptr && attempt == event.attempt) {
-    turns_->OnSettled(event.holder->id_);
+    scheduler_->OnSettled(event.holder->id_);
   } else if (attempt == event.failed_attempt) {
-    turns_->OnSettled(event.failed_by);
+    scheduler_->OnSettled(event.failed_by);
   }
 }
 
 void GroupLedger::MakeReady(Event* event) {
-  if (IsVain(*event)) {
-    events_.SetDue(event, State::kDoomed, now_us_);
+  if (HasExhaustedAttempts(*event)) {
+    events_.SetDue(event, State::kDeadLettering, now_us_);
   } else {
     events_.SetReady(event);
   }
@@ -208,7 +212,7 @@ bool GroupLedger::GiveBack(GroupMember* member, int most) {
     Event* const event = member->held_.front();
     if (event == nullptr) return false;
     EndAttempt(Kind::kReturned, *event, now_us_);
-    LetGo(event);
+    Release(event);
     if (event->state == State::kInFlight) MakeReady(event);
   }
   return true;
@@ -216,10 +220,10 @@ bool GroupLedger::GiveBack(GroupMember* member, int most) {
 
 int64_t GroupLedger::OldestUs() const {
   if (const Event* const event = events_.First()) {
-    return event->pack->batch->death_us();
+    return event->retained->batch->death_us();
   }
-  const GroupPack* const pack = packs_.FirstFresh();
-  return pack == nullptr ? kNeverUs : pack->batch->death_us();
+  const RetainedBatch* const retained = batches_.FirstFresh();
+  return retained == nullptr ? kNeverUs : retained->batch->death_us();
 }
 
 // The attempt that is going on, if there is one, ends in vain.
@@ -235,10 +239,10 @@ void GroupLedger::Settle(Kind kind, Event* event) {
 }
 
 void GroupLedger::Remove(Event* event) {
-  LetGo(event);
-  GroupPack* const pack = event->pack;
+  Release(event);
+  RetainedBatch* const retained = event->retained;
   events_.Remove(event);
-  packs_.Settled(pack);
+  batches_.Settled(retained);
 }
 
 // --- Settling.
@@ -256,7 +260,7 @@ bool GroupLedger::IsFromBefore(const Settlement& settlement) const {
 GroupLedger::Event* GroupLedger::OpenForAck(uint64_t event_id) {
   Event* event = events_.Find(event_id);
   while (event == nullptr && opened_for_acks_ < kMaxOpenedForAcks) {
-    const GroupPack* const fresh = packs_.FirstFresh();
+    const RetainedBatch* const fresh = batches_.FirstFresh();
     if (fresh == nullptr ||
         fresh->first + static_cast<uint64_t>(fresh->next) > event_id) {
       return nullptr;
@@ -275,7 +279,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
     return InvalidField("attempt", absl::StrCat("must be at least 1, not ",
                                                 settlement.attempt));
   }
-  const GroupPack* const fresh = packs_.FirstFresh();
+  const RetainedBatch* const fresh = batches_.FirstFresh();
   Event* const event = events_.Find(id);
   const bool is_fresh = fresh != nullptr && id < *next_event_ &&
                         id >= fresh->first + static_cast<uint64_t>(fresh->next);
@@ -386,15 +390,15 @@ void GroupLedger::EndPutBack(uint64_t event_id, bool done) {
   }
 }
 
-bool GroupLedger::HasDoomed() const {
-  const Event* const event = events_.FirstDoomed();
+bool GroupLedger::HasDeadLettering() const {
+  const Event* const event = events_.FirstDeadLettering();
   return event != nullptr && event->due_us <= now_us_;
 }
 
-GroupLedger::Event* GroupLedger::ClaimDoomed() {
-  while (HasDoomed()) {
-    Event* const event = events_.FirstDoomed();
-    if (IsVain(*event)) {
+GroupLedger::Event* GroupLedger::ClaimDeadLettering() {
+  while (HasDeadLettering()) {
+    Event* const event = events_.FirstDeadLettering();
+    if (HasExhaustedAttempts(*event)) {
       events_.SetClaimed(event);
       return event;
     }
@@ -417,7 +421,8 @@ void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
       return;
     case DeadLetterOutcome::kTryAgain:
     case DeadLetterOutcome::kDenied:
-      events_.SetDue(event, State::kDoomed, now_us_ + options_.ack_timeout_us);
+      events_.SetDue(event, State::kDeadLettering,
+                     now_us_ + options_.ack_timeout_us);
       return;
     case DeadLetterOutcome::kNeverFits:
       Settle(Kind::kLetterDropped, event);
@@ -430,7 +435,7 @@ void GroupLedger::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome) {
 // --- The limit.
 
 uint64_t GroupLedger::TakeLost() {
-  if (untold_lost_ > 0) changes_->Tell({.kind = Kind::kLossReported});
+  if (untold_lost_ > 0) changes_->Append({.kind = Kind::kLossReported});
   return std::exchange(untold_lost_, 0);
 }
 
@@ -440,18 +445,18 @@ void GroupLedger::Lose(uint64_t events) {
 }
 
 uint64_t GroupLedger::Unsettled() const {
-  return packs_.fresh() + events_.size() + untold_lost_;
+  return batches_.fresh() + events_.size() + untold_lost_;
 }
 
 bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {
   const int64_t before = this->bytes();
   const int64_t limit = std::max<int64_t>(before - bytes, 0);
   if (kind == EventHolder::Kind::kHeld) {
-    GroupPack* pack = packs_.Oldest();
-    while (this->bytes() > limit && pack != nullptr) {
-      GroupPack* const after = packs_.After(pack);
-      DropPack(pack, true);
-      pack = after;
+    RetainedBatch* retained = batches_.Oldest();
+    while (this->bytes() > limit && retained != nullptr) {
+      RetainedBatch* const after = batches_.After(retained);
+      DropBatch(retained, true);
+      retained = after;
     }
   } else {
     TrimTo(limit);
@@ -460,50 +465,52 @@ bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {
 }
 
 void GroupLedger::TrimTo(int64_t limit_bytes) {
-  GroupPack* pack = packs_.Oldest();
+  RetainedBatch* retained = batches_.Oldest();
   // All behind the first with fresh events is fresh.
-  for (; bytes() > limit_bytes && pack != nullptr && pack->fresh() == 0;
-       pack = packs_.After(pack)) {
+  for (; bytes() > limit_bytes && retained != nullptr && retained->fresh() == 0;
+       retained = batches_.After(retained)) {
     // With less than half of its events, it is worth a copy: each time it gets
     // smaller by half.
-    if (2 * pack->unsettled <= pack->batch->size()) {
-      Shrink(pack);
+    if (2 * retained->unsettled <= retained->batch->size()) {
+      Shrink(retained);
     }
   }
-  pack = packs_.Oldest();
-  while (bytes() > limit_bytes && pack != nullptr && !packs_.IsNewest(pack)) {
-    GroupPack* const after = packs_.After(pack);
-    DropPack(pack, false);
-    pack = after;
+  retained = batches_.Oldest();
+  while (bytes() > limit_bytes && retained != nullptr &&
+         !batches_.IsNewest(retained)) {
+    RetainedBatch* const after = batches_.After(retained);
+    DropBatch(retained, false);
+    retained = after;
   }
 }
 
-// Leaves what is settled out of the pack's batch.
-void GroupLedger::Shrink(GroupPack* pack) {
-  if (pack->unsettled == pack->batch->size()) return;
+// Leaves what is settled out of a retained batch.
+void GroupLedger::Shrink(RetainedBatch* retained) {
+  if (retained->unsettled == retained->batch->size()) return;
   std::vector<Event*> events;
   std::vector<int> indexes;
-  for (Event* event = events_.FirstFrom(pack->first);
-       event != nullptr && event->pack == pack;
+  for (Event* event = events_.FirstFrom(retained->first);
+       event != nullptr && event->retained == retained;
        event = events_.FirstFrom(event->id + 1)) {
     events.push_back(event);
     indexes.push_back(event->index);
   }
-  TIMECACHED_CHECK(static_cast<int>(events.size()) == pack->unsettled);
-  if (!packs_.Shrink(pack, indexes)) return;
+  TIMECACHED_CHECK(static_cast<int>(events.size()) == retained->unsettled);
+  if (!batches_.Shrink(retained, indexes)) return;
   for (size_t i = 0; i < events.size(); ++i) {
     events[i]->index = static_cast<int>(i);
   }
 }
 
-void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
-  const uint64_t first = pack->first;
-  const auto unsettled = static_cast<size_t>(pack->unsettled);
-  const uint64_t fresh_end = first + static_cast<uint64_t>(pack->batch->size());
-  const uint64_t lost = packs_.DropFresh(pack);
+void GroupLedger::DropBatch(RetainedBatch* retained, bool also_held) {
+  const uint64_t first = retained->first;
+  const auto unsettled = static_cast<size_t>(retained->unsettled);
+  const uint64_t fresh_end =
+      first + static_cast<uint64_t>(retained->batch->size());
+  const uint64_t lost = batches_.DropFresh(retained);
   std::vector<Event*> dropped;
   for (Event* event = events_.FirstFrom(first);
-       event != nullptr && event->pack == pack;
+       event != nullptr && event->retained == retained;
        event = events_.FirstFrom(event->id + 1)) {
     const bool held = event->state == State::kInFlight;
     // What is claimed is being put somewhere.
@@ -514,7 +521,7 @@ void GroupLedger::DropPack(GroupPack* pack, bool also_held) {
   Lose(lost + dropped.size());
   for (Event* event : dropped) Settle(Kind::kDropped, event);
   changes_->AddRange(Kind::kDropped, fresh_end - lost, fresh_end);
-  if (dropped.size() < unsettled) Shrink(pack);
+  if (dropped.size() < unsettled) Shrink(retained);
 }
 
 }  // namespace timecache::server

@@ -18,10 +18,10 @@
 #include "server/engine/groups/group_change.h"
 #include "server/engine/groups/group_changes.h"
 #include "server/engine/groups/group_events.h"
-#include "server/engine/groups/group_packs.h"
 #include "server/engine/groups/group_state.h"
-#include "server/engine/groups/group_turns.h"
 #include "server/engine/groups/group_types.h"
+#include "server/engine/groups/member_scheduler.h"
+#include "server/engine/groups/retained_batches.h"
 
 namespace timecache::server {
 
@@ -35,7 +35,7 @@ class GroupLedger {
 
   // Events that wait behind others of their keys: with more, nothing fresh is
   // given out.
-  static constexpr size_t kMaxBehind = 65'536;
+  static constexpr size_t kMaxBlockedByKey = 65'536;
   // Timers that one PassTime lets end.
   static constexpr int kMaxTimers = 1'024;
   // Events that are opened, all in all, for ACKs of attempts from before the
@@ -44,13 +44,13 @@ class GroupLedger {
 
   // `turns` says who may be given what failed, and is told what members do.
   // `account` counts what is kept; `changes` are told. None is owned.
-  GroupLedger(const GroupOptions& options, GroupTurns* turns,
+  GroupLedger(const GroupOptions& options, MemberScheduler* turns,
               BacklogAccount* account, GroupChanges* changes)
       : options_(options),
-        turns_(turns),
+        scheduler_(turns),
         account_(account),
         changes_(changes),
-        packs_(account),
+        batches_(account),
         events_(account) {}
   ~GroupLedger() { Clear(); }
 
@@ -79,13 +79,14 @@ class GroupLedger {
   // Tells of unsettled events from number `from` on: `*events` of them, and
   // about `*bytes`, which become less. Returns the number to go on with; none
   // if there are no more.
-  std::optional<uint64_t> TellKept(uint64_t from, int* events, int64_t* bytes);
+  std::optional<uint64_t> AppendKept(uint64_t from, int* events,
+                                     int64_t* bytes);
 
   // --- Time.
 
   // The latest time that was told.
   int64_t now_us() const { return now_us_; }
-  void Tell(int64_t now_us) { now_us_ = std::max(now_us_, now_us); }
+  void AdvanceTo(int64_t now_us) { now_us_ = std::max(now_us_, now_us); }
   // What is due at `now_us` happens, except for what is doomed. Returns whether
   // there is more of it.
   bool PassTime(int64_t now_us);
@@ -93,12 +94,13 @@ class GroupLedger {
   // Drops what is beyond max_backlog_bytes.
   void Trim() { TrimTo(options_.max_backlog_bytes); }
   // Memory of all that is unsettled.
-  int64_t bytes() const { return packs_.bytes() + events_.memory_bytes(); }
+  int64_t bytes() const { return batches_.bytes() + events_.memory_bytes(); }
   // What Drop may free, at most, and when the oldest of it was published.
   int64_t DroppableBytes(EventHolder::Kind kind) const {
-    return kind == EventHolder::Kind::kHeld ? bytes() : packs_.DroppableBytes();
+    return kind == EventHolder::Kind::kHeld ? bytes()
+                                            : batches_.DroppableBytes();
   }
-  int64_t OldestPublishedUs() const { return packs_.OldestPublishedUs(); }
+  int64_t OldestPublishedUs() const { return batches_.OldestPublishedUs(); }
   // Drops the oldest events until `bytes` less are kept: with kBacklog those
   // that no member holds, with kHeld any. Returns whether less is kept.
   bool Drop(EventHolder::Kind kind, int64_t bytes);
@@ -114,7 +116,7 @@ class GroupLedger {
   bool HasRoomInFlight() const;
   // Events that could be given out now; some may turn out to wait for others of
   // their keys. Of these, those that could be given to `member`, which comes.
-  GroupTurns::Supply Available() const;
+  MemberScheduler::Supply Available() const;
   uint64_t AvailableTo(const GroupMember* member) const;
   // The next event to be given to `member`, which stays the next; null if there
   // is none, or `*may_open` fresh events have been looked at.
@@ -137,8 +139,8 @@ class GroupLedger {
   void EndPutBack(uint64_t event_id, bool done);
   // Claims the next event that is to become a dead letter now; null if there is
   // none.
-  Event* ClaimDoomed();
-  bool HasDoomed() const;
+  Event* ClaimDeadLettering();
+  bool HasDeadLettering() const;
   // One that never fits is lost.
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome);
 
@@ -150,7 +152,7 @@ class GroupLedger {
   absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
   absl::StatusOr<Event*> FindInFlight(const Settlement& settlement) const;
   Event* FindClaimed(uint64_t event_id) const;
-  bool IsVain(const Event& event) const {
+  bool HasExhaustedAttempts(const Event& event) const {
     return dead_letters_ && event.attempt >= options_.max_attempts;
   }
   uint64_t Unopened() const;
@@ -161,22 +163,22 @@ class GroupLedger {
   void EndAttempt(GroupChange::Kind kind, const Event& event, int64_t ready_us);
   void Settle(GroupChange::Kind kind, Event* event);
   void Restore(const KeptBatch& kept, const GroupState& state, uint64_t opened);
-  void Reopen(const GroupPacks::Place& place, uint64_t number,
+  void Reopen(const RetainedBatches::Place& place, uint64_t number,
               const GroupState& state);
-  int64_t TellKept(uint64_t number, const EventBatch& batch, int index,
-                   const Event* event);
+  int64_t AppendKept(uint64_t number, const EventBatch& batch, int index,
+                     const Event* event);
   void CreditSettlement(const Event& event, int attempt);
-  void LetGo(Event* event);
+  void Release(Event* event);
   void AddInFlight(int64_t bytes);
   void MakeReady(Event* event);
   void Remove(Event* event);
   void Lose(uint64_t events);
   void TrimTo(int64_t limit_bytes);
-  void Shrink(GroupPack* pack);
-  void DropPack(GroupPack* pack, bool also_held);
+  void Shrink(RetainedBatch* retained);
+  void DropBatch(RetainedBatch* retained, bool also_held);
 
   GroupOptions options_;
-  GroupTurns* const turns_;
+  MemberScheduler* const scheduler_;
   BacklogAccount* const account_;
   GroupChanges* const changes_;
   bool dead_letters_ = false;
@@ -187,7 +189,7 @@ class GroupLedger {
   uint64_t start_event_ = 0;
   // What has come before Start.
   std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
-  GroupPacks packs_;
+  RetainedBatches batches_;
   GroupEvents events_;
   uint64_t untold_lost_ = 0;
   // Events before this one may have been in flight when the process ended that

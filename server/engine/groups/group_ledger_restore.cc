@@ -34,7 +34,7 @@ uint64_t EndOfOpened(const GroupState& state) {
 // --- Made again.
 
 void GroupLedger::Restore(const GroupState& state, int64_t now_us) {
-  Tell(now_us);
+  AdvanceTo(now_us);
   counts_ = state.counts;
   start_event_ = state.first_event;
   next_event_ = restored_end_ = state.next_event;
@@ -48,22 +48,23 @@ void GroupLedger::Restore(const KeptBatch& kept, const GroupState& state,
   const int end = std::max(kept.IndexFrom(opened), BehindSettled(kept));
   int first = 0;
   while (first < end && !kept.keeps(first)) ++first;
-  packs_.Append(kept.number(0), kept.batch, first == end ? end : 0);
+  batches_.Append(kept.number(0), kept.batch, first == end ? end : 0);
   if (first == end) return;
   for (int i = 0; i < end; ++i) {
-    const GroupPacks::Place place = packs_.OpenNext();
+    const RetainedBatches::Place place = batches_.OpenNext();
     if (kept.keeps(i)) {
       Reopen(place, kept.number(i), state);
     } else {
-      packs_.Settled(place.pack);
+      batches_.Settled(place.retained);
     }
   }
 }
 
-void GroupLedger::Reopen(const GroupPacks::Place& place, uint64_t number,
+void GroupLedger::Reopen(const RetainedBatches::Place& place, uint64_t number,
                          const GroupState& state) {
-  Event* const event = events_.Open(number, place.pack, place.index,
-                                    place.pack->batch->event(place.index).key);
+  Event* const event =
+      events_.Open(number, place.retained, place.index,
+                   place.retained->batch->event(place.index).key);
   const auto failed = state.failed.find(number);
   if (failed == state.failed.end()) return;
   event->attempt = failed->second.attempts;
@@ -90,28 +91,30 @@ void GroupLedger::Describe(GroupChange* change) const {
   change->unreported = untold_lost_;
 }
 
-std::optional<uint64_t> GroupLedger::TellKept(uint64_t from, int* events,
-                                              int64_t* bytes) {
+std::optional<uint64_t> GroupLedger::AppendKept(uint64_t from, int* events,
+                                                int64_t* bytes) {
   while (const Event* const event = events_.FirstFrom(from)) {
     if (*events <= 0 || *bytes <= 0) return event->id;
     --*events;
-    *bytes -= TellKept(event->id, *event->pack->batch, event->index, event);
+    *bytes -=
+        AppendKept(event->id, *event->retained->batch, event->index, event);
     from = event->id + 1;
   }
-  while (const GroupPack* const pack = packs_.FreshFrom(from)) {
-    from = std::max(from, pack->first + static_cast<uint64_t>(pack->next));
+  while (const RetainedBatch* const retained = batches_.FreshFrom(from)) {
+    from =
+        std::max(from, retained->first + static_cast<uint64_t>(retained->next));
     if (*events <= 0 || *bytes <= 0) return from;
     --*events;
-    *bytes -= TellKept(from, *pack->batch, static_cast<int>(from - pack->first),
-                       nullptr);
+    *bytes -= AppendKept(from, *retained->batch,
+                         static_cast<int>(from - retained->first), nullptr);
     ++from;
   }
   return std::nullopt;
 }
 
 // `event` is null of a fresh one. Returns about how many bytes were told.
-int64_t GroupLedger::TellKept(uint64_t number, const EventBatch& batch,
-                              int index, const Event* event) {
+int64_t GroupLedger::AppendKept(uint64_t number, const EventBatch& batch,
+                                int index, const Event* event) {
   GroupChange change;
   change.kind = GroupChange::Kind::kKept;
   change.first = number;
@@ -123,7 +126,7 @@ int64_t GroupLedger::TellKept(uint64_t number, const EventBatch& batch,
     change.attempt = event->attempt - (event->holder == nullptr ? 0 : 1);
     if (event->state == State::kDelayed) change.ready_us = event->due_us;
   }
-  changes_->Tell(change);
+  changes_->Append(change);
   return static_cast<int64_t>(batch.encoded(index).size());
 }
 

@@ -29,14 +29,14 @@ class GroupMember {
   // At most `max_events`, about `max_bytes` as they are encoded, and as many as
   // the group gives out under one lock; at least one if there is one for this
   // member and it holds less than its window, which is max_in_flight unless it
-  // let events time out (see GroupTurns). What waits is shared out fairly among
-  // the members that could take it.
+  // let events time out (see MemberScheduler). What waits is shared out fairly
+  // among the members that could take it.
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
 
  private:
   friend class ConsumerGroup;
   friend class GroupLedger;
-  friend class GroupTurns;
+  friend class MemberScheduler;
 
   GroupMember(ConsumerGroup* group, int max_in_flight,
               std::function<void()> wake)
@@ -50,7 +50,7 @@ class GroupMember {
 
   // Guarded by the group's lock.
   HeldEvents held_;
-  // See GroupTurns.
+  // See MemberScheduler.
   MemberId id_ = 0;
   int window_ = max_in_flight_;
   bool responsive_ = true;

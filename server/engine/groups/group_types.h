@@ -89,7 +89,7 @@ struct GroupChunk {
 
 // How many events one turn may take out as dead letters, and most bytes of
 // them, but for a single larger one.
-struct DoomedRoom {
+struct DeadLetterBudget {
   int events = 0;
   int64_t bytes = INT64_MAX;
 };

@@ -55,7 +55,7 @@ class ReplayedGroup final : public ExpiryLog::Follower {
 
 // All groups of one map, and the names of those that expired.
 //
-// Changes may be missing before some point, if ConsumerGroups::TellAgain has
+// Changes may be missing before some point, if ConsumerGroups::AppendAgain has
 // told behind it what was there: changes of a group that is not known are from
 // before it was told again.
 class GroupsReplay {

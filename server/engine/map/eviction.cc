@@ -49,7 +49,7 @@ bool Shard::EvictOldestLocked(const Kill& kill, Generation* dead) {
   old.slot = slots_.FindExact(tag, MakeRef(old.segment, old.offset));
   TIMECACHED_CHECK(old.slot != nullptr);
   place.offset += static_cast<uint32_t>(old.size);
-  TellKill(Change::Kind::kEvict, kill, old.record.key);
+  EmitKill(Change::Kind::kEvict, kill, old.record.key);
   Evict(old, dead);
   return true;
 }

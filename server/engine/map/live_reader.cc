@@ -41,7 +41,7 @@ size_t Shard::ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
 // Where there is something to read, in the order in which it was put; null if
 // nowhere.
 SegmentPlace* Shard::NextUnread(const Generation& generation,
-                                LivePlace* place) const {
+                                LivePosition* place) const {
   SegmentPlace& last = place->last;
   SegmentPlace& open = place->open;
   if (open.stamp != last.stamp && Holds(generation, open) &&
@@ -71,7 +71,7 @@ SegmentPlace* Shard::NextUnread(const Generation& generation,
 }
 
 // Returns whether nothing is left to read.
-bool Shard::ReadSome(const Generation& generation, LivePlace* place,
+bool Shard::ReadSome(const Generation& generation, LivePosition* place,
                      LiveVisitor visit) const {
   int64_t bytes = 0;
   for (int records = 0; records < kReadRecords && bytes < kReadBytes;
@@ -94,7 +94,7 @@ bool Shard::ReadSome(const Generation& generation, LivePlace* place,
   return false;
 }
 
-bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
+bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePosition* place,
                      LiveVisitor visit) {
   absl::MutexLock lock(&mu_);
   if (death_us <= Observe(now_us)) return true;

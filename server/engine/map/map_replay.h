@@ -21,10 +21,10 @@ namespace timecache::server {
 // name, options and origin. What died is told as it was: the same events, in
 // the same order, with the same numbers.
 //
-// Changes may be missing before some point, if TimeCacheMap::TellAgain has told
-// behind it what was live, and then ConsumerGroups::TellAgain what groups keep.
-// What dies before the end of the first walk may be incomplete, and is not
-// told: see Silence.
+// Changes may be missing before some point, if TimeCacheMap::AppendAgain has
+// told behind it what was live, and then ConsumerGroups::AppendAgain what
+// groups keep. What dies before the end of the first walk may be incomplete,
+// and is not told: see Silence.
 //
 // Of what is kept together, changes of groups come in their order or all of
 // them first, but none after a tick that was told after it.

@@ -168,7 +168,7 @@ struct Result {
 // How much the entries may weigh that the operations of one batch answer with:
 // kMaxBytes of values, or a single one that is larger. What answers with one
 // that has no room any more is not applied.
-class AnswerRoom {
+class ResponseBudget {
  public:
   static constexpr int64_t kMaxBytes = int64_t{3} << 20;
 

@@ -110,7 +110,7 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   result->Clear();
   result->status = Check(op);
   if (!result->status.ok()) return;
-  AnswerRoom room;
+  ResponseBudget room;
   ApplyOne(op, key_hash_(op.key), now_us, &room, result);
   BlockPool::Default().Prepare();
 }
@@ -118,7 +118,7 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
 absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
                                          absl::string_view value,
                                          int64_t now_us) {
-  AnswerRoom room;
+  ResponseBudget room;
   Result result;
   ApplyOne(Operation::Put(key, value), key_hash_(key), now_us, &room, &result);
   BlockPool::Default().Prepare();
@@ -131,7 +131,7 @@ absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
 
 // Makes room at a limit, where it may.
 void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
-                            AnswerRoom* room, Result* result) {
+                            ResponseBudget* room, Result* result) {
   for (;;) {
     const Shard::Outcome outcome =
         ShardOf(hash).Apply(op, hash, now_us, room, result);
@@ -159,7 +159,7 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
 void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                               absl::Span<Result> results) {
   TIMECACHED_CHECK(ops.size() == results.size());
-  AnswerRoom room;
+  ResponseBudget room;
   for (size_t i = 0; i < ops.size(); i += ItemsByShard::kMaxItems) {
     ApplyGroup(ops.subspan(i, ItemsByShard::kMaxItems), now_us, &room,
                results.subspan(i, ItemsByShard::kMaxItems));
@@ -168,7 +168,8 @@ void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
 }
 
 void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                              AnswerRoom* room, absl::Span<Result> results) {
+                              ResponseBudget* room,
+                              absl::Span<Result> results) {
   std::array<Shard::Item, ItemsByShard::kMaxItems> valid;
   size_t count = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -185,7 +186,8 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
 // have the rest, which come again, behind them. Each turn gets on: it waits for
 // the first lock, while it has none.
 void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
-                             AnswerRoom* room) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                             ResponseBudget* room)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
   struct Turn {
     uint16_t shard;
     uint16_t items;
@@ -414,11 +416,11 @@ bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
               });
 }
 
-bool TimeCacheMap::TellAgain(int64_t now_us, int max_entries, int64_t max_bytes,
-                             ScanPlace* place) {
+bool TimeCacheMap::AppendAgain(int64_t now_us, int max_entries,
+                               int64_t max_bytes, ScanPlace* place) {
   return Walk(max_entries, max_bytes, place,
               [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
-                shard->TellAgain(now_us, entries, bytes, tag);
+                shard->AppendAgain(now_us, entries, bytes, tag);
               });
 }
 

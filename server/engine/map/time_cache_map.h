@@ -120,15 +120,15 @@ class TimeCacheMap {
   }
 
   // Puts an entry that the server itself has written: of any size, as
-  // max_value_bytes is for what clients put. OUT_OF_RANGE
-  // for one that is larger than all of the map, or of
-  // the server, may be; RESOURCE_EXHAUSTED for what may pass.
+  // max_value_bytes is for what clients put. OUT_OF_RANGE for one that is
+  // larger than all of the map, or of the server, may be; RESOURCE_EXHAUSTED
+  // for what may pass.
   absl::Status PutDeadLetter(absl::string_view key, absl::string_view value,
                              int64_t now_us);
 
   // Applies many, as if one after the other for each key; each succeeds or
   // fails by itself. `results` has as many. RESOURCE_EXHAUSTED
-  // (MAX_RESPONSE_BYTES) for one whose entry has no AnswerRoom beside the
+  // (MAX_RESPONSE_BYTES) for one whose entry has no ResponseBudget beside the
   // others. Locks several parts of the map at once, as many as have
   // Shard::kMaxLockItems together, so that the cache misses of all overlap; a
   // part that another holds comes later.
@@ -146,11 +146,11 @@ class TimeCacheMap {
   // A walk over the live entries whose keys begin with `prefix`. Every entry
   // that is live from the first call to the last is visited exactly once,
   // others at most once. Each call goes on until about `max_entries` or
-  // `max_bytes` (a line of the index and its
-  // overflow more at the most) were visited,
-  // or kMaxScanSteps parts of the map were walked without; it sets `*place` for
-  // the next call and returns whether there is more. The views given to `visit`
-  // live until it returns; it runs under a part's lock, so it must only copy.
+  // `max_bytes` (a line of the index and its overflow more at the most) were
+  // visited, or kMaxScanSteps parts of the map were walked without; it sets
+  // `*place` for the next call and returns whether there is more. The views
+  // given to `visit` live until it returns; it runs under a part's lock, so it
+  // must only copy.
   static constexpr int kMaxScanSteps = 8;
   bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
             int64_t max_bytes, ScanPlace* place, const EntryVisitor& visit);
@@ -178,8 +178,8 @@ class TimeCacheMap {
   ChangeLog* change_log() const { return change_log_.get(); }
   // One step of a walk as Scan's, over all entries: the sink is told each as it
   // is. Changes from before a whole walk are not needed for what is live.
-  bool TellAgain(int64_t now_us, int max_entries, int64_t max_bytes,
-                 ScanPlace* place);
+  bool AppendAgain(int64_t now_us, int max_entries, int64_t max_bytes,
+                   ScanPlace* place);
   // Advances, and tells how far the map is: at the end of such a walk. Whatever
   // died before is in none of the changes since the walk began, or is counted
   // in this.
@@ -295,10 +295,10 @@ class TimeCacheMap {
             const ScanShard& scan);
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
   void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
-                AnswerRoom* room, Result* result);
+                ResponseBudget* room, Result* result);
   void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                  AnswerRoom* room, absl::Span<Result> results);
-  void ApplyTurn(ItemsByShard* items, int64_t now_us, AnswerRoom* room);
+                  ResponseBudget* room, absl::Span<Result> results);
+  void ApplyTurn(ItemsByShard* items, int64_t now_us, ResponseBudget* room);
   absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);

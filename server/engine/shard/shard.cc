@@ -85,7 +85,7 @@ int64_t Shard::Observe(int64_t now_us) {
 }
 
 Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
-                            AnswerRoom* room, Result* result) {
+                            ResponseBudget* room, Result* result) {
   absl::MutexLock lock(&mu_);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
@@ -95,7 +95,7 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
 }
 
 size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
-                          AnswerRoom* room, int64_t* new_death_us) {
+                          ResponseBudget* room, int64_t* new_death_us) {
   TIMECACHED_CHECK(items.size() <= kMaxLockItems);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
@@ -135,7 +135,7 @@ void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
 }
 
 Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
-                               AnswerRoom* room, Result* result) {
+                               ResponseBudget* room, Result* result) {
   const uint32_t tag = CompactIndex::TagOf(hash);
   Outcome outcome;
   const Found old = FindLive(tag, op.key);
@@ -209,18 +209,19 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
 }
 
 // An error if an entry with such a value has no room in the answer.
-bool Shard::TakeRoom(size_t value_bytes, AnswerRoom* room, Result* result) {
+bool Shard::TakeRoom(size_t value_bytes, ResponseBudget* room, Result* result) {
   if (room->Take(value_bytes)) return true;
   result->status = ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kMaxResponseBytes,
       absl::StrCat("the batch's answer has no room for an entry of ",
                    value_bytes, " bytes beside others under ",
-                   AnswerRoom::kMaxBytes, ": ask for it in the next request"));
+                   ResponseBudget::kMaxBytes,
+                   ": ask for it in the next request"));
   return false;
 }
 
 // Answers with the entry, or with an error if it has no room.
-bool Shard::Answer(const Record& record, AnswerRoom* room, Result* result) {
+bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
   if (!TakeRoom(record.value.size(), room, result)) return false;
   result->has_entry = true;
   result->entry.value.assign(record.value.data(), record.value.size());
@@ -232,7 +233,7 @@ bool Shard::Answer(const Record& record, AnswerRoom* room, Result* result) {
 }
 
 void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
-                AnswerRoom* room, Result* result, Outcome* outcome) {
+                ResponseBudget* room, Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
   result->status = CheckCondition(op, found ? old.record.version : 0);
   if (!result->status.ok()) return;
@@ -302,9 +303,9 @@ void Shard::RenewTtl(const Operation& op, Record* record) const {
 // Removes a live entry; no event tells of it.
 void Shard::Take(const Operation& op, const Found& old) {
   if (sink_ != nullptr) {
-    Tell({.kind = Change::Kind::kRemove,
-          .record = {.key = op.key},
-          .at_us = now_us_});
+    EmitChange({.kind = Change::Kind::kRemove,
+                .record = {.key = op.key},
+                .at_us = now_us_});
   }
   Charge(-1, -old.record.payload_bytes());
   Forget(old);
@@ -344,7 +345,7 @@ void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
       change.record.parts = false;
       change.record.capacity = 0;
     }
-    Tell(change);
+    EmitChange(change);
   }
   Store(record, death_us, tag, old, outcome);
 }

@@ -20,7 +20,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/map/change.h"
 #include "server/engine/map/key_hash.h"
-#include "server/engine/map/live_place.h"
+#include "server/engine/map/live_position.h"
 #include "server/engine/map/operation.h"
 #include "server/engine/map/options.h"
 #include "server/engine/map/scan.h"
@@ -72,7 +72,7 @@ class Shard {
   // Applies a valid operation; `*result` must be fresh. An entry that it
   // answers with takes its room.
   Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
-                AnswerRoom* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
+                ResponseBudget* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The same for many, under a lock that the caller takes, since a batch has
   // that of several shards at once: it then calls the three below for all of
@@ -96,9 +96,10 @@ class Shard {
   void PrefetchRecordsLocked(absl::Span<const Item> items) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // In order. Returns how many were applied: the next one would pass a limit,
-  // or much was copied, and it is for a call of its own. `*new_death_us` gets the earliest death of a new generation, or stays.
+  // or much was copied, and it is for a call of its own. `*new_death_us` gets
+  // the earliest death of a new generation, or stays.
   size_t ApplyLocked(absl::Span<const Item> items, int64_t now_us,
-                     AnswerRoom* room, int64_t* new_death_us)
+                     ResponseBudget* room, int64_t* new_death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // One step of a walk: live entries from `*tag` on, until kScanLines lines or
@@ -163,8 +164,8 @@ class Shard {
 
   // One step of a walk as Scan's, over all live entries: tells the sink each as
   // it is, so that what it was told of them before is not needed any more.
-  void TellAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
-                 uint32_t* tag) ABSL_LOCKS_EXCLUDED(mu_);
+  void AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
+                   uint32_t* tag) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Applies a change that another shard of this number told, without asking a
   // limit. Of a kill, what died is added to `*dead`. What is not there cannot
@@ -201,7 +202,7 @@ class Shard {
   // One step of a walk over the live records of the generation that dies then;
   // none, if that is not after `now_us`. Returns whether it is through. A
   // record may be visited twice if compaction moves it during the walk.
-  bool ReadLive(int64_t death_us, int64_t now_us, LivePlace* place,
+  bool ReadLive(int64_t death_us, int64_t now_us, LivePosition* place,
                 LiveVisitor visit) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Remembers which generations that die at or before `*until_us` take new
@@ -265,7 +266,7 @@ class Shard {
     uint32_t tag;
   };
 
-  Outcome ApplyOne(const Operation& op, uint64_t hash, AnswerRoom* room,
+  Outcome ApplyOne(const Operation& op, uint64_t hash, ResponseBudget* room,
                    Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -274,7 +275,7 @@ class Shard {
   Found FindLive(uint32_t tag, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Put(const Operation& op, uint32_t tag, const Found& old,
-           AnswerRoom* room, Result* result, Outcome* outcome)
+           ResponseBudget* room, Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendValue(const Operation& op, uint32_t tag, const Found& old,
                    Result* result, Outcome* outcome)
@@ -283,10 +284,10 @@ class Shard {
                Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Gather(const Operation& op, uint32_t tag, const Found& old,
-              AnswerRoom* room, Result* result, Outcome* outcome)
+              ResponseBudget* room, Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Complete(const Operation& op, const Found& old, absl::string_view more,
-                AnswerRoom* room, Result* result)
+                ResponseBudget* room, Result* result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Replace(const Operation& op, absl::string_view value, bool parts,
                uint32_t tag, const Found& old, Result* result, Outcome* outcome)
@@ -327,19 +328,21 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Evict(const Found& old, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Tell(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  void EmitChange(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     sink_->Add(sink_shard_, change);
   }
   void MovePutTimes(Segment* segment, int64_t by_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TellKill(Change::Kind kind, const Kill& kill, absl::string_view key)
+  void EmitKill(Change::Kind kind, const Kill& kill, absl::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   template <typename Visit>
   void Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
             uint32_t* tag, const Visit& visit)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  static bool TakeRoom(size_t value_bytes, AnswerRoom* room, Result* result);
-  static bool Answer(const Record& record, AnswerRoom* room, Result* result);
+  static bool TakeRoom(size_t value_bytes, ResponseBudget* room,
+                       Result* result);
+  static bool Answer(const Record& record, ResponseBudget* room,
+                     Result* result);
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -363,9 +366,10 @@ class Shard {
   bool Holds(const Generation& generation, const SegmentPlace& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   SegmentPlace EndOf(SegmentId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  SegmentPlace* NextUnread(const Generation& generation, LivePlace* place) const
+  SegmentPlace* NextUnread(const Generation& generation,
+                           LivePosition* place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool ReadSome(const Generation& generation, LivePlace* place,
+  bool ReadSome(const Generation& generation, LivePosition* place,
                 LiveVisitor visit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteChange(Generation* generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropChanges(size_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

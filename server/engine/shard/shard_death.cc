@@ -44,7 +44,7 @@ int64_t Shard::OldestLocked() const {
 std::unique_ptr<Generation> Shard::KillLocked(const Kill& kill) {
   const auto it = generations_.find(kill.death_us);
   if (it == generations_.end() || it->second->entries == 0) return nullptr;
-  TellKill(Change::Kind::kKill, kill, /*key=*/{});
+  EmitKill(Change::Kind::kKill, kill, /*key=*/{});
   std::unique_ptr<Generation> generation = std::move(it->second);
   generations_.erase(it);
   if (generation.get() == current_) current_ = nullptr;
@@ -54,15 +54,15 @@ std::unique_ptr<Generation> Shard::KillLocked(const Kill& kill) {
 }
 
 // Of a generation, or of the entry of `key`.
-void Shard::TellKill(Change::Kind kind, const Kill& kill,
+void Shard::EmitKill(Change::Kind kind, const Kill& kill,
                      absl::string_view key) {
   if (sink_ == nullptr) return;
-  Tell({.kind = kind,
-        .record = {.key = key},
-        .death_us = kill.death_us,
-        .at_us = kill.at_us,
-        .kill = kill.number,
-        .cause = kill.cause});
+  EmitChange({.kind = kind,
+              .record = {.key = key},
+              .death_us = kill.death_us,
+              .at_us = kill.at_us,
+              .kill = kill.number,
+              .cause = kill.cause});
 }
 
 const Segment* Shard::DeadSegment(SegmentId id) {

@@ -38,8 +38,8 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
        });
 }
 
-void Shard::TellAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
-                      uint32_t* tag) {
+void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
+                        uint32_t* tag) {
   absl::MutexLock lock(&mu_);
   now_us = Observe(now_us);
   ChangeSink* const sink = sink_;

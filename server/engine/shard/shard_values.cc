@@ -104,7 +104,7 @@ bool Shard::Extend(const Operation& op, absl::string_view more,
     change.record.value = more;
     change.record.parts = false;
     change.record.capacity = 0;
-    Tell(change);
+    EmitChange(change);
   }
   StoreLonger(record, more, death_us, tag, old, outcome);
   return true;
@@ -183,7 +183,7 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
 }
 
 void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
-                   AnswerRoom* room, Result* result, Outcome* outcome) {
+                   ResponseBudget* room, Result* result, Outcome* outcome) {
   TIMECACHED_CHECK(op.gathering != nullptr);
   const Gathering& gathering = *op.gathering;
   const GatheredPart part = {gathering.part(), op.value};
@@ -237,7 +237,8 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
 
 // The last part is in: the caller gets all, and no other caller does.
 void Shard::Complete(const Operation& op, const Found& old,
-                     absl::string_view more, AnswerRoom* room, Result* result) {
+                     absl::string_view more, ResponseBudget* room,
+                     Result* result) {
   const bool found = old.slot != nullptr;
   const size_t size = old.record.value.size() + more.size();
   result->status = CheckValueBytes(size);

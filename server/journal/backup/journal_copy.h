@@ -35,9 +35,8 @@ class JournalCopy final : public ArchiveSink {
   JournalCopy(const JournalCopy&) = delete;
   JournalCopy& operator=(const JournalCopy&) = delete;
 
-  // INVALID_ARGUMENT: no file of a journal. LOCK, RESERVE and temporary files are passed
-  // over.
-  // RESOURCE_EXHAUSTED: no room on the disk.
+  // INVALID_ARGUMENT: no file of a journal. LOCK, RESERVE and temporary files
+  // are passed over. RESOURCE_EXHAUSTED: no room on the disk.
   absl::Status BeginFile(const std::string& name, uint64_t bytes) override;
   absl::Status AddBytes(absl::string_view bytes) override;
   absl::Status EndFile() override;

@@ -21,8 +21,8 @@ namespace timecache::server {
 // as absl::ErrnoToStatus has them.
 
 // An open file. Closed, not synced, when destroyed. Reads are thread-safe, also
-// beside a write to other bytes; all else is for one thread at a time, but for a
-// sync, which may run beside a write: it syncs what was written before it.
+// beside a write to other bytes; all else is for one thread at a time, but for
+// a sync, which may run beside a write: it syncs what was written before it.
 class File {
  public:
   virtual ~File() = default;

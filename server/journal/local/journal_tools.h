@@ -75,8 +75,8 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
 // another id, in which every record keeps its position; reads pass over the
 // positions of lost ones. Where records may be lost at the end of a partition,
 // one position is left out for them. Marked as a copy: what is lost may have
-// been told. Reports what was there. Errors: those of CheckJournal, and ALREADY_EXISTS for
-// a directory that is not empty.
+// been told. Reports what was there. Errors: those of CheckJournal, and
+// ALREADY_EXISTS for a directory that is not empty.
 absl::StatusOr<JournalReport> SalvageJournal(FileSystem* files,
                                              const std::string& directory,
                                              const std::string& to);

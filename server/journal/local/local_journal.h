@@ -42,8 +42,8 @@ namespace timecache::server {
 // told from a torn write and is cut; after an orderly close, all of it is
 // found.
 //
-// Thread-safe. Costs two threads, and in memory what waits, a copy of a group, and
-// kUnsyncedBytesMax. All calls share a lock, under which nothing is written
+// Thread-safe. Costs two threads, and in memory what waits, a copy of a group,
+// and kUnsyncedBytesMax. All calls share a lock, under which nothing is written
 // or synced; it is held longest by the start of a read, which copies what is
 // known of each segment: 8 B for each partition.
 class LocalJournal final : public Journal {
@@ -84,8 +84,8 @@ class LocalJournal final : public Journal {
   // Must not outlive this. Until it is read, or gone, trimmed segments stay.
   std::unique_ptr<JournalBackup> OpenBackup() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Whether a power loss may have taken what was done and not synced (ASYNC): it
-  // was not closed in order, and the machine has started since, or may have.
+  // Whether a power loss may have taken what was done and not synced (ASYNC):
+  // it was not closed in order, and the machine has started since, or may have.
   bool may_have_lost_power() const { return may_have_lost_power_; }
   // What that means for who wrote it is settled, and kept: from here on this
   // boot of the machine is the one that counts.

@@ -21,8 +21,8 @@ constexpr int64_t kEntryBytes = 32;
 // again: with no other, round after round would eat the reserve.
 constexpr uint64_t kLowSpaceFactor = 2;
 constexpr uint64_t kReserveShare = 4;
-// A round waits so much longer than events are retained for a watch that has not
-// read them: it may have stopped to read at all.
+// A round waits so much longer than events are retained for a watch that has
+// not read them: it may have stopped to read at all.
 constexpr int64_t kUnreadGraceUs = 600 * kMicrosPerSecond;
 // From a step that could not be kept to the next one.
 constexpr std::chrono::seconds kRetryInterval{1};
@@ -140,7 +140,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       phase_ = Phase::kWait;
       return;
     }
-    LogOf(*maps_.back())->TellWalkBegins();
+    LogOf(*maps_.back())->AppendWalkBegins();
     Failpoint("checkpoint.walk_begun");
     Next(*maps_.back());
   }
@@ -161,13 +161,13 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
 
   void StepWalk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     TimeCacheMap* const map = maps_.back().get();
-    if (map->TellAgain(clock_.NowUs(), options_.step_entries,
-                       options_.step_bytes, &place_)) {
+    if (map->AppendAgain(clock_.NowUs(), options_.step_entries,
+                         options_.step_bytes, &place_)) {
       Failpoint("checkpoint.step_told");
       return Next(*map);
     }
     const MapCounts counts = map->EndWalk(clock_.NowUs());
-    LogOf(*map)->TellWalkEnds(counts);
+    LogOf(*map)->AppendWalkEnds(counts);
     Failpoint("checkpoint.walk_ended");
     walked_.push_back({maps_.back(), counts.next_event});
     maps_.pop_back();
@@ -188,9 +188,9 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   void StepGroups() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const auto map = walked_.back().map.lock();
     if (map != nullptr) {
-      if (map->groups().TellAgain(walked_.back().next_event,
-                                  options_.step_entries, options_.step_bytes,
-                                  &group_place_)) {
+      if (map->groups().AppendAgain(walked_.back().next_event,
+                                    options_.step_entries, options_.step_bytes,
+                                    &group_place_)) {
         Failpoint("checkpoint.groups_told");
         return Next(*map);
       }

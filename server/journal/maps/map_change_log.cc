@@ -57,7 +57,7 @@ MapChangeLogs::~MapChangeLogs() { completions_.Drain(); }
 std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
     const std::shared_ptr<TimeCacheMap>& map) {
   auto log = std::make_shared<MapChangeLog>(this, map);
-  log->TellCreated();
+  log->AppendCreated();
   return log;
 }
 
@@ -128,8 +128,8 @@ void MapChangeLog::AddGroup(const GroupChange& change) {
   SetTold();
 }
 
-void MapChangeLog::Tell(MapRecordKind kind,
-                        absl::FunctionRef<void(MapDescription*)> change) {
+void MapChangeLog::AppendRecord(
+    MapRecordKind kind, absl::FunctionRef<void(MapDescription*)> change) {
   {
     absl::MutexLock lock(&told_mu_);
     if (deleted_) return;
@@ -143,26 +143,28 @@ void MapChangeLog::Tell(MapRecordKind kind,
   Flush();
 }
 
-void MapChangeLog::TellCreated() {
-  Tell(MapRecordKind::kCreated, [](MapDescription*) {});
+void MapChangeLog::AppendCreated() {
+  AppendRecord(MapRecordKind::kCreated, [](MapDescription*) {});
 }
 
-void MapChangeLog::TellOptions(const MapOptions& options) {
+void MapChangeLog::AppendOptions(const MapOptions& options) {
   const bool sync = options.durability == MapDurability::kSync;
   if (sync_.exchange(sync) != sync && sync) BeginSync();
   sliding_ = options.sliding;
-  Tell(MapRecordKind::kOptions,
-       [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
-         // A power loss that takes what comes later leaves a map that says so.
-         sync_open_ |= map->options.durability == MapDurability::kSync;
-         map->options = options;
-       });
+  AppendRecord(
+      MapRecordKind::kOptions,
+      [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
+        // A power loss that takes what comes later leaves a map that says so.
+        sync_open_ |= map->options.durability == MapDurability::kSync;
+        map->options = options;
+      });
 }
 
-void MapChangeLog::TellFork() {
-  Tell(MapRecordKind::kOptions,
-       [this](MapDescription*)
-           ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) { sync_open_ = true; });
+void MapChangeLog::AppendFork() {
+  AppendRecord(MapRecordKind::kOptions,
+               [this](MapDescription*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
+                 sync_open_ = true;
+               });
 }
 
 // Keys of what was told so far are not known: all count as open.
@@ -179,11 +181,11 @@ void MapChangeLog::BeginSync() {
   if (has_closing_) open_keys_[static_cast<size_t>(1 - open_)].AddAll();
 }
 
-void MapChangeLog::TellDeleted() {
-  Tell(MapRecordKind::kDeleted, [](MapDescription*) {});
+void MapChangeLog::AppendDeleted() {
+  AppendRecord(MapRecordKind::kDeleted, [](MapDescription*) {});
 }
 
-void MapChangeLog::TellTimeSkip(const TimeSkip& skip) {
+void MapChangeLog::AppendTimeSkip(const TimeSkip& skip) {
   {
     absl::MutexLock lock(&told_mu_);
     descriptions_.push_back(EncodeTimeSkip(description_.origin.log_id, skip));
@@ -192,13 +194,13 @@ void MapChangeLog::TellTimeSkip(const TimeSkip& skip) {
   Flush();
 }
 
-void MapChangeLog::TellWalkBegins() {
-  Tell(MapRecordKind::kWalkBegins, [](MapDescription*) {});
+void MapChangeLog::AppendWalkBegins() {
+  AppendRecord(MapRecordKind::kWalkBegins, [](MapDescription*) {});
 }
 
-void MapChangeLog::TellWalkEnds(const MapCounts& counts) {
-  Tell(MapRecordKind::kWalkEnds,
-       [&](MapDescription* map) { map->counts = counts; });
+void MapChangeLog::AppendWalkEnds(const MapCounts& counts) {
+  AppendRecord(MapRecordKind::kWalkEnds,
+               [&](MapDescription* map) { map->counts = counts; });
 }
 
 // What is told was gathered before this.

@@ -112,19 +112,19 @@ class MapChangeLog final : public ChangeLog,
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   // Closes the open generation, unless one is on its way.
   void Flush() override;
-  void TellOptions(const MapOptions& options) override
+  void AppendOptions(const MapOptions& options) override
       ABSL_LOCKS_EXCLUDED(told_mu_);
-  void TellDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
-  void TellCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
   // The map's log is another one from here on (LogFork). That survives a power
   // loss once it is kept, whatever the map's durability.
-  void TellFork() ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendFork() ABSL_LOCKS_EXCLUDED(told_mu_);
 
-  void TellTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
 
   // All that is live is told again from now on, or has been.
-  void TellWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
-  void TellWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
 
  private:
   // What one shard has told.
@@ -146,7 +146,8 @@ class MapChangeLog final : public ChangeLog,
   // From now on readers wait for the keys of what is not kept.
   void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
   // Tells of the map as a whole, as `change` leaves its description.
-  void Tell(MapRecordKind kind, absl::FunctionRef<void(MapDescription*)> change)
+  void AppendRecord(MapRecordKind kind,
+                    absl::FunctionRef<void(MapDescription*)> change)
       ABSL_LOCKS_EXCLUDED(told_mu_);
   // In which generations one of the keys is open.
   std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;

@@ -294,7 +294,7 @@ class Part {
     const uint64_t version = recovering->replay->Finish();
     const auto log = shared_.logs->Resume(recovering->map);
     recovering->map->SetChangeLog(log);
-    log->TellDeleted();
+    log->AppendDeleted();
     absl::MutexLock lock(&shared_.mu);
     shared_.next_version = std::max(shared_.next_version, version);
     shared_.ended.push_back(std::move(recovering->map));
@@ -313,7 +313,7 @@ class Part {
     if (forks) map->ForkLog();
     const auto log = shared_.logs->Resume(recovering->map);
     map->SetChangeLog(log);
-    if (forks) log->TellFork();
+    if (forks) log->AppendFork();
     absl::MutexLock lock(&shared_.mu);
     RecoveryReport& report = shared_.report;
     ++report.namespaces;
@@ -355,15 +355,16 @@ class Part {
 void SkipTime(const Recovering& recovering, int64_t now_us) {
   const TimeSkip skip = {recovering.replay->last_us(), now_us};
   if (skip.to_us <= skip.from_us) return;
-  static_cast<MapChangeLog*>(recovering.map->change_log())->TellTimeSkip(skip);
+  static_cast<MapChangeLog*>(recovering.map->change_log())
+      ->AppendTimeSkip(skip);
   recovering.replay->Apply(skip);
 }
 
 // What it was copied from goes on with the versions behind the copy (and what a
-// power loss took had such, too), at most
-// VersionSource::kPerMicro a microsecond: a client of both should not see one
-// twice, also where the clock says nothing (it stands still, or is behind). Up
-// to 18 minutes' worth, so that the clock soon comes to it.
+// power loss took had such, too), at most VersionSource::kPerMicro a
+// microsecond: a client of both should not see one twice, also where the clock
+// says nothing (it stands still, or is behind). Up to 18 minutes' worth, so
+// that the clock soon comes to it.
 uint64_t RandomVersionGap() {
   constexpr uint64_t kMin = uint64_t{1} << 32;
   std::random_device random;

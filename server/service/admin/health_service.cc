@@ -102,7 +102,7 @@ absl::Status HealthService::Add(const std::shared_ptr<HealthWatch>& watch,
     watches_[from].push_back(watch);
     ++count_;
     // Under the lock: a change that comes now is told after it.
-    watch->Tell(serving_);
+    watch->Send(serving_);
   }
   if (given_up != nullptr)
     given_up->End(TooManyWatches(max_watches_), /*wait=*/false);
@@ -147,7 +147,7 @@ void HealthService::Remove(const HealthWatch* watch, const PeerAddress& from) {
 void HealthService::SetServing(bool serving) {
   absl::MutexLock lock(&mu_);
   serving_ = serving;
-  for (const auto& watch : All()) watch->Tell(serving);
+  for (const auto& watch : All()) watch->Send(serving);
 }
 
 void HealthService::EndWatches() {

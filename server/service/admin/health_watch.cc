@@ -24,7 +24,7 @@ HealthWatch* HealthWatch::Refuse(std::shared_ptr<HealthWatch> watch,
   return kept;
 }
 
-void HealthWatch::Tell(bool serving) {
+void HealthWatch::Send(bool serving) {
   absl::MutexLock lock(&mu_);
   due_ = !known_   ? HealthCheckResponse::SERVICE_UNKNOWN
          : serving ? HealthCheckResponse::SERVING

@@ -49,7 +49,7 @@ class HealthWatch final
   static HealthWatch* Refuse(std::shared_ptr<HealthWatch> watch,
                              const absl::Status& status);
 
-  void Tell(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
+  void Send(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends behind the message that is on its way, or without waiting for a client
   // that does not read it.
   void End(const absl::Status& status, bool wait) ABSL_LOCKS_EXCLUDED(mu_);

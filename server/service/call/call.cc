@@ -110,7 +110,7 @@ absl::StatusOr<Verbs> Call::VerbsIn(absl::string_view name) {
   Note(name);
   if (refused()) return Refusal();
   if (gate_.access() == nullptr) return Verbs::All();
-  absl::Status status = Told(Check(Verbs(), name), Verbs(), name);
+  absl::Status status = CountRefusal(Check(Verbs(), name), Verbs(), name);
   if (!status.ok()) return status;
   return caller_->VerbsIn(name);
 }
@@ -142,13 +142,13 @@ absl::Status Call::AuthorizeAnywhere() {
                                           caller_->name(), "\" do anything"),
                              {{"principal", caller_->name()}});
   }
-  return Told(std::move(status), Verbs(), "");
+  return CountRefusal(std::move(status), Verbs(), "");
 }
 
 absl::Status Call::Identify() {
   checked_ = true;
   if (refused()) return Refusal();
-  return Told(admission_, Verbs(), "");
+  return CountRefusal(admission_, Verbs(), "");
 }
 
 bool Call::MaySee(absl::string_view name) const {
@@ -157,12 +157,12 @@ bool Call::MaySee(absl::string_view name) const {
 }
 
 absl::Status Call::Deny(Verbs verbs, absl::string_view name) {
-  return Told(Denial(verbs, name), verbs, name);
+  return CountRefusal(Denial(verbs, name), verbs, name);
 }
 
 absl::Status Call::Renew() {
   if (stale()) Authenticate();
-  return Told(admission_, Verbs(), Namespace());
+  return CountRefusal(admission_, Verbs(), Namespace());
 }
 
 void Call::CountReceived() const {
@@ -295,8 +295,8 @@ absl::Status Call::Denial(Verbs verbs, absl::string_view name) const {
 }
 
 // Passes `status` on, and tells the observers of an error.
-absl::Status Call::Told(absl::Status status, Verbs verbs,
-                        absl::string_view name) {
+absl::Status Call::CountRefusal(absl::Status status, Verbs verbs,
+                                absl::string_view name) {
   if (status.ok()) return status;
   for (CallObserver* observer : gate_.observers()) {
     observer->OnDenied({method_, status, Shown(name), verbs, *this});

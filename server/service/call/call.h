@@ -71,7 +71,7 @@ class Call final : public CallDetails {
     checked_ = true;
     if (refused()) return Refusal();
     if (gate_.access() == nullptr) return absl::OkStatus();
-    return Told(Check(verbs, name), verbs, name);
+    return CountRefusal(Check(verbs, name), verbs, name);
   }
   // What the caller may do in the namespace; an error if that is nothing.
   absl::StatusOr<Verbs> VerbsIn(absl::string_view name);
@@ -132,7 +132,8 @@ class Call final : public CallDetails {
   absl::Status Refusal() const;
   absl::Status Check(Verbs verbs, absl::string_view name) const;
   absl::Status Denial(Verbs verbs, absl::string_view name) const;
-  absl::Status Told(absl::Status status, Verbs verbs, absl::string_view name);
+  absl::Status CountRefusal(absl::Status status, Verbs verbs,
+                            absl::string_view name);
   absl::string_view Metadata(absl::string_view key) const;
 
   const CallGate& gate_;

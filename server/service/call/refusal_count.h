@@ -36,7 +36,7 @@ class RefusalCount {
   }
 
   // Says it of `call`.
-  void Tell(const Call& call) const {
+  void Count(const Call& call) const {
     for (const auto& [status, count] : refused_) {
       call.CountRefused(status, count);
     }

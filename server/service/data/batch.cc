@@ -74,7 +74,7 @@ void Batch::Finish(absl::Status status) {
     RefusalCount refused;
     response =
         EncodeResponse(request_, results_, &refused, account_, small_bytes_);
-    refused.Tell(*call_);
+    refused.Count(*call_);
     if (response.Length() > kMaxKeptBytes) results_.clear();
   }
   // What it does may be the end of this.

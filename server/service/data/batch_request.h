@@ -25,8 +25,8 @@ namespace timecache::server {
 // batch as large.
 //
 // A message in the plain form that every serializer writes (each field once, no
-// unknown ones) is read by hand in one pass. Any
-// other goes through the generated parser, and comes to the same operations.
+// unknown ones) is read by hand in one pass. Any other goes through the
+// generated parser, and comes to the same operations.
 //
 // Not thread-safe.
 class BatchRequest {

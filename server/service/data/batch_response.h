@@ -15,9 +15,8 @@ namespace timecache::server {
 
 // The ExecuteResponse of a batch whose operations() had these results, written
 // into one buffer, byte for byte as the generated serializer would.
-// Thread-safe. `*refused_by_limits`,
-// unless null, counts the results that a limit refused, and `account` the
-// buffer, with `small_bytes` as its NewSlice.
+// Thread-safe. `*refused_by_limits`, unless null, counts the results that a
+// limit refused, and `account` the buffer, with `small_bytes` as its NewSlice.
 grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
                                 absl::Span<const Result> results,
                                 RefusalCount* refused_by_limits = nullptr,

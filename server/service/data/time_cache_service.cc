@@ -308,7 +308,7 @@ grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(Context* context,
         Settle(
             unary->request(), store_, &unary->response(),
             [unary](const absl::Status& status, const RefusalCount& refused) {
-              refused.Tell(unary->call());
+              refused.Count(unary->call());
               unary->Finish(status);
             });
         return absl::OkStatus();

@@ -16,9 +16,9 @@ namespace timecache::server {
 
 // Events as the field `events` of the watches' responses, tag and length
 // included (parts stand where a value would): a protobuf message is a sequence
-// of fields in any order, so
-// the bytes of whole batches, one after the other, are a message. Logs whose
-// batches have this format are read by watchers without another encoding.
+// of fields in any order, so the bytes of whole batches, one after the other,
+// are a message. Logs whose batches have this format are read by watchers
+// without another encoding.
 const EventFormat* WireFormat();
 
 // The other fields of a message, to be put before or after its events. `lost`

@@ -270,8 +270,8 @@ TEST_F(GroupRedeliveryTest, WhatFailedDoesNotWaitForAMemberThatIsStuck) {
   EXPECT_EQ(stuck->TakeWakes(), 1);
   EXPECT_THAT(harness_.Take(one.get()), IsEmpty());
   EXPECT_EQ(harness_.group().NextDueUs(),
-            harness_.now_us() + GroupTurns::kPatienceUs);
-  harness_.Pass(GroupTurns::kPatienceUs);
+            harness_.now_us() + MemberScheduler::kPatienceUs);
+  harness_.Pass(MemberScheduler::kPatienceUs);
   harness_.Advance();
   EXPECT_EQ(one->TakeWakes(), 1);
   EXPECT_THAT(harness_.Take(one.get()), ElementsAre("a#2"));

@@ -327,7 +327,7 @@ TEST(GroupSettleTest, GivesTheDeadLettersThatThereIsRoomFor) {
   EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
   member->Leave();
   std::vector<Delivery> doomed;
-  DoomedRoom room = {2};
+  DeadLetterBudget room = {2};
   EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
   EXPECT_THAT(doomed, SizeIs(2));
   EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
@@ -345,7 +345,7 @@ TEST(GroupSettleTest, GivesTheDeadLettersWhoseBytesThereIsRoomFor) {
   member->Leave();
   std::vector<Delivery> doomed;
   // One takes all the room, however large it is.
-  DoomedRoom room = {10, 1};
+  DeadLetterBudget room = {10, 1};
   EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
   EXPECT_THAT(doomed, SizeIs(1));
   EXPECT_EQ(room.events, 9);

@@ -147,8 +147,8 @@ TEST(ConsumerGroupTest, WakesAnotherWhenTheOneThatWasWokenDoesNotCome) {
   harness.Die({"a"});
   EXPECT_EQ(stuck->TakeWakes(), 1);
   EXPECT_EQ(harness.group().NextDueUs(),
-            harness.now_us() + GroupTurns::kPatienceUs);
-  harness.Pass(GroupTurns::kPatienceUs - 1);
+            harness.now_us() + MemberScheduler::kPatienceUs);
+  harness.Pass(MemberScheduler::kPatienceUs - 1);
   harness.Advance();
   EXPECT_EQ(other->TakeWakes(), 0);
   harness.Pass(1);
@@ -276,7 +276,7 @@ TEST(ConsumerGroupTest, GivesOutNothingFreshWhileTooMuchWaitsBehindItsKey) {
   GroupHarness harness;
   const auto member = harness.Join();
   const int batches =
-      static_cast<int>(GroupLedger::kMaxBehind) / kMaxEventBatchEvents;
+      static_cast<int>(GroupLedger::kMaxBlockedByKey) / kMaxEventBatchEvents;
   harness.Die({"a"});
   for (int i = 0; i < batches; ++i) {
     harness.Die(std::vector<std::string>(kMaxEventBatchEvents, "a"));

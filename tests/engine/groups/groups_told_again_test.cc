@@ -28,16 +28,16 @@ class GroupsToldAgainTest : public GroupsReplayTest {
 
   // Tells all of them again, `most` events a step, and drops what was committed
   // before. Returns the first event of a log that is made again.
-  uint64_t TellAgain(int most = 3) {
+  uint64_t AppendAgain(int most = 3) {
     Pass(0);
     const size_t before = log_.size();
     ScanPlace entries;
-    while (journaled_.map().TellAgain(now_us_, 10, 1 << 20, &entries)) {
+    while (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &entries)) {
     }
     Pass(kSecond);
     const uint64_t first = JournaledMap::kFirstEvent + journaled_.told().size();
     ConsumerGroups::Place place;
-    while (groups().TellAgain(first, most, 1 << 20, &place)) {
+    while (groups().AppendAgain(first, most, 1 << 20, &place)) {
     }
     journaled_.Commit();
     log_.DropFirst(before);
@@ -61,7 +61,7 @@ TEST_F(GroupsToldAgainTest, WhatTheyKeepIsAllThereAndTheRestIsNotNeeded) {
     }
   }
   Die({"later1", "later2"});
-  const uint64_t first = TellAgain();
+  const uint64_t first = AppendAgain();
   const GroupStatistics before = Statistics();
   const auto described = journaled_.DescribeGroups();
   member.reset();
@@ -98,7 +98,7 @@ TEST_F(GroupsToldAgainTest, ARememberedNameIsToldAgain) {
   Die({"a"});
   Pass(20 * kSecond);
   ASSERT_EQ(groups().LastExpired(10).size(), 1u);
-  const uint64_t first = TellAgain();
+  const uint64_t first = AppendAgain();
   journaled_.Crash(now_us_, first);
   const auto expired = groups().LastExpired(10);
   ASSERT_EQ(expired.size(), 1u);
@@ -116,13 +116,13 @@ TEST_F(GroupsToldAgainTest, ItDoesNotBeginWhileEarlierEventsAreRetained) {
   journaled_.Permit();
   ConsumerGroups::Place place;
   // "a" is not in the log yet.
-  EXPECT_TRUE(
-      groups().TellAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20, &place));
+  EXPECT_TRUE(groups().AppendAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20,
+                                   &place));
   EXPECT_THAT(CommitKinds(), IsEmpty());
   Pass(kSecond);
   Pass(kSecond);
-  while (
-      groups().TellAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20, &place)) {
+  while (groups().AppendAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20,
+                              &place)) {
   }
   EXPECT_THAT(CommitKinds(), ElementsAre(Kind::kExists, Kind::kKept));
 }
@@ -135,7 +135,7 @@ TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
   ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
   // Half of a walk, then a crash: all from before is still there.
   ConsumerGroups::Place place;
-  EXPECT_TRUE(groups().TellAgain(0, 2, 1 << 20, &place));
+  EXPECT_TRUE(groups().AppendAgain(0, 2, 1 << 20, &place));
   ASSERT_TRUE(Ack("b").ok());
   journaled_.Commit();
   Crash(&member);

@@ -133,7 +133,7 @@ TEST(BatchTest, OneBadOperationFailsAlone) {
 }
 
 TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
-  const std::string large(AnswerRoom::kMaxBytes - 1, 'v');
+  const std::string large(ResponseBudget::kMaxBytes - 1, 'v');
   MapOptions options;
   options.max_value_bytes = kMaxValueBytesLimit;
   options.num_shards = 1;
@@ -165,7 +165,7 @@ TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
 }
 
 TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
-  const std::string large(AnswerRoom::kMaxBytes + 1, 'v');
+  const std::string large(ResponseBudget::kMaxBytes + 1, 'v');
   MapOptions options;
   options.max_value_bytes = kMaxValueBytesLimit;
   TimeCacheMap map("map", options, nullptr, 0);
@@ -191,7 +191,7 @@ TEST(BatchTest, OperationsThatCopyMuchAreNotUnderOneLock) {
   Usage usage(0, 0);
   VersionSource versions(kStartUs);
   Shard shard(WithBuckets(30 * kSecond, 4), &usage, &versions, KeyHash(1));
-  AnswerRoom room;
+  ResponseBudget room;
   Result put;
   const std::string value(kValueBytes, 'v');
   shard.Apply(Operation::Put("key", value), KeyHash(1)("key"), kStartUs, &room,

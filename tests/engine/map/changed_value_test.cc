@@ -251,7 +251,7 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
   const Operation append = Operation::Append("log", piece);
   Result result;
   for (size_t size = 0; size < kSize; size += kPiece) {
-    AnswerRoom room;
+    ResponseBudget room;
     result.Clear();
     const Shard::Outcome outcome =
         shard.Apply(append, KeyHash(1)("log"), kStartUs, &room, &result);
@@ -273,7 +273,7 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachBucketItMovesTo) {
   VersionSource versions(kStartUs);
   Shard shard(options, &usage, &versions, KeyHash(1));
   const auto append = [&](absl::string_view bytes, int64_t now_us) {
-    AnswerRoom room;
+    ResponseBudget room;
     Result result;
     shard.Apply(Touching(Operation::Append("log", bytes)), KeyHash(1)("log"),
                 now_us, &room, &result);

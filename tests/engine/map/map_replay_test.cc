@@ -383,7 +383,7 @@ TEST_F(MapReplayTest, WhatIsLiveIsToldAgainAndTheRestIsNotNeeded) {
   Put("short", "v");
   const size_t before = log_.size();
   ScanPlace place;
-  while (journaled_.map().TellAgain(now_us_, 10, 1 << 20, &place)) {
+  while (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &place)) {
   }
   journaled_.Settle(now_us_);
   log_.DropFirst(before);

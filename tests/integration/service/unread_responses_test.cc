@@ -213,8 +213,8 @@ TEST_F(UnreadResponsesTest, DoNotHoldUpADrain) {
 }
 
 // A client that reads asks for more than it has room for at once. Its half of
-// the room, and what its calls hold that wait, are below the bound: beyond it, a
-// client that has no CPU for a while is taken for one that does not read.
+// the room, and what its calls hold that wait, are below the bound: beyond it,
+// a client that has no CPU for a while is taken for one that does not read.
 TEST_F(UnreadResponsesTest, WhoReadsIsNotRefused) {
   constexpr int kMany = 500;
   constexpr uint64_t kMax = kMany * kUnreadBytes * 3 / 4;

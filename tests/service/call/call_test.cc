@@ -415,7 +415,7 @@ TEST_F(CallTest, WhatALimitRefusesIsToldToObservers) {
   refused.Add(full);
   refused.Add(ErrorWithReason(absl::StatusCode::kResourceExhausted,
                               Reason::kMaxOperationRate, "too fast"));
-  refused.Tell(call);
+  refused.Count(call);
   call.End(full);
   EXPECT_THAT(
       recorder_.seen,
@@ -463,7 +463,7 @@ TEST(RefusalCountTest, ManyMessagesAreCountedToo) {
   grpc::ServerContext context;
   grpc::testing::ServerContextTestSpouse spouse(&context);
   Call call(gate, methods::kExecute, &context);
-  refused.Tell(call);
+  refused.Count(call);
   EXPECT_EQ(told, 100u);
 }
 

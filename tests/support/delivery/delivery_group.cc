@@ -45,14 +45,14 @@ void DeliveryGroup::Enter(uint64_t number, State* state, Phase phase,
   if (phase == Phase::kHeld || phase == Phase::kDelayed) {
     timers_.insert({due_us, number});
   }
-  if (phase == Phase::kDoomed) doomed_.insert({due_us, number});
+  if (phase == Phase::kDeadLettering) doomed_.insert({due_us, number});
   Refresh(number);
 }
 
 // No member holds it any more, and nothing keeps it from being given out.
 void DeliveryGroup::Return(uint64_t number, State* state, int64_t now_us) {
   if (InVain(*state)) {
-    Enter(number, state, Phase::kDoomed, now_us);
+    Enter(number, state, Phase::kDeadLettering, now_us);
   } else {
     Enter(number, state, Phase::kReady, kNeverUs);
   }
@@ -190,7 +190,7 @@ void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
   State& state = it->second;
   ASSERT_NE(state.phase, Phase::kHeld)
       << "event " << number << " is with member " << state.member;
-  ASSERT_NE(state.phase, Phase::kDoomed) << "event " << number;
+  ASSERT_NE(state.phase, Phase::kDeadLettering) << "event " << number;
   ASSERT_NE(state.phase, Phase::kDelayed)
       << "event " << number << " is " << state.due_us - now_us << " us early";
   ASSERT_EQ(*by_key_.at(events_->KeyOf(number)).begin(), number)
@@ -307,7 +307,8 @@ void DeliveryGroup::CheckDeadLetter(uint64_t number, int attempt, bool put,
   const auto it = unsettled_.find(number);
   ASSERT_NE(it, unsettled_.end()) << "event " << number << " is settled";
   State& state = it->second;
-  ASSERT_TRUE(state.phase == Phase::kDoomed || state.phase == Phase::kReady);
+  ASSERT_TRUE(state.phase == Phase::kDeadLettering ||
+              state.phase == Phase::kReady);
   ASSERT_TRUE(InVain(state)) << "event " << number;
   ASSERT_EQ(attempt, state.attempts);
   ASSERT_TRUE(state.phase == Phase::kReady || state.due_us <= now_us)
@@ -319,7 +320,8 @@ void DeliveryGroup::CheckDeadLetter(uint64_t number, int attempt, bool put,
     Remove(number);
   } else {
     ++counted_.dead_letter_failures;
-    Enter(number, &state, Phase::kDoomed, now_us + options_.ack_timeout_us);
+    Enter(number, &state, Phase::kDeadLettering,
+          now_us + options_.ack_timeout_us);
   }
 }
 

@@ -77,7 +77,7 @@ class DeliveryGroup {
   const GroupStatistics& counted() const { return counted_; }
 
  private:
-  enum class Phase { kFresh, kHeld, kDelayed, kReady, kDoomed };
+  enum class Phase { kFresh, kHeld, kDelayed, kReady, kDeadLettering };
 
   struct State {
     Phase phase = Phase::kFresh;
@@ -88,7 +88,7 @@ class DeliveryGroup {
     int failed_attempt = 0;
     // What it counts for while a member has it.
     int64_t held_bytes = 0;
-    // kHeld: times out; kDelayed: is ready; kDoomed: is tried next.
+    // kHeld: times out; kDelayed: is ready; kDeadLettering: is tried next.
     int64_t due_us = kNeverUs;
     // kReady, but new options made it one that was given out in vain: which it
     // is for the group, it may find out late.
@@ -143,7 +143,7 @@ class DeliveryGroup {
   // The unsettled events of each key: the first of them may be given out.
   std::unordered_map<std::string, std::set<uint64_t>> by_key_;
   std::set<uint64_t> available_;
-  // By due_us: of kHeld and kDelayed, and of kDoomed.
+  // By due_us: of kHeld and kDelayed, and of kDeadLettering.
   std::set<std::pair<int64_t, uint64_t>> timers_;
   std::set<std::pair<int64_t, uint64_t>> doomed_;
   std::map<int, Member> members_;

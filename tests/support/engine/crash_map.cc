@@ -44,7 +44,7 @@ std::vector<KeptGroupChange> JournaledMap::DescribeGroups() {
   Sink sink;
   groups().SetSink(&sink);
   ConsumerGroups::Place place;
-  while (groups().TellAgain(/*first_event=*/0, 3, 1 << 20, &place)) {
+  while (groups().AppendAgain(/*first_event=*/0, 3, 1 << 20, &place)) {
   }
   groups().SetSink(&sink_);
   return sink.Take().groups;

@@ -160,7 +160,7 @@ void CrashWorld::StepTrim() {
       trim_ = Trim::kEntries;
       return;
     case Trim::kEntries:
-      if (journaled_.map().TellAgain(now_us_, 10, 1 << 20, &trim_entries_)) {
+      if (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &trim_entries_)) {
         return;
       }
       CheckAtRest();
@@ -169,8 +169,8 @@ void CrashWorld::StepTrim() {
       trim_ = Trim::kGroups;
       return;
     case Trim::kGroups:
-      if (journaled_.groups().TellAgain(trim_event_, 10, 1 << 20,
-                                        &trim_groups_)) {
+      if (journaled_.groups().AppendAgain(trim_event_, 10, 1 << 20,
+                                          &trim_groups_)) {
         return;
       }
       Commit();

@@ -80,7 +80,7 @@ void GroupHarness::AckAll(const GroupChunk& chunk) {
 
 std::vector<Delivery> GroupHarness::Advance(size_t max_doomed) {
   std::vector<Delivery> doomed;
-  DoomedRoom room = {static_cast<int>(max_doomed)};
+  DeadLetterBudget room = {static_cast<int>(max_doomed)};
   while (group_->Advance(now_us_, &room, &doomed) &&
          doomed.size() < max_doomed) {
   }

@@ -121,7 +121,7 @@ void ModelWorld::StepBatch() {
   for (size_t i = 0; i < operations.size(); ++i) {
     SCOPED_TRACE(absl::StrCat("operation ", i, " of ", operations.size()));
     if (ReasonOf(results[i].status) == Reason::kMaxResponseBytes) {
-      ASSERT_GT(answered_bytes, AnswerRoom::kMaxBytes);
+      ASSERT_GT(answered_bytes, ResponseBudget::kMaxBytes);
       continue;
     }
     const uint64_t version = results[i].version;

@@ -108,7 +108,8 @@ class ModelWorld {
   std::map<Cause, uint64_t> deaths_;
   // What the views of operations point into.
   std::deque<std::string> keys_;
-  // Of options_.same_tags: what makes two keys that the index cannot tell apart.
+  // Of options_.same_tags: what makes two keys that the index cannot tell
+  // apart.
   std::vector<int64_t> same_tags_;
   std::deque<Gathering> gatherings_;
   std::string value_;

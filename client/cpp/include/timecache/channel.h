@@ -34,9 +34,9 @@ inline constexpr int kMaxConnectPauseMs = 1'000;
 // How often the files of a secured channel are looked at.
 inline constexpr int kFileCheckIntervalSeconds = 10;
 
-// How a channel is secured, and the credentials that it sends. Files are PEM. They may
-// be replaced while the channel lives: what they hold then counts from the next
-// connection on, a token from the next call on, within
+// How a channel is secured, and the credentials that it sends. Files are PEM.
+// They may be replaced while the channel lives: what they hold then counts from
+// the next connection on, a token from the next call on, within
 // kFileCheckIntervalSeconds.
 struct ChannelOptions {
   // TLS. The files and the name below ask for it, too.

@@ -37,7 +37,8 @@ enum class ErrorReason : int32_t {
   // RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
   // google.rpc.RetryInfo says when to come again.
   kMaxOperationRate = 12,
-  // RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have.
+  // RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all
+  // have.
   kUnreadResponses = 13,
   // INTERNAL or UNKNOWN: a bug of the server.
   kInternalError = 14,
@@ -62,14 +63,14 @@ enum class ErrorReason : int32_t {
   kMaxMemory = 27,
   // RESOURCE_EXHAUSTED: 12 million entries in one shard.
   kShardFull = 28,
-  // RESOURCE_EXHAUSTED: an operation's entry does not fit into the response of its
-  // batch.
+  // RESOURCE_EXHAUSTED: an operation's entry does not fit into the response of
+  // its batch.
   kMaxResponseBytes = 29,
   // DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
   kMaxCallDuration = 30,
   // RESOURCE_EXHAUSTED: the disk of the server's journal has no room for a
-  // change in a namespace of durability ASYNC or SYNC. Reads, deaths and watches
-  // go on; changes succeed again once there is room.
+  // change in a namespace of durability ASYNC or SYNC. Reads, deaths and
+  // watches go on; changes succeed again once there is room.
   kDiskFull = 31,
   // RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
   // google.rpc.RetryInfo says when to come again.
@@ -94,12 +95,14 @@ enum class ErrorReason : int32_t {
 
   // --- What expires.
 
-  // OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
-  // namespace, lost.
+  // OUT_OF_RANGE: events behind the resume token are no longer retained.
+  // Metadata: namespace, lost.
   kResumePointTrimmed = 40,
-  // OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace.
+  // OUT_OF_RANGE: the log has not come to the resume token. Metadata:
+  // namespace.
   kResumePointAhead = 41,
-  // FAILED_PRECONDITION: the resume token is of another log. Metadata: namespace.
+  // FAILED_PRECONDITION: the resume token is of another log. Metadata:
+  // namespace.
   kLogChanged = 42,
   // RESOURCE_EXHAUSTED: limits.max_watchers.
   kMaxWatchers = 43,
@@ -122,7 +125,8 @@ enum class ErrorReason : int32_t {
   kGroupExists = 62,
   // RESOURCE_EXHAUSTED: 64 groups in a namespace.
   kMaxGroups = 63,
-  // FAILED_PRECONDITION: the server keeps no journal, so there is nothing to back up.
+  // FAILED_PRECONDITION: the server keeps no journal, so there is nothing to
+  // back up.
   kNoJournal = 64,
   // RESOURCE_EXHAUSTED: two backups are under way.
   kMaxBackups = 65,

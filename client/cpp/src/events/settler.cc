@@ -91,7 +91,7 @@ void Settler::Send(std::vector<Owed> batch) {
     });
     if (batch.empty()) return;
     const auto results = client_.Settle(options_.group, settlements);
-    if (results.ok()) return Tell(batch, *results, is_repeated);
+    if (results.ok()) return Report(batch, *results, is_repeated);
     const absl::Status& why = results.status();
     callbacks_.on_error(why);
     const bool may_pass = IsConnectionLost(why) ||
@@ -105,8 +105,9 @@ void Settler::Send(std::vector<Owed> batch) {
   }
 }
 
-void Settler::Tell(const std::vector<Owed>& batch,
-                   const std::vector<SettleResult>& results, bool is_repeated) {
+void Settler::Report(const std::vector<Owed>& batch,
+                     const std::vector<SettleResult>& results,
+                     bool is_repeated) {
   std::vector<Owed> instead;
   for (size_t i = 0; i < batch.size(); ++i) {
     absl::Status status = results[i].status;

@@ -79,8 +79,8 @@ class Settler {
   void Run();
   std::vector<Owed> Next();
   void Send(std::vector<Owed> batch);
-  void Tell(const std::vector<Owed>& batch,
-            const std::vector<SettleResult>& results, bool is_repeated);
+  void Report(const std::vector<Owed>& batch,
+              const std::vector<SettleResult>& results, bool is_repeated);
   bool Pause(absl::Duration pause);
 
   // Constant after construction.

@@ -19,7 +19,7 @@ constexpr absl::Duration kShortestTtl = absl::Milliseconds(1);
 // A lock that changes hands this often while it is asked for is taken.
 constexpr int kMaxTries = 4;
 
-bool IsUnmet(const absl::Status& status) {
+bool IsPreconditionFailed(const absl::Status& status) {
   return HasReason(status, ErrorReason::kKeyExists) ||
          HasReason(status, ErrorReason::kKeyNotFound) ||
          HasReason(status, ErrorReason::kVersionMismatch);
@@ -97,7 +97,7 @@ absl::StatusOr<bool> Lock::Renew() {
   if (!token_) return false;
   const SteadyTime sent_at = SteadyNow();
   const auto touched = client_.Touch(key_, {.if_version = *token_});
-  if (IsUnmet(touched.status())) {
+  if (IsPreconditionFailed(touched.status())) {
     token_.reset();
     return false;
   }
@@ -110,7 +110,7 @@ absl::StatusOr<bool> Lock::Release() {
   if (!token_) return false;
   const auto put =
       client_.Put(key_, kFree, {.ttl = kShortestTtl, .if_version = *token_});
-  const bool unmet = IsUnmet(put.status());
+  const bool unmet = IsPreconditionFailed(put.status());
   if (!put.ok() && !unmet) return put.status();
   token_.reset();
   return !unmet;
@@ -129,7 +129,7 @@ absl::StatusOr<std::optional<uint64_t>> Lock::Put(
                                {.ttl = options_.ttl,
                                 .condition = PutCondition::kIfAbsent,
                                 .if_version = if_version});
-  if (IsUnmet(put.status())) return std::nullopt;
+  if (IsPreconditionFailed(put.status())) return std::nullopt;
   if (!put.ok()) return put.status();
   return Own(put->version, sent_at);
 }

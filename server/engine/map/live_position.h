@@ -1,7 +1,7 @@
 // Where a reader of live generations stands. See Shard::ReadLive.
 
-#ifndef TIMECACHED_SERVER_ENGINE_MAP_LIVE_PLACE_H_
-#define TIMECACHED_SERVER_ENGINE_MAP_LIVE_PLACE_H_
+#ifndef TIMECACHED_SERVER_ENGINE_MAP_LIVE_POSITION_H_
+#define TIMECACHED_SERVER_ENGINE_MAP_LIVE_POSITION_H_
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace timecache::server {
 // A place in a generation of one shard. Its records are appended at the end of
 // its chain of segments, or to its open segment, which need not be the last.
 // Compaction moves records there, too.
-struct LivePlace {
+struct LivePosition {
   // Behind all segments of a lower stamp, and up to here in this one.
   SegmentPlace last;
   // Where the open segment was left for what is behind it.
@@ -27,9 +27,9 @@ struct LivePlace {
 // A generation that records were put into, and where it ended before them.
 struct LiveChange {
   int64_t death_us = 0;
-  LivePlace place;
+  LivePosition place;
 };
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_MAP_LIVE_PLACE_H_
+#endif  // TIMECACHED_SERVER_ENGINE_MAP_LIVE_POSITION_H_

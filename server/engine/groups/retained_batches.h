@@ -1,8 +1,8 @@
 // The batches that a consumer group keeps, for as long as an event in them is
 // unsettled.
 
-#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_
-#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_RETAINED_BATCHES_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_RETAINED_BATCHES_H_
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 namespace timecache::server {
 
 // A batch and what the group has done with it.
-struct GroupPack {
+struct RetainedBatch {
   std::shared_ptr<const EventBatch> batch;
   // The number of its first event. Numbers follow each other until events have
   // been dropped from it.
@@ -31,13 +31,13 @@ struct GroupPack {
 
 // Not thread-safe. Append is O(1), as is opening an event; letting a batch go
 // costs O(log of their number).
-class GroupPacks {
+class RetainedBatches {
  public:
   // `account` counts what is kept; not owned.
-  explicit GroupPacks(BacklogAccount* account) : account_(account) {}
-  ~GroupPacks() { Clear(); }
-  GroupPacks(const GroupPacks&) = delete;
-  GroupPacks& operator=(const GroupPacks&) = delete;
+  explicit RetainedBatches(BacklogAccount* account) : account_(account) {}
+  ~RetainedBatches() { Clear(); }
+  RetainedBatches(const RetainedBatches&) = delete;
+  RetainedBatches& operator=(const RetainedBatches&) = delete;
 
   // A batch whose events before `next` are not heeded.
   void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
@@ -46,20 +46,20 @@ class GroupPacks {
 
   // Events that nobody has looked at.
   uint64_t fresh() const { return fresh_; }
-  // The pack that the next of them lies in; null if there is none.
-  const GroupPack* FirstFresh() const;
+  // The batch that the next of them lies in; null if there is none.
+  const RetainedBatch* FirstFresh() const;
   // The first with fresh events from this number on.
-  const GroupPack* FreshFrom(uint64_t number) const;
+  const RetainedBatch* FreshFrom(uint64_t number) const;
   // The next of them, which is unsettled from now on. There must be one.
   struct Place {
-    GroupPack* pack;
+    RetainedBatch* retained;
     int index;
     uint64_t id;
   };
   Place OpenNext();
 
-  // One event of `pack` is settled: if none is left, it is gone.
-  void Settled(GroupPack* pack);
+  // One event of `retained` is settled: if none is left, it is gone.
+  void Settled(RetainedBatch* retained);
 
   // Memory of all batches, each counted once.
   int64_t bytes() const { return bytes_; }
@@ -69,32 +69,32 @@ class GroupPacks {
   int64_t OldestPublishedUs() const;
 
   // For dropping what is too much, from the oldest on: null past the last.
-  GroupPack* Oldest();
-  GroupPack* After(const GroupPack* pack);
-  bool IsNewest(const GroupPack* pack) const;
-  // Lets the fresh events of the oldest pack that has some go, and the pack if
+  RetainedBatch* Oldest();
+  RetainedBatch* After(const RetainedBatch* retained);
+  bool IsNewest(const RetainedBatch* retained) const;
+  // Drops the fresh events of the oldest batch that has some, and the batch if
   // it has no others; returns how many.
-  uint64_t DropFresh(GroupPack* pack);
-  // Keeps only these events of `pack`, if that takes less memory. Returns
+  uint64_t DropFresh(RetainedBatch* retained);
+  // Keeps only these events of `retained`, if that takes less memory. Returns
   // whether it did: they are then those of the new batch, in this order.
-  bool Shrink(GroupPack* pack, absl::Span<const int> events);
+  bool Shrink(RetainedBatch* retained, absl::Span<const int> events);
 
  private:
-  using Packs = std::map<uint64_t, GroupPack>;
+  using Batches = std::map<uint64_t, RetainedBatch>;
 
-  void EraseIfDone(GroupPack* pack);
+  void EraseIfDone(RetainedBatch* retained);
   void Keep(const EventBatch& batch);
   void Release(const EventBatch& batch);
 
   BacklogAccount* const account_;
   // By the number of the first event.
-  Packs packs_;
+  Batches batches_;
   // The first with fresh events.
-  Packs::iterator first_fresh_ = packs_.end();
+  Batches::iterator first_fresh_ = batches_.end();
   uint64_t fresh_ = 0;
   int64_t bytes_ = 0;
 };
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_PACKS_H_
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_RETAINED_BATCHES_H_

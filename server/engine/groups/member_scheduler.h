@@ -1,7 +1,7 @@
 // Whose turn it is in a consumer group, and how much a member may hold.
 
-#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TURNS_H_
-#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TURNS_H_
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_MEMBER_SCHEDULER_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_MEMBER_SCHEDULER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace timecache::server {
 // those that are unresponsive while there is one that is neither.
 //
 // Not thread-safe. O(1) a member that is woken.
-class GroupTurns {
+class MemberScheduler {
  public:
   using Turn = GroupMember::Turn;
 
@@ -132,4 +132,4 @@ class GroupTurns {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TURNS_H_
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_MEMBER_SCHEDULER_H_

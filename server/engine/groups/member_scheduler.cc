@@ -1,10 +1,10 @@
-#include "server/engine/groups/group_turns.h"
+#include "server/engine/groups/member_scheduler.h"
 
 #include <algorithm>
 
 namespace timecache::server {
 
-GroupTurns::Members& GroupTurns::ListOf(const GroupMember* member) {
+MemberScheduler::Members& MemberScheduler::ListOf(const GroupMember* member) {
   switch (member->turn_) {
     case Turn::kAwake:
       return awake_;
@@ -18,7 +18,7 @@ GroupTurns::Members& GroupTurns::ListOf(const GroupMember* member) {
   return away_;
 }
 
-void GroupTurns::Join(GroupMember* member) {
+void MemberScheduler::Join(GroupMember* member) {
   member->id_ = ++last_id_;
   by_id_.emplace(member->id_, member);
   member->place_ = away_.insert(away_.end(), member);
@@ -27,7 +27,7 @@ void GroupTurns::Join(GroupMember* member) {
   Move(member, Turn::kAwake);
 }
 
-void GroupTurns::Leave(GroupMember* member) {
+void MemberScheduler::Leave(GroupMember* member) {
   Move(member, Turn::kStuck);
   Count(member, -1);
   away_.erase(member->place_);
@@ -35,7 +35,7 @@ void GroupTurns::Leave(GroupMember* member) {
   by_id_.erase(member->id_);
 }
 
-void GroupTurns::Count(const GroupMember* member, int change) {
+void MemberScheduler::Count(const GroupMember* member, int change) {
   const auto add = [change](size_t* to) { *to += static_cast<size_t>(change); };
   if (member->responsive_) add(&responsive_);
   if (member->turn_ == Turn::kStuck) return;
@@ -45,7 +45,7 @@ void GroupTurns::Count(const GroupMember* member, int change) {
   if (member->turn_ == Turn::kAwake) add(&awake_responsive_);
 }
 
-void GroupTurns::Move(GroupMember* member, Turn turn) {
+void MemberScheduler::Move(GroupMember* member, Turn turn) {
   const Turn from = member->turn_;
   if (from == turn) return;
   if (from == Turn::kAwake && !Served(member)) --unserved_;
@@ -61,7 +61,7 @@ void GroupTurns::Move(GroupMember* member, Turn turn) {
   ++unserved_;
 }
 
-uint64_t GroupTurns::Come(GroupMember* member, uint64_t available) {
+uint64_t MemberScheduler::Come(GroupMember* member, uint64_t available) {
   Move(member, Turn::kAwake);
   if (!Served(member)) --unserved_;
   member->served_round_ = round_;
@@ -74,11 +74,11 @@ uint64_t GroupTurns::Come(GroupMember* member, uint64_t available) {
   return share;
 }
 
-void GroupTurns::Rest(GroupMember* member) {
+void MemberScheduler::Rest(GroupMember* member) {
   Move(member, member->HasRoom() ? Turn::kIdle : Turn::kFull);
 }
 
-void GroupTurns::OnRoom(GroupMember* member) {
+void MemberScheduler::OnRoom(GroupMember* member) {
   if (member->turn_ == Turn::kIdle || member->turn_ == Turn::kFull) {
     Rest(member);
   }
@@ -86,7 +86,7 @@ void GroupTurns::OnRoom(GroupMember* member) {
 
 // --- How a member does.
 
-void GroupTurns::OnTimeOut(GroupMember* member) {
+void MemberScheduler::OnTimeOut(GroupMember* member) {
   if (member->turn_ == Turn::kGone) return;
   member->window_ =
       std::max(1, std::min(member->window_, member->held_.size()) / 2);
@@ -94,7 +94,7 @@ void GroupTurns::OnTimeOut(GroupMember* member) {
   OnRoom(member);
 }
 
-void GroupTurns::OnSettled(MemberId id) {
+void MemberScheduler::OnSettled(MemberId id) {
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return;
   GroupMember* const member = it->second;
@@ -103,7 +103,7 @@ void GroupTurns::OnSettled(MemberId id) {
   OnRoom(member);
 }
 
-void GroupTurns::SetResponsive(GroupMember* member, bool responsive) {
+void MemberScheduler::SetResponsive(GroupMember* member, bool responsive) {
   if (member->responsive_ == responsive) return;
   Members& from = ListOf(member);
   Count(member, -1);
@@ -117,13 +117,13 @@ void GroupTurns::SetResponsive(GroupMember* member, bool responsive) {
 
 // --- Waking.
 
-void GroupTurns::WakeOne(GroupMember* member) {
+void MemberScheduler::WakeOne(GroupMember* member) {
   Move(member, Turn::kAwake);
   member->wake_();
 }
 
 // Members that are awake and may take what `but` failed, if any did.
-size_t GroupTurns::AwakeRetriers(MemberId but) const {
+size_t MemberScheduler::AwakeRetriers(MemberId but) const {
   size_t awake = ForResponsive() ? awake_responsive_ : awake_.size();
   if (but == 0 || retriers() == 1) return awake;
   const auto it = by_id_.find(but);
@@ -134,7 +134,7 @@ size_t GroupTurns::AwakeRetriers(MemberId but) const {
   return awake;
 }
 
-GroupMember* GroupTurns::NextToWake(const Supply& supply) {
+GroupMember* MemberScheduler::NextToWake(const Supply& supply) {
   const size_t retriers = AwakeRetriers(supply.only_failed_by);
   if (supply.failed > retriers) {
     for (GroupMember* const member :
@@ -159,7 +159,7 @@ GroupMember* GroupTurns::NextToWake(const Supply& supply) {
   return one->rest_ < other->rest_ ? one : other;
 }
 
-void GroupTurns::Wake(const Supply& supply, int64_t now_us) {
+void MemberScheduler::Wake(const Supply& supply, int64_t now_us) {
   if (now_us >= due_us_) {
     due_us_ = kNeverUs;
     while (!awake_.empty()) Move(awake_.front(), Turn::kStuck);
@@ -173,7 +173,7 @@ void GroupTurns::Wake(const Supply& supply, int64_t now_us) {
   }
 }
 
-void GroupTurns::WakeFull() {
+void MemberScheduler::WakeFull() {
   if (!awake_.empty()) return;
   const auto full = std::find_if(
       away_.begin(), away_.end(),
@@ -181,7 +181,7 @@ void GroupTurns::WakeFull() {
   if (full != away_.end()) WakeOne(*full);
 }
 
-void GroupTurns::WakeAll() {
+void MemberScheduler::WakeAll() {
   due_us_ = kNeverUs;
   for (Members* members : {&idle_, &idle_unresponsive_, &away_}) {
     while (!members->empty()) WakeOne(members->front());
