@@ -464,46 +464,6 @@ void Shard::SettleCharges() {
                    -std::exchange(uncharged_bytes_, 0));
 }
 
-void Shard::Forget(const Found& old) {
-  Generation* generation = segments_[old.segment].generation;
-  --generation->entries;
-  generation->bytes -= old.record.payload_bytes();
-  MarkDead(old.segment, old.offset, old.size);
-  ReleaseIfEmpty(generation);
-}
-
-void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
-  Segment& segment = segments_[id];
-  MarkRecordDead(segment.data.get() + offset);
-  segment.dead += static_cast<uint32_t>(size);
-  const bool open = id == segment.generation->open;
-  if (segment.dead < segment.used) {
-    if (!open) QueueIfSparse(id);
-  } else if (open && id == segment.generation->last) {
-    segment.used = segment.dead = 0;
-  } else {
-    segments_.Free(id);
-  }
-}
-
-void Shard::QueueIfSparse(SegmentId id) {
-  Segment& segment = segments_[id];
-  // What evictions have begun they go on with: to move its live records would
-  // make them the youngest.
-  if (segment.compacted == Segment::kNotCompacting &&
-      segment.dead > segment.used / 2 &&
-      segment.generation->evicted.segment != id) {
-    segment.compacted = 0;
-    sparse_.push_back(id);
-  }
-}
-
-void Shard::ReleaseIfEmpty(Generation* generation) {
-  if (generation->entries > 0 || generation == current_) return;
-  while (generation->first != kNoSegment) segments_.Free(generation->first);
-  generations_.erase(generation->death_us);
-}
-
 uint64_t Shard::copied_bytes() const {
   absl::MutexLock lock(&mu_);
   return copied_bytes_;

@@ -1,0 +1,105 @@
+// What a group drops, and tells as lost, to stay within its limit.
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "server/engine/check.h"
+#include "server/engine/groups/group_ledger.h"
+
+namespace timecache::server {
+
+using Kind = GroupChange::Kind;
+
+uint64_t GroupLedger::TakeLost() {
+  if (untold_lost_ > 0) changes_->Append({.kind = Kind::kLossReported});
+  return std::exchange(untold_lost_, 0);
+}
+
+void GroupLedger::Lose(uint64_t events) {
+  counts_.lost += events;
+  untold_lost_ += events;
+}
+
+uint64_t GroupLedger::Unsettled() const {
+  return batches_.fresh() + events_.size() + untold_lost_;
+}
+
+bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {
+  const int64_t before = this->bytes();
+  const int64_t limit = std::max<int64_t>(before - bytes, 0);
+  if (kind == EventHolder::Kind::kHeld) {
+    RetainedBatch* retained = batches_.Oldest();
+    while (this->bytes() > limit && retained != nullptr) {
+      RetainedBatch* const after = batches_.After(retained);
+      DropBatch(retained, true);
+      retained = after;
+    }
+  } else {
+    TrimTo(limit);
+  }
+  return this->bytes() < before;
+}
+
+void GroupLedger::TrimTo(int64_t limit_bytes) {
+  RetainedBatch* retained = batches_.Oldest();
+  // All behind the first with fresh events is fresh.
+  for (; bytes() > limit_bytes && retained != nullptr && retained->fresh() == 0;
+       retained = batches_.After(retained)) {
+    // With less than half of its events, it is worth a copy: each time it gets
+    // smaller by half.
+    if (2 * retained->unsettled <= retained->batch->size()) {
+      Shrink(retained);
+    }
+  }
+  retained = batches_.Oldest();
+  while (bytes() > limit_bytes && retained != nullptr &&
+         !batches_.IsNewest(retained)) {
+    RetainedBatch* const after = batches_.After(retained);
+    DropBatch(retained, false);
+    retained = after;
+  }
+}
+
+// Leaves what is settled out of a retained batch.
+void GroupLedger::Shrink(RetainedBatch* retained) {
+  if (retained->unsettled == retained->batch->size()) return;
+  std::vector<Event*> events;
+  std::vector<int> indexes;
+  for (Event* event = events_.FirstFrom(retained->first);
+       event != nullptr && event->retained == retained;
+       event = events_.FirstFrom(event->id + 1)) {
+    events.push_back(event);
+    indexes.push_back(event->index);
+  }
+  TIMECACHED_CHECK(static_cast<int>(events.size()) == retained->unsettled);
+  if (!batches_.Shrink(retained, indexes)) return;
+  for (size_t i = 0; i < events.size(); ++i) {
+    events[i]->index = static_cast<int>(i);
+  }
+}
+
+void GroupLedger::DropBatch(RetainedBatch* retained, bool also_held) {
+  const uint64_t first = retained->first;
+  const auto unsettled = static_cast<size_t>(retained->unsettled);
+  const uint64_t fresh_end =
+      first + static_cast<uint64_t>(retained->batch->size());
+  const uint64_t lost = batches_.DropFresh(retained);
+  std::vector<Event*> dropped;
+  for (Event* event = events_.FirstFrom(first);
+       event != nullptr && event->retained == retained;
+       event = events_.FirstFrom(event->id + 1)) {
+    const bool held = event->state == State::kInFlight;
+    // What is claimed is being put somewhere.
+    if (event->state != State::kClaimed && (also_held || !held)) {
+      dropped.push_back(event);
+    }
+  }
+  Lose(lost + dropped.size());
+  for (Event* event : dropped) Settle(Kind::kDropped, event);
+  changes_->AddRange(Kind::kDropped, fresh_end - lost, fresh_end);
+  if (dropped.size() < unsettled) Shrink(retained);
+}
+
+}  // namespace timecache::server
