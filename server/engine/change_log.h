@@ -25,11 +25,13 @@ inline bool Writes(const Operation& op, bool sliding) {
 
 // Keeps all changes of one map, so that the same map can be made again.
 //
-// Thread-safe. No call takes a lock of the map, or waits.
+// Thread-safe. No call takes a lock of the map, or waits; but WhenKept may write
+// to a file.
 class ChangeLog : public ChangeSink {
  public:
-  // Called once, before the call returns or later on a thread of the log, which
-  // it must not block. An error: it is unknown whether what was told lasts.
+  // Called once: before the call returns, or later on a thread of the log or of
+  // another WhenKept, which it must not block. An error: it is unknown whether
+  // what was told lasts.
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
   // OK, or why what is written now could not be kept: RESOURCE_EXHAUSTED

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -24,6 +25,16 @@ enum class Durability {
   kAsync,
   // On the disk: survives a power loss.
   kSync,
+};
+
+// Who commits an append.
+enum class Committer {
+  // A thread of the journal.
+  kThread,
+  // The caller, if that takes moments: nothing is being committed, and nothing
+  // must be synced, or is large. A hand-over to another thread and back costs
+  // more than such a commit. (LevelDB's writers lead so.)
+  kCaller,
 };
 
 // Counts since the journal was opened, unless they say otherwise.
@@ -63,7 +74,8 @@ struct JournalStatistics {
 class Journal {
  public:
   // The position of the first record, or why none of the records is in the
-  // journal: then they are given back, for who tries again.
+  // journal. The records are given back: for who tries again, or to use their
+  // memory for others.
   using AppendDone = absl::AnyInvocable<void(absl::StatusOr<uint64_t> position,
                                              std::vector<std::string> records)>;
   // An error ends the read, which returns it. The record's bytes are good for
@@ -81,10 +93,11 @@ class Journal {
 
   // Appends the records, one or more, next to each other and all or none, after
   // those of all earlier appends to this partition. `done` is called once, on
-  // a thread of the journal, or before Append returns if it fails at once; it
-  // must not block, and may append. Appends that wait at the same time are
-  // committed as one group, with one sync for all if one of them is SYNC; all
-  // of a group are done together.
+  // a thread of the journal, or before Append returns if it fails at once or
+  // the caller commits it; it must not block, and may append. Appends that wait
+  // at the same time are committed as one group, with one sync for all if one
+  // of them is SYNC; all of a group are done together. A caller who commits may
+  // so call what others have given, and must hold no lock that these take.
   //
   // UNAVAILABLE: too many bytes wait, or the process is out of descriptors or
   // memory at the moment. RESOURCE_EXHAUSTED: the disk is full;
@@ -92,7 +105,13 @@ class Journal {
   // partition, no record, or more bytes than an append may have.
   // FAILED_PRECONDITION: the journal has stopped after an error of the disk.
   virtual void Append(uint32_t partition, std::vector<std::string> records,
-                      Durability durability, AppendDone done) = 0;
+                      Durability durability, Committer committer,
+                      AppendDone done) = 0;
+  void Append(uint32_t partition, std::vector<std::string> records,
+              Durability durability, AppendDone done) {
+    Append(partition, std::move(records), durability, Committer::kThread,
+           std::move(done));
+  }
 
   // Visits the records of these partitions, each from its position to what is
   // its end when the call starts: in order within a partition, partitions

@@ -16,7 +16,32 @@ namespace {
 
 using ::timecache::test::Await;
 
-class DurableVisibilityTest : public DurableStoreTest {};
+class DurableVisibilityTest : public DurableStoreTest {
+ protected:
+  // Holds up the disk, and with a put of "a", which is SYNC, the journal's
+  // thread: who appends then commits nothing itself.
+  void HoldDisk() {
+    store_.files().SetFault([this](const std::string&, uint64_t, bool) {
+      held_ = true;
+      free_.WaitForNotification();
+      return absl::OkStatus();
+    });
+    store_.store().Execute("a", {&put_, 1}, {&result_, 1},
+                           [this](const absl::Status&) { ++freed_; });
+    ASSERT_TRUE(Await([this] { return held_.load(); }));
+  }
+  void FreeDisk() {
+    free_.Notify();
+    EXPECT_TRUE(Await([this] { return freed_ == 1; }));
+  }
+
+ private:
+  const Operation put_ = Operation::Put("held", "value");
+  Result result_;
+  absl::Notification free_;
+  std::atomic<bool> held_ = false;
+  std::atomic<int> freed_ = 0;
+};
 
 TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
   absl::Notification free;
@@ -60,11 +85,7 @@ TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
 // What it answers may be lost with the power anyway.
 TEST_F(DurableVisibilityTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
   ASSERT_TRUE(store_.Create("n", DurableOptions(MapDurability::kAsync)).ok());
-  absl::Notification free;
-  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
-    free.WaitForNotification();
-    return absl::OkStatus();
-  });
+  HoldDisk();
   std::atomic<int> answered = 0;
   const std::vector<Operation> operations = {Operation::Put("key", "value"),
                                              Operation::Get("key")};
@@ -74,7 +95,7 @@ TEST_F(DurableVisibilityTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
   EXPECT_EQ(store_.Get("n", "key"), "value");
   EXPECT_TRUE(store_.Execute("n", Operation::Contains("key")).found);
   EXPECT_EQ(answered, 0);
-  free.Notify();
+  FreeDisk();
   EXPECT_TRUE(Await([&] { return answered == 1; }));
   store_.files().SetFault(nullptr);
 }
@@ -84,11 +105,7 @@ TEST_F(DurableVisibilityTest,
        NobodySeesWhatACrashCouldTakeBackOfAMapThatBecomesSync) {
   const MapOptions async = DurableOptions(MapDurability::kAsync);
   ASSERT_TRUE(store_.Create("n", async).ok());
-  absl::Notification free;
-  store_.files().SetFault([&](const std::string&, uint64_t, bool) {
-    free.WaitForNotification();
-    return absl::OkStatus();
-  });
+  HoldDisk();
   std::atomic<int> answered = 0;
   const auto count = [&](const absl::Status& status) {
     EXPECT_TRUE(status.ok()) << status;
@@ -113,7 +130,7 @@ TEST_F(DurableVisibilityTest,
     store_.store().Execute("n", {&gets[i], 1}, {&results[2 + i], 1}, count);
   }
   EXPECT_EQ(answered, 0);
-  free.Notify();
+  FreeDisk();
   EXPECT_TRUE(Await([&] { return answered == 5; }));
   EXPECT_EQ(results[3].entry.value, "value");
   EXPECT_EQ(store_.Get("n", "none"), "(none)");

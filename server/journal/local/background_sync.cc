@@ -16,10 +16,10 @@ BackgroundSync::~BackgroundSync() {
   thread_.join();
 }
 
-void BackgroundSync::Begin(File* file) {
+void BackgroundSync::Begin(absl::AnyInvocable<absl::Status()> sync) {
   under_way_ = true;
   absl::MutexLock lock(&mu_);
-  file_ = file;
+  sync_ = std::move(sync);
   change_.SignalAll();
 }
 
@@ -34,9 +34,9 @@ std::optional<absl::Status> BackgroundSync::End(bool wait) {
 void BackgroundSync::Run() {
   absl::MutexLock lock(&mu_);
   for (;;) {
-    if (File* const file = std::exchange(file_, nullptr)) {
+    if (auto sync = std::exchange(sync_, nullptr)) {
       mu_.Unlock();
-      absl::Status status = file->Sync();
+      absl::Status status = sync();
       mu_.Lock();
       result_ = std::move(status);
       change_.SignalAll();

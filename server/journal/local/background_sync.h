@@ -1,4 +1,4 @@
-// Syncs a file beside the thread that writes it.
+// Syncs a file, and more, beside the thread that writes it.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_BACKGROUND_SYNC_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_BACKGROUND_SYNC_H_
@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/common/steady_cond_var.h"
-#include "server/journal/local/file_system.h"
 
 namespace timecache::server {
 
@@ -25,9 +25,8 @@ class BackgroundSync {
   BackgroundSync(const BackgroundSync&) = delete;
   BackgroundSync& operator=(const BackgroundSync&) = delete;
 
-  // Begins to sync `file`, which must stay until End has the result. None is
-  // under way.
-  void Begin(File* file) ABSL_LOCKS_EXCLUDED(mu_);
+  // Begins `sync`. None is under way.
+  void Begin(absl::AnyInvocable<absl::Status()> sync) ABSL_LOCKS_EXCLUDED(mu_);
   // Whether one has begun whose result End has not returned.
   bool under_way() const { return under_way_; }
   // The result of the one that has begun, once; none if there is none, or if it
@@ -43,7 +42,7 @@ class BackgroundSync {
 
   absl::Mutex mu_;
   timecache::SteadyCondVar change_;
-  File* file_ ABSL_GUARDED_BY(mu_) = nullptr;
+  absl::AnyInvocable<absl::Status()> sync_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 

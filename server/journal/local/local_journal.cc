@@ -18,12 +18,13 @@ void PrintAndAbort(const std::string& line) {
   std::abort();
 }
 
-absl::Status NoPartition(uint32_t partition, uint32_t partitions) {
+}  // namespace
+
+absl::Status LocalJournal::NoPartition(uint32_t partition,
+                                       uint32_t partitions) {
   return absl::InvalidArgumentError(
       absl::StrCat("partition ", partition, " of ", partitions));
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
     const std::string& directory, LocalJournalOptions options) {
@@ -139,12 +140,14 @@ absl::Status LocalJournal::NoteBoot() {
 }
 
 void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
-                          Durability durability, AppendDone done) {
+                          Durability durability, Committer committer,
+                          AppendDone done) {
   uint64_t bytes = 0;
   for (const std::string& record : records) bytes += record.size();
   const uint64_t cost =
       sizeof(Pending) + records.size() * sizeof(std::string) + bytes;
   absl::Status status;
+  bool leads = false;
   if (partition >= partitions()) {
     status = NoPartition(partition, partitions());
   } else if (records.empty() || bytes > kAppendBytesMax) {
@@ -169,12 +172,39 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
       pending.done = std::move(done);
       pending.bytes = bytes;
       pending.cost = cost;
-      // Otherwise the committer is awake, or was woken for what is before.
-      if (pending_.size() == 1) work_.Signal();
-      return;
+      if (durability == Durability::kSync) ++pending_syncs_;
+      if (committer == Committer::kCaller && !running_ && !led_ && MayLead()) {
+        leads = led_ = true;
+      } else if (pending_.size() == 1 && !led_) {
+        // Otherwise who commits is awake, or was woken for what is before.
+        work_.Signal();
+      }
     }
   }
-  done(status, std::move(records));
+  if (leads) return Lead();
+  if (!status.ok()) done(status, std::move(records));
+}
+
+bool LocalJournal::MayLead() const {
+  return options_.own_thread && stopped_.ok() && !pending_.empty() &&
+         pending_syncs_ == 0 && statistics_.pending_bytes <= kLedBytesMax &&
+         !syncing_ && !trim_ && writer_.MayWriteAtOnce() && !IsFull();
+}
+
+void LocalJournal::Lead() {
+  for (int groups = 0; groups < kLedGroupsMax; ++groups) {
+    std::vector<Pending> group;
+    {
+      absl::MutexLock lock(&mu_);
+      if (!MayLead()) break;
+      group = TakeGroup();
+    }
+    Commit(std::move(group));
+  }
+  absl::MutexLock lock(&mu_);
+  led_ = false;
+  // It may have waited for this, or not know when the next sync is due.
+  if (awaits_lead_ || HasWork() || waits_until_ > NextDue()) work_.Signal();
 }
 
 bool LocalJournal::HasPending() const {
@@ -195,28 +225,46 @@ void LocalJournal::Run() {
   while (true) {
     {
       absl::MutexLock lock(&mu_);
-      while (!HasWork()) {
-        if (stopping_) return;
-        if (NextDue() == Time::max()) {
+      while (led_ || !HasWork()) {
+        if (stopping_ && !led_) return;
+        awaits_lead_ = led_;
+        waits_until_ = led_ ? Time::max() : NextDue();
+        if (waits_until_ == Time::max()) {
           work_.Wait(&mu_);
         } else {
-          work_.WaitUntil(&mu_, NextDue());
+          work_.WaitUntil(&mu_, waits_until_);
         }
       }
+      awaits_lead_ = false;
+      running_ = true;
     }
     RunOnce();
+    absl::MutexLock lock(&mu_);
+    running_ = false;
   }
 }
 
 void LocalJournal::RunOnce() {
   EndSync(/*wait=*/false);
-  if (auto group = TakeGroup(); !group.empty()) Commit(std::move(group));
+  if (MayRoll()) {
+    absl::Status status = WithReserve([this] { return StartSegment(); });
+    if (!status.ok()) HandleError(status);
+  }
+  std::vector<Pending> group;
+  {
+    absl::MutexLock lock(&mu_);
+    group = TakeGroup();
+  }
+  if (!group.empty()) Commit(std::move(group));
   bool sync = false;
   bool trim = false;
   bool reserve = false;
   {
     absl::MutexLock lock(&mu_);
     sync = stopped_.ok() && !syncing_ && options_.now() >= sync_due_;
+    if (background_ != nullptr && writer_.unsynced_bytes() > 0) {
+      trim_behind_sync_ |= std::exchange(trim_, false);
+    }
     trim = std::exchange(trim_, false) && stopped_.ok();
     reserve = stopped_.ok() && options_.now() >= reserve_due_;
   }
@@ -251,12 +299,12 @@ void LocalJournal::TakeReserve() {
 }
 
 std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
-  absl::MutexLock lock(&mu_);
   std::vector<Pending> group;
   uint64_t bytes = 0;
   while (!pending_.empty() &&
          (group.empty() || bytes + pending_.front().bytes <= kGroupBytesMax)) {
     bytes += pending_.front().bytes;
+    if (pending_.front().durability == Durability::kSync) --pending_syncs_;
     group.push_back(std::move(pending_.front()));
     pending_.pop_front();
   }
@@ -276,16 +324,14 @@ void LocalJournal::Commit(std::vector<Pending> group) {
   Publish(group, status, began);
   Failpoint("commit.published");
   for (Pending& pending : group) {
-    if (status.ok()) {
-      pending.done(pending.position, {});
-    } else {
-      pending.done(status, std::move(pending.records));
-    }
+    pending.done(status.ok() ? absl::StatusOr<uint64_t>(pending.position)
+                             : absl::StatusOr<uint64_t>(status),
+                 std::move(pending.records));
   }
 }
 
 absl::Status LocalJournal::WriteGroup(std::vector<Pending>* group) {
-  if (writer_.end().bytes >= options_.segment_bytes) {
+  if (IsFull()) {
     absl::Status status = StartSegment();
     if (!status.ok()) return status;
   }
@@ -318,9 +364,9 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   statistics_.written_bytes += writer_.end().bytes - end_.bytes;
   end_ = writer_.end();
   segments_.back().bytes = end_.bytes;
-  sync_due_ = writer_.has_unsynced()
-                  ? std::min(sync_due_, began + options_.sync_interval)
-                  : Time::max();
+  SetSyncDue(writer_.unsynced_bytes() > 0
+                 ? std::min(sync_due_, began + options_.sync_interval)
+                 : Time::max());
   for (const Pending& pending : group) {
     statistics_.appended_bytes += pending.bytes;
     statistics_.records += pending.records.size();
@@ -332,6 +378,19 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   statistics_.commit_us += took_us;
   ++statistics_.commit_latency[std::min<int>(
       std::bit_width(took_us), JournalStatistics::kLatencyBuckets - 1)];
+}
+
+bool LocalJournal::IsFull() const {
+  const uint64_t bytes = writer_.end().bytes;
+  if (bytes < options_.segment_bytes) return false;
+  return background_ == nullptr || writer_.unsynced_bytes() == 0 ||
+         bytes >= options_.segment_bytes + kUnsyncedBytesMax;
+}
+
+bool LocalJournal::MayRoll() const {
+  return background_ != nullptr && !background_->under_way() &&
+         writer_.end().bytes >= options_.segment_bytes &&
+         writer_.unsynced_bytes() <= kRollUnsyncedBytesMax && stopped().ok();
 }
 
 absl::Status LocalJournal::StartSegment() {
@@ -366,79 +425,6 @@ void LocalJournal::HandleError(const absl::Status& status) {
 absl::Status LocalJournal::stopped() const {
   absl::MutexLock lock(&mu_);
   return stopped_;
-}
-
-absl::Status LocalJournal::TrimBefore(uint32_t partition, uint64_t position) {
-  if (partition >= partitions()) return NoPartition(partition, partitions());
-  absl::MutexLock lock(&mu_);
-  if (position > ends_[partition]) {
-    return absl::OutOfRangeError(absl::StrCat("partition ", partition,
-                                              " ends at ", ends_[partition],
-                                              ", before ", position));
-  }
-  first_[partition] = std::max(first_[partition], position);
-  if (TrimmedSegments() > 0) {
-    trim_ = true;
-    work_.Signal();
-  }
-  return absl::OkStatus();
-}
-
-size_t LocalJournal::UnneededSegments() const {
-  size_t count = 0;
-  while (count + 1 < segments_.size()) {
-    const std::vector<uint64_t>& bases = segments_[count + 1].bases;
-    for (uint32_t p = 0; p < partitions(); ++p) {
-      if (bases[p] > first_[p]) return count;
-    }
-    ++count;
-  }
-  return count;
-}
-
-size_t LocalJournal::TrimmedSegments() const {
-  size_t count = UnneededSegments();
-  for (const uint64_t pin : pins_) {
-    // Numbered without gaps.
-    const uint64_t before =
-        std::max(pin, segments_.front().number) - segments_.front().number;
-    count = std::min<size_t>(count, before);
-  }
-  return count;
-}
-
-absl::Status LocalJournal::RemoveTrimmed() {
-  Failpoint("trim.begin");
-  // TRIM must not promise more than what a power loss leaves.
-  absl::Status status = Sync();
-  if (!status.ok()) return status;
-  TrimPositions trim;
-  trim.sequence = ++trim_sequence_;
-  size_t count = 0;
-  {
-    absl::MutexLock lock(&mu_);
-    trim.first = first_;
-    count = TrimmedSegments();
-  }
-  status = OverwriteTrim(files_, directory_, writer_.identity(), trim);
-  if (!status.ok()) return status;
-  Failpoint("trim.written");
-  for (; count > 0; --count) {
-    uint64_t number = 0;
-    {
-      absl::MutexLock lock(&mu_);
-      // A backup may have begun meanwhile.
-      if (TrimmedSegments() == 0) break;
-      number = segments_.front().number;
-      segments_.pop_front();
-    }
-    status = files_->Remove(SegmentPath(directory_, number));
-    if (!status.ok()) return status;
-    Failpoint("trim.removed");
-  }
-  status = files_->SyncDirectory(directory_);
-  Failpoint("trim.end");
-  return status;
 }
 
 uint64_t LocalJournal::First(uint32_t partition) const {

@@ -66,9 +66,10 @@ class LocalJournal final : public Journal {
   const std::string& id() const { return writer_.identity().id; }
 
   uint32_t partitions() const override { return writer_.identity().partitions; }
+  using Journal::Append;
   void Append(uint32_t partition, std::vector<std::string> records,
-              Durability durability, AppendDone done) override
-      ABSL_LOCKS_EXCLUDED(mu_);
+              Durability durability, Committer committer,
+              AppendDone done) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Read(absl::Span<const ReadFrom> from,
                     Visitor visit) const override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TrimBefore(uint32_t partition, uint64_t position) override
@@ -108,20 +109,28 @@ class LocalJournal final : public Journal {
                std::unique_ptr<FileLock> lock, LogWriter writer,
                RecoveredJournal recovered, DiskReserve reserve);
 
+  static absl::Status NoPartition(uint32_t partition, uint32_t partitions);
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   bool HasPending() const ABSL_LOCKS_EXCLUDED(mu_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // When there is work without a call; infinity if there will be none.
   Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // The committer's, from here on.
-  std::vector<Pending> TakeGroup() ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether all that waits can be committed by who appends.
+  bool MayLead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Commits it, and some of what comes meanwhile.
+  void Lead() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The committer's, from here on: the thread's while `running_`, that of who
+  // appends while `led_`.
+  std::vector<Pending> TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(std::vector<Pending> group) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status WriteGroup(std::vector<Pending>* group) ABSL_LOCKS_EXCLUDED(mu_);
   // What a commit that began then has changed, for all others to see.
   void Publish(const std::vector<Pending>& group, const absl::Status& status,
                Time began) ABSL_LOCKS_EXCLUDED(mu_);
   void CountSyncs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetSyncDue(Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Sync() ABSL_LOCKS_EXCLUDED(mu_);
   // What is due: beside the committer, if there are threads. All that syncs
   // waits for its end first, so that an error is known before anything is done.
@@ -129,8 +138,20 @@ class LocalJournal final : public Journal {
   void EndSync(bool wait) ABSL_LOCKS_EXCLUDED(mu_);
   void OnSyncEnded() ABSL_LOCKS_EXCLUDED(mu_);
   bool NeedsSync(const std::vector<Pending>& group) const;
+  // Whether the segment is so large that no group is written to it any more; and
+  // whether it is large enough for another one, whose start would not take long.
+  bool IsFull() const;
+  bool MayRoll() const;
   absl::Status StartSegment() ABSL_LOCKS_EXCLUDED(mu_);
+  // What a trim gives up, of what is synced.
+  struct Trim {
+    TrimPositions positions;
+    size_t segments = 0;
+  };
+  Trim NextTrim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RemoveTrimmed() ABSL_LOCKS_EXCLUDED(mu_);
+  // On any thread.
+  absl::Status Remove(Trim trim) ABSL_LOCKS_EXCLUDED(mu_);
   // Writes; and once more, if the disk is full and the reserve can be given.
   absl::Status WithReserve(absl::FunctionRef<absl::Status()> write)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -161,15 +182,24 @@ class LocalJournal final : public Journal {
   mutable absl::Mutex mu_;
   SteadyCondVar work_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  // Who commits: the thread, one that has appended, or nobody.
+  bool running_ ABSL_GUARDED_BY(mu_) = false;
+  bool led_ ABSL_GUARDED_BY(mu_) = false;
+  // Whether the thread waits for who has appended, and until when for others.
+  bool awaits_lead_ ABSL_GUARDED_BY(mu_) = false;
+  Time waits_until_ ABSL_GUARDED_BY(mu_) = Time::max();
   absl::Status stopped_ ABSL_GUARDED_BY(mu_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
+  size_t pending_syncs_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<uint64_t> first_ ABSL_GUARDED_BY(mu_);
   // When the committer has to sync, or infinity. Not while a sync is under way,
   // which may have ended.
   Time sync_due_ ABSL_GUARDED_BY(mu_) = Time::max();
   bool syncing_ ABSL_GUARDED_BY(mu_) = false;
   bool sync_ended_ ABSL_GUARDED_BY(mu_) = false;
+  // Segments are to be removed: now, or behind the next sync.
   bool trim_ ABSL_GUARDED_BY(mu_) = false;
+  bool trim_behind_sync_ ABSL_GUARDED_BY(mu_) = false;
   // When to look for the reserve's room, or infinity.
   Time reserve_due_ ABSL_GUARDED_BY(mu_) = Time::max();
   // As of the last commit, from here on.
@@ -182,6 +212,8 @@ class LocalJournal final : public Journal {
 
   // The committer's.
   std::unique_ptr<BackgroundSync> background_;
+  // The result of the trim behind the sync that is under way or has ended.
+  absl::Status trimmed_;
   std::thread thread_;
 };
 

@@ -47,6 +47,13 @@ struct LocalJournalOptions {
 inline constexpr uint64_t kAppendBytesMax = uint64_t{32} << 20;
 // One group, unless a single append is larger.
 inline constexpr uint64_t kGroupBytesMax = uint64_t{4} << 20;
+// What waits while who appends commits, and how many groups it does before the
+// journal's thread has to.
+inline constexpr uint64_t kLedBytesMax = uint64_t{1} << 20;
+inline constexpr int kLedGroupsMax = 16;
+// What a segment that has its size may still have to sync, for the next one to
+// start between two groups.
+inline constexpr uint64_t kRollUnsyncedBytesMax = uint64_t{2} << 20;
 
 }  // namespace timecache::server
 

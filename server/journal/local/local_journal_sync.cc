@@ -12,9 +12,15 @@ absl::Status LocalJournal::Sync() {
   absl::Status status = writer_.Sync();
   absl::MutexLock lock(&mu_);
   CountSyncs();
-  sync_due_ =
-      status.ok() ? Time::max() : options_.now() + options_.sync_interval;
+  SetSyncDue(status.ok() ? Time::max()
+                         : options_.now() + options_.sync_interval);
   return status;
+}
+
+void LocalJournal::SetSyncDue(Time due) {
+  sync_due_ = due;
+  // Without a sync to wait for.
+  if (due == Time::max()) trim_ |= std::exchange(trim_behind_sync_, false);
 }
 
 void LocalJournal::SyncDue() {
@@ -24,13 +30,19 @@ void LocalJournal::SyncDue() {
     if (!status.ok()) HandleError(status);
     return;
   }
+  std::optional<Trim> trim;
   {
     absl::MutexLock lock(&mu_);
     syncing_ = true;
     sync_due_ = Time::max();
+    if (std::exchange(trim_behind_sync_, false)) trim = NextTrim();
     CountSyncs();
   }
-  background_->Begin(file);
+  background_->Begin([this, file, trim = std::move(trim)]() mutable {
+    absl::Status status = file->Sync();
+    if (status.ok() && trim.has_value()) trimmed_ = Remove(*std::move(trim));
+    return status;
+  });
 }
 
 void LocalJournal::OnSyncEnded() {
@@ -59,11 +71,18 @@ void LocalJournal::EndSync(bool wait) {
     // Once more, with all that was written since.
     status = WithReserve([this] { return Sync(); });
   }
+  if (absl::Status trimmed = std::exchange(trimmed_, absl::OkStatus());
+      status.ok() && !trimmed.ok()) {
+    status = std::move(trimmed);
+    if (absl::IsResourceExhausted(status)) {
+      status = WithReserve([this] { return RemoveTrimmed(); });
+    }
+  }
   if (!status.ok()) HandleError(status);
 }
 
 bool LocalJournal::NeedsSync(const std::vector<Pending>& group) const {
-  return !writer_.MayWrite() || writer_.end().bytes >= options_.segment_bytes ||
+  return !writer_.MayWrite() || IsFull() ||
          std::any_of(group.begin(), group.end(), [](const Pending& pending) {
            return pending.durability == Durability::kSync;
          });

@@ -73,6 +73,7 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
     positions[append->partition] += append->records.size();
   }
   const absl::string_view bytes = encoder_.Finish();
+  const size_t size = bytes.size();
   status = file_->Write(end_.bytes, bytes);
   Failpoint("commit.written");
   if (status.ok() && sync) {
@@ -85,12 +86,12 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
     return undone.ok() ? status : absl::InternalError(undone.message());
   }
   if (sync) {
-    unsynced_.clear();
+    unsynced_.Clear();
   } else {
     if (unsynced_.empty()) first_unsynced_group_ = end_.next_group;
-    unsynced_.append(bytes.data(), bytes.size());
+    unsynced_.Add(encoder_.Take(unsynced_.TakeSpare()));
   }
-  end_.bytes += bytes.size();
+  end_.bytes += size;
   ++end_.next_group;
   positions_ = std::move(positions);
   return absl::OkStatus();
@@ -109,7 +110,7 @@ absl::Status LogWriter::SyncFile() {
 
 absl::Status LogWriter::WriteUnsyncedAgain() {
   if (!unsynced_may_be_lost_) return absl::OkStatus();
-  absl::Status status = file_->Write(end_.bytes - unsynced_.size(), unsynced_);
+  absl::Status status = unsynced_.WriteTo(file_.get(), end_.bytes);
   if (status.ok()) unsynced_may_be_lost_ = false;
   return status;
 }
@@ -117,14 +118,14 @@ absl::Status LogWriter::WriteUnsyncedAgain() {
 File* LogWriter::BeginSync() {
   if (unsynced_.empty() || unsynced_may_be_lost_) return nullptr;
   ++syncs_;
-  syncing_bytes_ = unsynced_.size();
+  syncing_groups_ = unsynced_.size();
   syncing_end_ = end_.next_group;
   return file_.get();
 }
 
 void LogWriter::EndSync(const absl::Status& status) {
   if (status.ok()) {
-    unsynced_.erase(0, syncing_bytes_);
+    unsynced_.DropFirst(syncing_groups_);
     first_unsynced_group_ = syncing_end_;
   } else {
     ++sync_errors_;
@@ -137,7 +138,7 @@ absl::Status LogWriter::Sync() {
   if (unsynced_.empty()) return absl::OkStatus();
   absl::Status status = WriteUnsyncedAgain();
   if (status.ok()) status = SyncFile();
-  if (status.ok()) unsynced_.clear();
+  if (status.ok()) unsynced_.Clear();
   return status;
 }
 

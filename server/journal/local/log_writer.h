@@ -13,6 +13,7 @@
 #include "server/journal/local/file_system.h"
 #include "server/journal/local/journal_directory.h"
 #include "server/journal/local/segment.h"
+#include "server/journal/local/unsynced_groups.h"
 
 namespace timecache::server {
 
@@ -31,7 +32,8 @@ inline constexpr uint64_t kUnsyncedBytesMax = uint64_t{16} << 20;
 // tried again. After any other error, what the disk has is unknown, and nothing
 // more may be written.
 //
-// Not thread-safe. Holds a copy of a group and kUnsyncedBytesMax.
+// Not thread-safe. Holds a group, kUnsyncedBytesMax, and what UnsyncedGroups
+// keeps for later.
 class LogWriter {
  public:
   // `files` must outlive it.
@@ -54,13 +56,15 @@ class LogWriter {
   File* BeginSync();
   void EndSync(const absl::Status& status);
   // Whether a group can be written without a sync before it.
-  bool MayWrite() const { return unsynced_.size() < kUnsyncedBytesMax; }
+  bool MayWrite() const { return unsynced_.bytes() < kUnsyncedBytesMax; }
+  // And with nothing else before it.
+  bool MayWriteAtOnce() const { return MayWrite() && !unsynced_may_be_lost_; }
 
   const JournalIdentity& identity() const { return identity_; }
   const LogEnd& end() const { return end_; }
   // One past the last position of each partition.
   const std::vector<uint64_t>& positions() const { return positions_; }
-  bool has_unsynced() const { return !unsynced_.empty(); }
+  uint64_t unsynced_bytes() const { return unsynced_.bytes(); }
   uint64_t syncs() const { return syncs_; }
   uint64_t sync_errors() const { return sync_errors_; }
 
@@ -77,11 +81,11 @@ class LogWriter {
   std::unique_ptr<File> file_;
   GroupEncoder encoder_;
   // The groups before the end that are not synced.
-  std::string unsynced_;
+  UnsyncedGroups unsynced_;
   uint64_t first_unsynced_group_ = 0;
   bool unsynced_may_be_lost_ = false;
   // Of these, what a sync that has begun is for, and the group behind it.
-  size_t syncing_bytes_ = 0;
+  size_t syncing_groups_ = 0;
   uint64_t syncing_end_ = 0;
   uint64_t syncs_ = 0;
   uint64_t sync_errors_ = 0;

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -85,8 +86,12 @@ class GroupEncoder {
              uint64_t durable_group, uint32_t sections);
   void StartSection(uint32_t partition, uint64_t first_position);
   void Add(absl::string_view record);
-  // Good until the next Start.
+  // Good until the next Start or Take.
   absl::string_view Finish();
+  // Gives away what Finish has returned; goes on in the memory of `spare`.
+  std::string Take(std::string spare) {
+    return std::exchange(bytes_, std::move(spare));
+  }
 
  private:
   struct Part {

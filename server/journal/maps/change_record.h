@@ -37,11 +37,15 @@ class ChangeRecord {
   // What was added since the last Take. The next record has room for as much,
   // up to kReadyBytes, so that it need not grow step by step.
   std::string Take() {
+    std::string ready;
+    ready.reserve(std::min(bytes_.size(), kReadyBytes));
+    return Take(std::move(ready));
+  }
+  // The same; the next record is made in the memory of `spare`.
+  std::string Take(std::string spare) {
     base_ = Base();
-    std::string taken = std::exchange(bytes_, std::string());
-    bytes_.reserve(std::min(taken.size(), kReadyBytes));
-    bytes_ = prefix_;
-    return taken;
+    spare.assign(prefix_);
+    return std::exchange(bytes_, std::move(spare));
   }
 
  private:

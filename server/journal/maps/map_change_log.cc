@@ -11,11 +11,17 @@
 namespace timecache::server {
 namespace {
 
-// A shard's changes are more than one record beyond this, and an append is of
+// A buffer's changes are more than one record beyond this, and an append is of
 // about so many bytes: a commit of the journal.
 constexpr size_t kRecordBytes = size_t{1} << 20;
 constexpr size_t kAppendBytes = size_t{4} << 20;
-// A shard's bytes are counted for all once there are so many more.
+// More would be locked and written apart for each generation, fewer be waited
+// for.
+constexpr int kBuffersMax = 4;
+// A record of such a capacity is used again.
+constexpr size_t kSpareBytesMin = size_t{1} << 10;
+constexpr size_t kSpareBytesMax = size_t{256} << 10;
+// A buffer's bytes are counted for all once there are so many more.
 constexpr int64_t kCountedBytes = 16 << 10;
 // From an append that the journal had no room for to the next one.
 constexpr std::chrono::microseconds kBehindInterval{1'000};
@@ -77,7 +83,8 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
       sliding_(map->options().sliding),
       groups_(prefix_),
       description_({map->name(), map->options(), map->origin(), MapCounts()}) {
-  for (int i = 0; i < map->options().num_shards; ++i) {
+  const int buffers = std::min(map->options().num_shards, kBuffersMax);
+  for (int i = 0; i < buffers; ++i) {
     buffers_.push_back(std::make_unique<Buffer>(prefix_));
   }
 }
@@ -85,7 +92,7 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
 // --- What is told.
 
 void MapChangeLog::Add(int shard, const Change& change) {
-  Buffer& buffer = *buffers_[static_cast<size_t>(shard)];
+  Buffer& buffer = *buffers_[static_cast<size_t>(shard) % buffers_.size()];
   {
     absl::MutexLock lock(&buffer.mu);
     const size_t before = buffer.open.size();
@@ -246,7 +253,8 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
     if (tried == Tried::kAll &&
         std::any_of(operations.begin(), operations.end(),
                     [&](const Operation& op) { return Writes(op, sliding); })) {
-      return WhenAllKept(std::move(done));
+      // Who calls holds no lock.
+      return WaitForAll(Committer::kCaller, std::move(done));
     }
     return done(absl::OkStatus());
   }
@@ -269,7 +277,7 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
 }
 
 // Enters first and closes then: what others tell meanwhile is not waited for.
-void MapChangeLog::WhenAllKept(Done done) {
+void MapChangeLog::WaitForAll(Committer committer, Done done) {
   absl::Status status;
   {
     absl::MutexLock lock(&mu_);
@@ -284,19 +292,21 @@ void MapChangeLog::WhenAllKept(Done done) {
     }
   }
   if (done != nullptr) return done(status);
-  Flush();
+  FlushBy(committer);
 }
 
 // --- Commits.
 
 // Whoever tells sets told_ and then looks at closing_; whoever ends a
 // generation resets closing_ and then looks at told_: one of them sees the
-// other.
-void MapChangeLog::Flush() {
-  while (told_ && !closing_.exchange(true)) CloseGeneration();
+// other. A caller commits once: what others told meanwhile is the thread's.
+void MapChangeLog::FlushBy(Committer committer) {
+  for (; told_ && !closing_.exchange(true); committer = Committer::kThread) {
+    CloseGeneration(committer);
+  }
 }
 
-void MapChangeLog::CloseGeneration() {
+void MapChangeLog::CloseGeneration(Committer committer) {
   int closing;
   {
     absl::MutexLock lock(&mu_);
@@ -317,10 +327,14 @@ void MapChangeLog::CloseGeneration() {
     if (!groups_.empty()) groups.push_back(groups_.Take());
   }
   for (const auto& buffer : buffers_) {
+    if (spares_.empty()) spares_.emplace_back();
     absl::MutexLock lock(&buffer->mu);
     buffer->generation = 1 - closing;
     MoveTo(&records_, &buffer->full);
-    if (!buffer->open.empty()) records_.push_back(buffer->open.Take());
+    if (!buffer->open.empty()) {
+      records_.push_back(buffer->open.Take(std::move(spares_.back())));
+      spares_.pop_back();
+    }
     buffer->bytes = 0;
     closing_counted_ += std::exchange(buffer->counted, 0);
   }
@@ -330,10 +344,10 @@ void MapChangeLog::CloseGeneration() {
     tick.Add(*closing_tick_);
     records_.push_back(tick.Take());
   }
-  AppendNext();
+  AppendNext(committer);
 }
 
-void MapChangeLog::AppendNext() {
+void MapChangeLog::AppendNext(Committer committer) {
   if (records_.empty()) return Kept();
   std::vector<std::string> records;
   size_t bytes = 0;
@@ -345,7 +359,7 @@ void MapChangeLog::AppendNext() {
   }
   logs_->journal_->Append(
       partition_, std::move(records),
-      closing_sync_ ? Durability::kSync : Durability::kAsync,
+      closing_sync_ ? Durability::kSync : Durability::kAsync, committer,
       [self = shared_from_this()](const absl::StatusOr<uint64_t>& position,
                                   std::vector<std::string> records) {
         self->Appended(position.status(), std::move(records));
@@ -354,15 +368,30 @@ void MapChangeLog::AppendNext() {
 
 void MapChangeLog::Appended(const absl::Status& status,
                             std::vector<std::string> records) {
-  if (status.ok()) return AppendNext();
+  if (status.ok()) {
+    Recycle(std::move(records));
+    return AppendNext(Committer::kThread);
+  }
   for (auto it = records.rbegin(); it != records.rend(); ++it) {
     records_.push_front(std::move(*it));
   }
   if (absl::IsUnavailable(status)) {
-    logs_->completions_.AddAfter(
-        kBehindInterval, [self = shared_from_this()] { self->AppendNext(); });
+    logs_->completions_.AddAfter(kBehindInterval, [self = shared_from_this()] {
+      self->AppendNext(Committer::kThread);
+    });
   } else {
     Full(status);
+  }
+}
+
+void MapChangeLog::Recycle(std::vector<std::string> records) {
+  for (std::string& record : records) {
+    if (spares_.size() == buffers_.size()) return;
+    if (record.capacity() < kSpareBytesMin ||
+        record.capacity() > kSpareBytesMax) {
+      continue;
+    }
+    spares_.push_back(std::move(record));
   }
 }
 
@@ -383,7 +412,7 @@ void MapChangeLog::Full(absl::Status status) {
   if (!full) return;
   logs_->completions_.AddAfter(
       logs_->options_.retry_interval,
-      [self = shared_from_this()] { self->AppendNext(); });
+      [self = shared_from_this()] { self->AppendNext(Committer::kThread); });
 }
 
 void MapChangeLog::Kept() {
@@ -406,6 +435,10 @@ void MapChangeLog::Kept() {
 void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
                           absl::Status status) {
   if (!permit.has_value() && waiters.empty()) return;
+  if (!permit.has_value() && !closing_sync_ && status.ok()) {
+    for (Done& done : waiters) done(status);
+    return;
+  }
   logs_->completions_.Add([map = map_, permit, waiters = std::move(waiters),
                            status = std::move(status)]() mutable {
     if (permit.has_value()) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -82,10 +83,11 @@ class MapChangeLogs final : public ChangeLogs {
   std::unique_ptr<Journal> journal_;
 };
 
-// What a map tells is gathered, shard by shard, in the *open* generation of
+// What a map tells is gathered, in a few buffers, in the *open* generation of
 // records, while the one before, which is *closing*, is on its way to the disk:
 // one append at a time, and all that came meanwhile is the next one. So a
-// change costs its encoding and a lock that only its shard takes.
+// change costs its encoding and a lock that few shards share, and a generation,
+// of which there are thousands a second, a lock and a record for each buffer.
 //
 // Ticks and changes of groups are taken before the shards' changes: what they
 // rest on is in their generation or an older one. When a generation is kept,
@@ -109,9 +111,11 @@ class MapChangeLog final : public ChangeLog,
   absl::Status CheckRoom() const override;
   void WhenKept(absl::Span<const Operation> operations, Tried tried,
                 Done done) override ABSL_LOCKS_EXCLUDED(mu_);
-  void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_) {
+    WaitForAll(Committer::kThread, std::move(done));
+  }
   // Closes the open generation, unless one is on its way.
-  void Flush() override;
+  void Flush() override { FlushBy(Committer::kThread); }
   void AppendOptions(const MapOptions& options) override
       ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
@@ -127,7 +131,7 @@ class MapChangeLog final : public ChangeLog,
   void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
 
  private:
-  // What one shard has told.
+  // What some shards have told, each in its order.
   struct Buffer {
     explicit Buffer(const std::string& prefix) : open(prefix) {}
 
@@ -145,19 +149,25 @@ class MapChangeLog final : public ChangeLog,
   void SetTold();
   // From now on readers wait for the keys of what is not kept.
   void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
+  void WaitForAll(Committer committer, Done done) ABSL_LOCKS_EXCLUDED(mu_);
   // Tells of the map as a whole, as `change` leaves its description.
   void AppendRecord(MapRecordKind kind,
                     absl::FunctionRef<void(MapDescription*)> change)
       ABSL_LOCKS_EXCLUDED(told_mu_);
   // In which generations one of the keys is open.
   std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
-  void CloseGeneration();
+  void FlushBy(Committer committer);
+  void CloseGeneration(Committer committer);
   // The closing one's, from here on: one thread at a time.
-  void AppendNext();
+  void AppendNext(Committer committer);
   void Appended(const absl::Status& status, std::vector<std::string> records);
+  // The memory of records that are kept, for others.
+  void Recycle(std::vector<std::string> records);
   void Kept();
   void Full(absl::Status status);
-  // Later, on the completions' thread: permits what is kept, and answers.
+  // Permits what is kept, and answers: on the completions' thread, so that the
+  // next sync is under way meanwhile; or here, where there is none and nothing
+  // to permit.
   void Answer(std::optional<Tick> permit, std::vector<Done> waiters,
               absl::Status status);
 
@@ -169,6 +179,7 @@ class MapChangeLog final : public ChangeLog,
   // SYNC: then keys are in open_keys_, of whatever is told from there on.
   std::atomic<bool> sync_;
   std::atomic<bool> sliding_;
+  // Shard i has the one of i modulo their number.
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::array<OpenKeys, 2> open_keys_;
 
@@ -201,6 +212,7 @@ class MapChangeLog final : public ChangeLog,
 
   // Of the closing generation.
   std::deque<std::string> records_;
+  std::vector<std::string> spares_;
   std::optional<Tick> closing_tick_;
   bool closing_sync_ = false;
   int64_t closing_counted_ = 0;

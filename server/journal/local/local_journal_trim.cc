@@ -1,0 +1,95 @@
+// The part of a journal that removes what no partition needs.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/journal/local/failpoint.h"
+#include "server/journal/local/local_journal.h"
+
+namespace timecache::server {
+
+absl::Status LocalJournal::TrimBefore(uint32_t partition, uint64_t position) {
+  if (partition >= partitions()) return NoPartition(partition, partitions());
+  absl::MutexLock lock(&mu_);
+  if (position > ends_[partition]) {
+    return absl::OutOfRangeError(absl::StrCat("partition ", partition,
+                                              " ends at ", ends_[partition],
+                                              ", before ", position));
+  }
+  first_[partition] = std::max(first_[partition], position);
+  if (TrimmedSegments() > 0) {
+    trim_ = true;
+    work_.Signal();
+  }
+  return absl::OkStatus();
+}
+
+size_t LocalJournal::UnneededSegments() const {
+  size_t count = 0;
+  while (count + 1 < segments_.size()) {
+    const std::vector<uint64_t>& bases = segments_[count + 1].bases;
+    for (uint32_t p = 0; p < partitions(); ++p) {
+      if (bases[p] > first_[p]) return count;
+    }
+    ++count;
+  }
+  return count;
+}
+
+size_t LocalJournal::TrimmedSegments() const {
+  size_t count = UnneededSegments();
+  for (const uint64_t pin : pins_) {
+    // Numbered without gaps.
+    const uint64_t before =
+        std::max(pin, segments_.front().number) - segments_.front().number;
+    count = std::min<size_t>(count, before);
+  }
+  return count;
+}
+
+LocalJournal::Trim LocalJournal::NextTrim() {
+  Trim trim;
+  trim.positions.sequence = ++trim_sequence_;
+  trim.positions.first = first_;
+  trim.segments = TrimmedSegments();
+  return trim;
+}
+
+absl::Status LocalJournal::RemoveTrimmed() {
+  Failpoint("trim.begin");
+  // TRIM must not promise more than what a power loss leaves.
+  absl::Status status = Sync();
+  if (!status.ok()) return status;
+  Trim trim;
+  {
+    absl::MutexLock lock(&mu_);
+    trim = NextTrim();
+  }
+  return Remove(std::move(trim));
+}
+
+absl::Status LocalJournal::Remove(Trim trim) {
+  absl::Status status =
+      OverwriteTrim(files_, directory_, writer_.identity(), trim.positions);
+  if (!status.ok()) return status;
+  Failpoint("trim.written");
+  for (; trim.segments > 0; --trim.segments) {
+    uint64_t number = 0;
+    {
+      absl::MutexLock lock(&mu_);
+      // A backup may have begun meanwhile.
+      if (TrimmedSegments() == 0) break;
+      number = segments_.front().number;
+      segments_.pop_front();
+    }
+    status = files_->Remove(SegmentPath(directory_, number));
+    if (!status.ok()) return status;
+    Failpoint("trim.removed");
+  }
+  status = files_->SyncDirectory(directory_);
+  Failpoint("trim.end");
+  return status;
+}
+
+}  // namespace timecache::server
