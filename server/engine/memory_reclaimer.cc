@@ -5,7 +5,7 @@
 namespace timecache::server {
 namespace {
 
-using Kind = EventHolder::Kind;
+using HolderKind = EventHolder::Kind;
 
 MemoryBudget& Memory() { return MemoryBudget::Process(); }
 
@@ -67,20 +67,20 @@ absl::Status MemoryReclaimer::MakeRoom(int64_t now_us) {
 
 // Returns whether anything was dropped.
 bool MemoryReclaimer::StepLocked() {
-  if (Reclaim(Kind::kRetained, MemoryBudget::kRetainedLow)) return true;
+  if (Reclaim(HolderKind::kRetained, MemoryBudget::kRetainedLow)) return true;
   if (Memory().level() == MemoryBudget::Level::kRoom) return false;
-  return Reclaim(Kind::kNewest, MemoryBudget::kRetainedLow) ||
-         Reclaim(Kind::kBacklog, MemoryBudget::kBacklogLow) ||
-         Reclaim(Kind::kHeld, MemoryBudget::kBacklogLow);
+  return Reclaim(HolderKind::kNewest, MemoryBudget::kRetainedLow) ||
+         Reclaim(HolderKind::kBacklog, MemoryBudget::kBacklogLow) ||
+         Reclaim(HolderKind::kHeld, MemoryBudget::kBacklogLow);
 }
 
-bool MemoryReclaimer::Reclaim(Kind kind, int64_t low_mark) {
+bool MemoryReclaimer::Reclaim(HolderKind kind, int64_t low_mark) {
   std::vector<Candidate> candidates;
   for (EventHolder* const holder : holders_) {
     const EventHolder::Holding holding = holder->Held(kind);
     if (holding.bytes > 0) candidates.push_back({holder, holding});
   }
-  const int64_t kept = kind == Kind::kHeld && !candidates.empty()
+  const int64_t kept = kind == HolderKind::kHeld && !candidates.empty()
                            ? Memory().limit_bytes() / kHeldShare /
                                  static_cast<int64_t>(candidates.size())
                            : 0;

@@ -30,7 +30,7 @@ std::string RefusalOf(absl::string_view yaml) {
 }
 
 // What reading `yaml` as a configuration is refused with; empty if it is taken.
-std::string Refusal(absl::string_view yaml) {
+std::string YamlRefusal(absl::string_view yaml) {
   return RefusalOf<config::v1::ServerConfig>(yaml);
 }
 
@@ -102,71 +102,75 @@ TEST(YamlToProtoTest, MessagesAndListsWithoutAValueAreEmpty) {
 }
 
 TEST(YamlToProtoTest, UnknownFieldIsRefusedByFileLineAndFullName) {
-  EXPECT_EQ(Refusal("listeners:\n"
-                    "  - address: 127.0.0.1:0\n"
-                    "namespaces:\n"
-                    "  - name: a\n"
-                    "    options:\n"
-                    "      num_buckets: 3\n"
-                    "      tll: 30s\n"),
+  EXPECT_EQ(YamlRefusal("listeners:\n"
+                        "  - address: 127.0.0.1:0\n"
+                        "namespaces:\n"
+                        "  - name: a\n"
+                        "    options:\n"
+                        "      num_buckets: 3\n"
+                        "      tll: 30s\n"),
             "t.yaml:7: namespaces[0].options.tll: unknown field; did you mean "
             "\"ttl\"?");
 }
 
 TEST(YamlToProtoTest, UnknownFieldUnlikeAllOthersIsToldWhatThereIs) {
-  EXPECT_EQ(Refusal("log: {colour: red}"),
+  EXPECT_EQ(YamlRefusal("log: {colour: red}"),
             "t.yaml:1: log.colour: unknown field; the fields here are level, "
             "format, slow_call");
 }
 
 TEST(YamlToProtoTest, FieldGivenTwiceIsRefused) {
-  EXPECT_EQ(Refusal("limits:\n  max_entries: 1\n  max_entries: 1\n"),
+  EXPECT_EQ(YamlRefusal("limits:\n  max_entries: 1\n  max_entries: 1\n"),
             "t.yaml:3: limits.max_entries: given twice: keep one of them");
 }
 
 TEST(YamlToProtoTest, WrongShapesAreRefused) {
-  EXPECT_EQ(Refusal("- a"), "t.yaml:1: expected fields, as \"name: value\"");
-  EXPECT_EQ(Refusal("text"), "t.yaml:1: expected fields, as \"name: value\"");
-  EXPECT_EQ(Refusal("limits: 3"),
+  EXPECT_EQ(YamlRefusal("- a"),
+            "t.yaml:1: expected fields, as \"name: value\"");
+  EXPECT_EQ(YamlRefusal("text"),
+            "t.yaml:1: expected fields, as \"name: value\"");
+  EXPECT_EQ(YamlRefusal("limits: 3"),
             "t.yaml:1: limits: expected fields, as \"name: value\"");
-  EXPECT_EQ(Refusal("listeners:\n  address: a:1"),
+  EXPECT_EQ(YamlRefusal("listeners:\n  address: a:1"),
             "t.yaml:1: listeners: expected a list, as \"- item\"");
-  EXPECT_EQ(Refusal("listeners:\n  - address: [a]"),
+  EXPECT_EQ(YamlRefusal("listeners:\n  - address: [a]"),
             "t.yaml:2: listeners[0].address: expected one value");
-  EXPECT_EQ(Refusal("grace_period: {seconds: 3}"),
+  EXPECT_EQ(YamlRefusal("grace_period: {seconds: 3}"),
             "t.yaml:1: grace_period: expected one value");
-  EXPECT_EQ(Refusal("listeners:\n  -\n"),
+  EXPECT_EQ(YamlRefusal("listeners:\n  -\n"),
             "t.yaml:1: listeners[0]: has no value");
-  EXPECT_EQ(Refusal("\ngrace_period:"), "t.yaml:2: grace_period: has no value");
-  EXPECT_EQ(Refusal("[a]: 1"), "t.yaml:1: a field's name must be a plain word");
+  EXPECT_EQ(YamlRefusal("\ngrace_period:"),
+            "t.yaml:2: grace_period: has no value");
+  EXPECT_EQ(YamlRefusal("[a]: 1"),
+            "t.yaml:1: a field's name must be a plain word");
 }
 
 TEST(YamlToProtoTest, ScalarsAreCheckedAgainstTheirType) {
-  EXPECT_EQ(Refusal("limits: {max_watchers: many}"),
+  EXPECT_EQ(YamlRefusal("limits: {max_watchers: many}"),
             "t.yaml:1: limits.max_watchers: expected a whole number from 0 to "
             "4294967295, "
             "got \"many\"");
   for (const char* number : {"-1", "4294967296", "1.0", "1e3", "0x10", "1_000",
                              "''", "' 1'", "+1", "64MiB", "true"}) {
     EXPECT_THAT(
-        Refusal(absl::StrCat("limits: {max_watchers: ", number, "}")),
+        YamlRefusal(absl::StrCat("limits: {max_watchers: ", number, "}")),
         StartsWith("t.yaml:1: limits.max_watchers: expected a whole number"))
         << number;
   }
   for (const char* boolean : {"yes", "on", "1", "True", "''"}) {
     EXPECT_THAT(
-        Refusal(
+        YamlRefusal(
             absl::StrCat("namespaces: [{options: {sliding: ", boolean, "}}]")),
         StartsWith(
             "t.yaml:1: namespaces[0].options.sliding: expected true or false"))
         << boolean;
   }
-  EXPECT_EQ(Refusal("log: {level: WARN}"),
+  EXPECT_EQ(YamlRefusal("log: {level: WARN}"),
             "t.yaml:1: log.level: expected debug, info, warning, error, got "
             "\"WARN\"");
-  EXPECT_THAT(Refusal("log: {level: unspecified}"),
+  EXPECT_THAT(YamlRefusal("log: {level: unspecified}"),
               HasSubstr("expected debug"));
-  EXPECT_EQ(Refusal("grace_period: 10"),
+  EXPECT_EQ(YamlRefusal("grace_period: 10"),
             "t.yaml:1: grace_period: \"10\" is not a duration: write 500ms, "
             "30s, 5m, 24h or 7d");
 }
@@ -176,7 +180,7 @@ TEST(YamlToProtoTest, NumbersReachTheirTypesEndsAndNotBeyond) {
       Read<config::v1::ServerLimits>("max_entries: 18446744073709551615");
   EXPECT_EQ(limits.max_entries(), 18446744073709551615u);
   EXPECT_THAT(
-      Refusal("limits: {max_entries: 18446744073709551616}"),
+      YamlRefusal("limits: {max_entries: 18446744073709551616}"),
       HasSubstr("expected a whole number from 0 to 18446744073709551615"));
   EXPECT_EQ(Read<FieldDescriptorProto>("number: -2147483648").number(),
             -2147483648);
@@ -204,23 +208,25 @@ TEST(YamlToProtoTest, BytesTakeUnits) {
   EXPECT_EQ(max_bytes("64MB"), 64'000'000);
   EXPECT_EQ(max_bytes("1.5KiB"), 1536);
   for (const char* text : {"64mib", "1.5", "-1MiB", "MiB", "16777216TiB"}) {
-    EXPECT_THAT(Refusal(absl::StrCat("limits: {max_bytes: ", text, "}")),
+    EXPECT_THAT(YamlRefusal(absl::StrCat("limits: {max_bytes: ", text, "}")),
                 HasSubstr("or with a unit: 512B, 64KiB, 64MiB, 1GiB"))
         << text;
   }
-  EXPECT_THAT(Refusal("namespaces: [{options: {max_value_bytes: 4GiB}}]"),
+  EXPECT_THAT(YamlRefusal("namespaces: [{options: {max_value_bytes: 4GiB}}]"),
               HasSubstr("from 0 to 4294967295"));
 }
 
 TEST(YamlToProtoTest, TextThatIsNoYamlIsRefusedByLine) {
-  EXPECT_THAT(Refusal("listeners:\n  - address: \"a"),
+  EXPECT_THAT(YamlRefusal("listeners:\n  - address: \"a"),
               StartsWith("t.yaml:2: "));
-  EXPECT_THAT(Refusal("a: b: c"), StartsWith("t.yaml:1: "));
-  EXPECT_THAT(Refusal("log: {level: info"), StartsWith("t.yaml:1: "));
-  EXPECT_EQ(Refusal("\nnamespaces: [{name: \xff}]"), "t.yaml:2: is not UTF-8");
+  EXPECT_THAT(YamlRefusal("a: b: c"), StartsWith("t.yaml:1: "));
+  EXPECT_THAT(YamlRefusal("log: {level: info"), StartsWith("t.yaml:1: "));
+  EXPECT_EQ(YamlRefusal("\nnamespaces: [{name: \xff}]"),
+            "t.yaml:2: is not UTF-8");
   for (const char* escape : {"\\_", "\\N"}) {
-    EXPECT_THAT(Refusal(absl::StrCat("namespaces: [{name: \"", escape, "\"}]")),
-                HasSubstr("expected UTF-8"));
+    EXPECT_THAT(
+        YamlRefusal(absl::StrCat("namespaces: [{name: \"", escape, "\"}]")),
+        HasSubstr("expected UTF-8"));
   }
 }
 
@@ -228,7 +234,7 @@ TEST(YamlToProtoTest, ARefusalIsOneLineWhateverTheTextHolds) {
   for (const char* text :
        {"a: \"\\\x01\"", "\"limits\\n\": 1", "\"a\\x1b[31m\": 1",
         "log: {\"le\\nvel\": info}", "log: {level: \"in\\nfo\"}"}) {
-    const std::string refusal = Refusal(text);
+    const std::string refusal = YamlRefusal(text);
     EXPECT_THAT(refusal, StartsWith("t.yaml:1: ")) << text;
     EXPECT_TRUE(std::all_of(refusal.begin(), refusal.end(), [](char c) {
       return c >= ' ' && c <= '~';
@@ -237,23 +243,23 @@ TEST(YamlToProtoTest, ARefusalIsOneLineWhateverTheTextHolds) {
 }
 
 TEST(YamlToProtoTest, AnchorsAliasesTagsAndSecondDocumentsAreRefused) {
-  EXPECT_THAT(Refusal("limits: &a {max_entries: 1}"),
+  EXPECT_THAT(YamlRefusal("limits: &a {max_entries: 1}"),
               HasSubstr("t.yaml:1: anchors are not supported"));
-  EXPECT_THAT(Refusal("limits: *a"), StartsWith("t.yaml:1: "));
+  EXPECT_THAT(YamlRefusal("limits: *a"), StartsWith("t.yaml:1: "));
   EXPECT_EQ(
-      Refusal("\nlimits: {max_entries: !!int 1}"),
+      YamlRefusal("\nlimits: {max_entries: !!int 1}"),
       "t.yaml:2: tags are not supported: remove \"tag:yaml.org,2002:int\"");
-  EXPECT_EQ(Refusal("limits: {}\n---\nlimits: {}\n"),
+  EXPECT_EQ(YamlRefusal("limits: {}\n---\nlimits: {}\n"),
             "t.yaml: has more than one document: keep one");
 }
 
 TEST(YamlToProtoTest, DeepAndLargeTextsAreRefused) {
   const std::string deep(kMaxYamlDepth + 1, '[');
-  EXPECT_THAT(Refusal(deep),
+  EXPECT_THAT(YamlRefusal(deep),
               AllOf(HasSubstr("t.yaml:1: "), HasSubstr("nested")));
-  EXPECT_NE(Refusal(std::string(100'000, '[')), "");
-  EXPECT_EQ(Refusal(std::string(kMaxYamlBytes, '\n')), "");
-  EXPECT_EQ(Refusal(std::string(kMaxYamlBytes + 1, '\n')),
+  EXPECT_NE(YamlRefusal(std::string(100'000, '[')), "");
+  EXPECT_EQ(YamlRefusal(std::string(kMaxYamlBytes, '\n')), "");
+  EXPECT_EQ(YamlRefusal(std::string(kMaxYamlBytes + 1, '\n')),
             "t.yaml: larger than 4194304 bytes, the most that is read");
 }
 

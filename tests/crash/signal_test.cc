@@ -35,7 +35,7 @@ using ::testing::StartsWith;
 // so this lives, and its walk has hundreds of steps.
 constexpr int kLiveKeys = 1'000;
 constexpr size_t kValueBytes = 64 << 10;
-constexpr int kBatch = 16;
+constexpr int kSignalBatch = 16;
 
 // One that nothing listens on: the server says where only once it serves.
 int FreePort() {
@@ -63,17 +63,17 @@ class SignalTest : public ::testing::Test {
   void Write(const Client& client) {
     while (!stop_) {
       Batch batch;
-      for (int i = 0; i < kBatch; ++i) {
+      for (int i = 0; i < kSignalBatch; ++i) {
         const int key = (next_ + i) % kLiveKeys;
         batch.Add(Operation::Put(absl::StrCat("key", key), Value(key, puts_)));
       }
       const auto results = client.Execute(batch);
       // The server drains, or is gone: these may be there or not.
       if (!results.ok() || !(*results)[0].status.ok()) return;
-      for (int i = 0; i < kBatch; ++i) {
+      for (int i = 0; i < kSignalBatch; ++i) {
         answered_[(next_ + i) % kLiveKeys] = puts_;
       }
-      next_ = (next_ + kBatch) % kLiveKeys;
+      next_ = (next_ + kSignalBatch) % kLiveKeys;
       ++puts_;
     }
   }

@@ -10,31 +10,31 @@ namespace {
 
 constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
 
-absl::Time At(int64_t unix_s) { return absl::FromUnixSeconds(unix_s); }
+absl::Time AtSecond(int64_t unix_s) { return absl::FromUnixSeconds(unix_s); }
 
 Session MakeSession() {
-  return {.first = At(1431857103),
-          .last = At(1431857143),
+  return {.first = AtSecond(1431857103),
+          .last = AtSecond(1431857143),
           .requests = 3,
           .bytes = 4711};
 }
 
 TEST(Session, FirstAndLastAreTheLeastAndGreatestTimes) {
   Session session;
-  AddRequest({"v", At(500), 10}, session);
-  EXPECT_EQ(session, (Session{At(500), At(500), 1, 10}));
-  AddRequest({"v", At(400), 1}, session);
-  AddRequest({"v", At(600), 2}, session);
-  AddRequest({"v", At(550), 0}, session);
-  EXPECT_EQ(session, (Session{At(400), At(600), 4, 13}));
+  AddRequest({"v", AtSecond(500), 10}, session);
+  EXPECT_EQ(session, (Session{AtSecond(500), AtSecond(500), 1, 10}));
+  AddRequest({"v", AtSecond(400), 1}, session);
+  AddRequest({"v", AtSecond(600), 2}, session);
+  AddRequest({"v", AtSecond(550), 0}, session);
+  EXPECT_EQ(session, (Session{AtSecond(400), AtSecond(600), 4, 13}));
 }
 
 TEST(Session, BytesStayAtTheLargestNumber) {
   Session session;
-  AddRequest({"v", At(1), kMost - 1}, session);
-  AddRequest({"v", At(1), 1}, session);
+  AddRequest({"v", AtSecond(1), kMost - 1}, session);
+  AddRequest({"v", AtSecond(1), 1}, session);
   EXPECT_EQ(session.bytes, kMost);
-  AddRequest({"v", At(1), kMost}, session);
+  AddRequest({"v", AtSecond(1), kMost}, session);
   EXPECT_EQ(session.bytes, kMost);
   EXPECT_EQ(session.requests, 3u);
   EXPECT_EQ(*DecodeSession(EncodeSession(session)), session);
@@ -64,7 +64,8 @@ TEST(Session, ValueOfAnythingElseIsRefused) {
 }
 
 TEST(Session, EndAsJson) {
-  const EndedSession ended = {"2001:db8::7", MakeSession(), At(1431858906)};
+  const EndedSession ended = {"2001:db8::7", MakeSession(),
+                              AtSecond(1431858906)};
   EXPECT_EQ(ToJson(ended),
             R"({"visitor":"2001:db8::7","first":"2015-05-17T10:05:03Z",)"
             R"("last":"2015-05-17T10:05:43Z","requests":3,"bytes":4711,)"
@@ -75,7 +76,7 @@ TEST(Session, EndAsJson) {
 
 TEST(Session, EndWithinASecondHasMicroseconds) {
   const EndedSession ended = {"v", MakeSession(),
-                              At(1431858906) + absl::Microseconds(30)};
+                              AtSecond(1431858906) + absl::Microseconds(30)};
   EXPECT_NE(ToJson(ended).find("\"2015-05-17T10:35:06.000030Z\""),
             std::string::npos)
       << ToJson(ended);
@@ -83,13 +84,13 @@ TEST(Session, EndWithinASecondHasMicroseconds) {
 }
 
 TEST(Session, VisitorThatIsNotTextStaysOnItsLine) {
-  const EndedSession ended = {"a\"\n\xff", MakeSession(), At(1)};
+  const EndedSession ended = {"a\"\n\xff", MakeSession(), AtSecond(1)};
   EXPECT_EQ(ToJson(ended).find("{\"visitor\":\"a\\\"\\n\xef\xbf\xbd\","), 0u)
       << ToJson(ended);
 }
 
 TEST(Session, TextHasAColumnForEachHeading) {
-  const EndedSession ended = {"192.0.2.1", MakeSession(), At(1431858906)};
+  const EndedSession ended = {"192.0.2.1", MakeSession(), AtSecond(1431858906)};
   EXPECT_EQ(TextHeading(),
             "ENDED                        FIRST                 LAST           "
             "       "

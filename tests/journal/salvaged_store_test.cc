@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 using ::timecache::test::Await;
 
 constexpr const char* kNames[] = {"a", "b", "c"};
-constexpr int kKeys = 12;
+constexpr int kSalvagedKeys = 12;
 constexpr int kDamages = 80;
 
 Membership Member() {
@@ -273,7 +273,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
     }
   }
   void Step(const std::string& name) {
-    const std::string key = absl::StrCat("key-", Draw(kKeys));
+    const std::string key = absl::StrCat("key-", Draw(kSalvagedKeys));
     const int what = Draw(100);
     if (what < 50) {
       Operation put = Operation::Put(key, "");
@@ -311,7 +311,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
     std::map<Key, std::string> there;
     for (const char* name : kNames) {
       if (store_.map(name) == nullptr) continue;
-      for (int i = 0; i < kKeys; ++i) {
+      for (int i = 0; i < kSalvagedKeys; ++i) {
         const std::string key = absl::StrCat("key-", i);
         const std::string value = store_.Get(name, key);
         there[{name, key}] = value;

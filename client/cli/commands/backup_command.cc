@@ -142,14 +142,14 @@ class BackupRun {
   uint64_t bytes_ = 0;
 };
 
-Json ToJson(const std::string& to, const BackupRun& run) {
+Json BackupToJson(const std::string& to, const BackupRun& run) {
   return {{"backup", to},
           {"bytes", run.bytes()},
           {"elapsed_ms", absl::ToInt64Milliseconds(run.elapsed())},
           {"bytes_per_second", RatePerSecond(run.bytes(), run.elapsed())}};
 }
 
-std::string Describe(const std::string& to, const BackupRun& run) {
+std::string DescribeBackup(const std::string& to, const BackupRun& run) {
   return absl::StrFormat(
       "backed up %s in %.1f s (%s/s) to %s", SizeText(run.bytes()),
       absl::ToDoubleSeconds(run.elapsed()),
@@ -160,11 +160,11 @@ int RunToDirectory(const Context& context, const std::string& directory,
                    BackupRun* run) {
   const auto report = run->IntoDirectory(directory);
   if (!report.ok()) return context.Fail(report.status());
-  Json object = ToJson(directory, *run);
+  Json object = BackupToJson(directory, *run);
   object["records"] = report->Records();
   object["files"] = report->files.size();
   return Print(context, object,
-               absl::StrCat(Describe(directory, *run), ": intact, ",
+               absl::StrCat(DescribeBackup(directory, *run), ": intact, ",
                             CountText(report->Records()), " records"));
 }
 
@@ -173,9 +173,9 @@ int RunToOutput(const Context& context, BackupRun* run) {
   const absl::Status status = run->ToOutput();
   if (!status.ok()) return context.Fail(status);
   const std::string text =
-      context.json
-          ? ToJson("-", *run).dump()
-          : absl::StrCat("timecachectl: ", Describe("standard output", *run));
+      context.json ? BackupToJson("-", *run).dump()
+                   : absl::StrCat("timecachectl: ",
+                                  DescribeBackup("standard output", *run));
   std::fprintf(stderr, "%s\n", text.c_str());
   return kExitDone;
 }

@@ -11,7 +11,7 @@
 namespace timecache::cli {
 namespace {
 
-constexpr char kKeyHelp[] = "The key";
+constexpr char kDataKeyHelp[] = "The key";
 
 int RunContains(const Context& context, const std::string& argument) {
   const auto key = context.Key(argument);
@@ -26,7 +26,7 @@ void AddContains(CLI::App& app, Context& context) {
   auto key = std::make_shared<std::string>();
   CLI::App* contains =
       app.add_subcommand("contains", "Tell whether a key is there");
-  contains->add_option("key", *key, kKeyHelp)->required();
+  contains->add_option("key", *key, kDataKeyHelp)->required();
   contains->footer(
       "Exits with 1 if it is not.\n\n"
       "Example:\n"
@@ -48,7 +48,7 @@ int RunSize(const Context& context) {
                kExitDone);
 }
 
-void AddSize(CLI::App& app, Context& context) {
+void AddSizeCommand(CLI::App& app, Context& context) {
   CLI::App* size = app.add_subcommand(
       "size", "Count a namespace's live entries and their bytes");
   size->footer(
@@ -82,7 +82,7 @@ void AddTouch(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<TouchArguments>();
   CLI::App* touch = app.add_subcommand(
       "touch", "Give an entry a fresh time to live, without a new value");
-  touch->add_option("key", arguments->key, kKeyHelp)->required();
+  touch->add_option("key", arguments->key, kDataKeyHelp)->required();
   TouchOptions& options = arguments->options;
   AddDuration(
       *touch, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
@@ -113,7 +113,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
   AddRemoveCommand(app, context);
   AddChangeCommands(app, context);
   AddContains(app, context);
-  AddSize(app, context);
+  AddSizeCommand(app, context);
   AddTouch(app, context);
 }
 

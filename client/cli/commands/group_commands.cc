@@ -115,10 +115,10 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
 template <typename Run>
-CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
-                     const std::string& help,
-                     const std::shared_ptr<GroupArguments>& arguments,
-                     Run run) {
+CLI::App* AddGroupsCommand(CLI::App& ns, Context& context,
+                           const std::string& command, const std::string& help,
+                           const std::shared_ptr<GroupArguments>& arguments,
+                           Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
   app->add_option("namespace", arguments->ns, "The namespace")->required();
   app->callback([&context, arguments, run] {
@@ -138,7 +138,7 @@ CLI::App* AddGroupCommand(CLI::App& ns, Context& context,
                           const std::string& command, const std::string& help,
                           const std::shared_ptr<GroupArguments>& arguments,
                           Run run) {
-  CLI::App* app = AddCommand(ns, context, command, help, arguments, run);
+  CLI::App* app = AddGroupsCommand(ns, context, command, help, arguments, run);
   app->add_option("group", arguments->group, "The group")->required();
   return app;
 }
@@ -187,9 +187,10 @@ void AddGroupUpdate(CLI::App& ns, Context& context) {
 }  // namespace
 
 void AddGroupCommands(CLI::App& ns, Context& context) {
-  AddCommand(ns, context, "groups",
-             "List a namespace's consumer groups, and how far they are behind",
-             std::make_shared<GroupArguments>(), RunList)
+  AddGroupsCommand(
+      ns, context, "groups",
+      "List a namespace's consumer groups, and how far they are behind",
+      std::make_shared<GroupArguments>(), RunList)
       ->footer(
           "BACKLOG waits for a member, IN FLIGHT is with one; OLDEST is when "
           "the oldest\nof both died. DELIVERED counts every attempt, SETTLED "

@@ -63,7 +63,7 @@ void AddFormatFlags(CLI::App& load, LoadArguments& arguments) {
       ->check(CLI::IsMember({"keep", "pause", "ignore"}));
 }
 
-constexpr char kFooter[] =
+constexpr char kLoadFooter[] =
     "JSON lines are {\"key\":\"k\",\"value\":\"v\",\"ttl\":\"30s\"}, with "
     "key_base64 or\nkey_hex for bytes that are not text, value likewise; in "
     "place of ttl there may\nbe a deadline, or neither. TSV has \\xNN for "
@@ -102,7 +102,7 @@ void AddLoadCommand(CLI::App& app, Context& context) {
       ->check(CLI::Range(size_t{1}, kMaxPutsInFlight));
   load->add_flag("--skip-bad", arguments->skip_bad,
                  "Exit with 0 in spite of malformed lines");
-  load->footer(kFooter);
+  load->footer(kLoadFooter);
   load->callback([&context, arguments] {
     context.command = [&context, arguments] {
       return RunLoad(context, *arguments);

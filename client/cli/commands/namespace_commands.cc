@@ -61,7 +61,8 @@ int RunList(const Context& context) {
   return Print(context, {{"namespaces", array}}, text);
 }
 
-int RunDelete(const Context& context, const NamespaceArguments& arguments) {
+int RunDeleteNamespace(const Context& context,
+                       const NamespaceArguments& arguments) {
   const std::string& name = arguments.name;
   const Client client = context.MakeClient();
   if (!arguments.yes && IsInteractive()) {
@@ -95,7 +96,8 @@ std::string FieldOf(const std::string& flag) {
   return absl::StrReplaceAll(flag, {{"-", "_"}});
 }
 
-int RunUpdate(const Context& context, const NamespaceArguments& arguments) {
+int RunUpdateNamespace(const Context& context,
+                       const NamespaceArguments& arguments) {
   std::vector<std::string> to_default;
   for (const std::string& flag : arguments.to_default) {
     to_default.push_back(FieldOf(flag));
@@ -215,10 +217,10 @@ void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
 template <typename Run>
-CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
-                     const std::string& help,
-                     const std::shared_ptr<NamespaceArguments>& arguments,
-                     Run run) {
+CLI::App* AddNamespaceCommand(
+    CLI::App& ns, Context& context, const std::string& command,
+    const std::string& help,
+    const std::shared_ptr<NamespaceArguments>& arguments, Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
   app->add_option("name", arguments->name, "The namespace")->required();
   app->callback([&context, arguments, run] {
@@ -231,7 +233,7 @@ CLI::App* AddCommand(CLI::App& ns, Context& context, const std::string& command,
 
 void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   auto arguments = std::make_shared<NamespaceArguments>();
-  CLI::App* create = AddCommand(
+  CLI::App* create = AddNamespaceCommand(
       ns, context, "create", "Make a namespace", arguments,
       [](const Context& about, const NamespaceArguments& a) {
         return Print(about,
@@ -253,9 +255,9 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       "  timecachectl ns create payments --ttl 1h --durability sync");
 
   arguments = std::make_shared<NamespaceArguments>();
-  CLI::App* update = AddCommand(
+  CLI::App* update = AddNamespaceCommand(
       ns, context, "update", "Change a namespace's options while it is in use",
-      arguments, RunUpdate);
+      arguments, RunUpdateNamespace);
   AddOptionFlags(*update, arguments->options);
   AddDefault(*update, arguments->to_default);
   update->footer(
@@ -269,10 +271,10 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
 
 void AddDelete(CLI::App& ns, Context& context) {
   auto arguments = std::make_shared<NamespaceArguments>();
-  CLI::App* app =
-      AddCommand(ns, context, "delete",
-                 "Delete a namespace with everything in it, without events",
-                 arguments, RunDelete);
+  CLI::App* app = AddNamespaceCommand(
+      ns, context, "delete",
+      "Delete a namespace with everything in it, without events", arguments,
+      RunDeleteNamespace);
   app->add_flag("-y,--yes", arguments->yes, "Do not ask");
   app->footer(
       "Asks first at a terminal; a script is not asked.\n\n"
@@ -295,12 +297,13 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
       "  timecachectl ns groups sessions\n"
       "  timecachectl ns create --help");
   AddCreateAndUpdate(*ns, context);
-  AddCommand(*ns, context, "get", "Show a namespace: options and statistics",
-             std::make_shared<NamespaceArguments>(),
-             [](const Context& about, const NamespaceArguments& a) {
-               return Print(about, about.MakeClient().GetNamespace(
-                                       a.name, {.include_statistics = true}));
-             })
+  AddNamespaceCommand(
+      *ns, context, "get", "Show a namespace: options and statistics",
+      std::make_shared<NamespaceArguments>(),
+      [](const Context& about, const NamespaceArguments& a) {
+        return Print(about, about.MakeClient().GetNamespace(
+                                a.name, {.include_statistics = true}));
+      })
       ->footer(
           "Example:\n"
           "  timecachectl ns get sessions --json | jq .statistics.expired");
@@ -310,12 +313,13 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
     context.command = [&context] { return RunList(context); };
   });
   AddDelete(*ns, context);
-  AddCommand(*ns, context, "rotate",
-             "Kill a namespace's oldest bucket now; its entries go to watchers",
-             std::make_shared<NamespaceArguments>(),
-             [](const Context& about, const NamespaceArguments& a) {
-               return RunRotate(about, a.name);
-             })
+  AddNamespaceCommand(
+      *ns, context, "rotate",
+      "Kill a namespace's oldest bucket now; its entries go to watchers",
+      std::make_shared<NamespaceArguments>(),
+      [](const Context& about, const NamespaceArguments& a) {
+        return RunRotate(about, a.name);
+      })
       ->footer("Example:\n  timecachectl ns rotate sessions");
   AddGroupCommands(*ns, context);
 }

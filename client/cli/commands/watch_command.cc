@@ -303,7 +303,7 @@ void Check(const Context& context, const WatchArguments& arguments) {
   }
 }
 
-constexpr char kFooter[] =
+constexpr char kWatchFooter[] =
     "Prints, tab-separated: time of death, cause (expired, evicted, rotated,\n"
     "expiring), how late it was told, the namespace if there are several, "
     "key,\n"
@@ -352,7 +352,7 @@ void AddWatchCommand(CLI::App& app, Context& context) {
   AddEndFlags(*watch, *arguments);
   AddGroupFlags(*watch, *arguments);
   AddExecFlags(*watch, *arguments);
-  watch->footer(kFooter);
+  watch->footer(kWatchFooter);
   watch->callback([&context, arguments] {
     Check(context, *arguments);
     context.command = [&context, arguments] {

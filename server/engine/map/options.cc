@@ -13,7 +13,7 @@
 namespace timecache::server {
 namespace {
 
-std::string Text(int64_t time_us) {
+std::string DurationText(int64_t time_us) {
   return absl::FormatDuration(absl::Microseconds(time_us));
 }
 
@@ -62,8 +62,9 @@ absl::Status Validate(const MapOptions& o) {
     return InvalidField(
         "num_buckets",
         absl::StrCat("of ", o.num_buckets, " makes buckets narrower than ",
-                     Text(kMinBucketWidthUs), ": for a ttl of ", Text(o.ttl_us),
-                     " take at most ", o.ttl_us / kMinBucketWidthUs + 1));
+                     DurationText(kMinBucketWidthUs), ": for a ttl of ",
+                     DurationText(o.ttl_us), " take at most ",
+                     o.ttl_us / kMinBucketWidthUs + 1));
   }
   return absl::OkStatus();
 }

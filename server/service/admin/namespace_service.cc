@@ -20,16 +20,16 @@ constexpr int kDefaultPageNamespaces = 1'000;
 constexpr int kMaxPageNamespaces = 4'000;
 
 // Requests about a namespace have it as `name` and its options in `options`.
-std::string FieldPath(const std::string& field) {
+std::string NamespaceFieldPath(const std::string& field) {
   return field == "namespace" ? "name" : absl::StrCat("options.", field);
 }
 
 // A list's stand at the top.
-std::string ListFieldPath(const std::string& field) { return field; }
+std::string NamespaceListFieldPath(const std::string& field) { return field; }
 
-std::string UpdateFieldPath(const std::string& field) {
+std::string NamespaceUpdateFieldPath(const std::string& field) {
   if (field == "update_mask") return field;
-  return absl::StrCat("namespace.", FieldPath(field));
+  return absl::StrCat("namespace.", NamespaceFieldPath(field));
 }
 
 void SetPage(const Page<NamespaceInfo>& page,
@@ -62,8 +62,8 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(Context* context,
                                                             const Bytes* bytes,
                                                             Bytes* answer) {
   return Answer<v1::CreateNamespaceRequest, v1::CreateNamespaceResponse>(
-      gate_, methods::kCreateNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      gate_, methods::kCreateNamespace, context, bytes, answer,
+      NamespaceFieldPath, [this](const auto& unary) -> absl::Status {
         const auto& request = unary->request();
         Call* const call = &unary->call();
         absl::Status access =
@@ -90,7 +90,7 @@ grpc::ServerUnaryReactor* NamespaceService::GetNamespace(Context* context,
                                                          const Bytes* bytes,
                                                          Bytes* answer) {
   return Answer<v1::GetNamespaceRequest, v1::GetNamespaceResponse>(
-      gate_, methods::kGetNamespace, context, bytes, answer, FieldPath,
+      gate_, methods::kGetNamespace, context, bytes, answer, NamespaceFieldPath,
       [this](const auto& unary) -> absl::Status {
         const auto& request = unary->request();
         const absl::Status access =
@@ -109,8 +109,8 @@ grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(Context* context,
                                                            const Bytes* bytes,
                                                            Bytes* answer) {
   return Answer<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
-      gate_, methods::kListNamespaces, context, bytes, answer, ListFieldPath,
-      [this](const auto& unary) -> absl::Status {
+      gate_, methods::kListNamespaces, context, bytes, answer,
+      NamespaceListFieldPath, [this](const auto& unary) -> absl::Status {
         const auto& request = unary->request();
         const absl::Status access = unary->call().Identify();
         if (!access.ok()) return access;
@@ -133,8 +133,8 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(Context* context,
                                                             const Bytes* bytes,
                                                             Bytes* answer) {
   return Answer<v1::UpdateNamespaceRequest, v1::UpdateNamespaceResponse>(
-      gate_, methods::kUpdateNamespace, context, bytes, answer, UpdateFieldPath,
-      [this](const auto& unary) -> absl::Status {
+      gate_, methods::kUpdateNamespace, context, bytes, answer,
+      NamespaceUpdateFieldPath, [this](const auto& unary) -> absl::Status {
         const auto& request = unary->request();
         Call* const call = &unary->call();
         const std::string& name = request.namespace_().name();
@@ -173,8 +173,8 @@ grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(Context* context,
                                                             const Bytes* bytes,
                                                             Bytes* answer) {
   return Answer<v1::DeleteNamespaceRequest, v1::DeleteNamespaceResponse>(
-      gate_, methods::kDeleteNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      gate_, methods::kDeleteNamespace, context, bytes, answer,
+      NamespaceFieldPath, [this](const auto& unary) -> absl::Status {
         const auto& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
@@ -195,8 +195,8 @@ grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(Context* context,
                                                             const Bytes* bytes,
                                                             Bytes* answer) {
   return Answer<v1::RotateNamespaceRequest, v1::RotateNamespaceResponse>(
-      gate_, methods::kRotateNamespace, context, bytes, answer, FieldPath,
-      [this](const auto& unary) -> absl::Status {
+      gate_, methods::kRotateNamespace, context, bytes, answer,
+      NamespaceFieldPath, [this](const auto& unary) -> absl::Status {
         const auto& request = unary->request();
         const absl::Status access =
             unary->call().Authorize(config::v1::VERB_ADMIN, request.name());

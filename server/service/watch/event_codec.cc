@@ -43,7 +43,7 @@ static_assert(kIsAlike<v1::ConsumeExpiredResponse>);
 static_assert(kIsAlike<v1::WatchExpiringResponse>);
 static_assert(Tag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
               kLost);
-constexpr char kKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
+constexpr char kEventKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
 constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kBytes);
 constexpr char kParts = Tag(ExpiredEvent::kPartsFieldNumber, kBytes);
 constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);
@@ -62,7 +62,7 @@ constexpr char kSeconds = Tag(1, kVarint);
 constexpr char kNanos = Tag(2, kVarint);
 
 constexpr size_t kMaxLengthBytes = 5;
-constexpr int64_t kNanosPerMicro = 1'000;
+constexpr int64_t kNanosInMicro = 1'000;
 // Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
 constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
 
@@ -125,7 +125,7 @@ int64_t TimeUs(absl::string_view time) {
     uint64_t value;
     at = GetVarint(at, &value);
     time_us += tag == kSeconds ? static_cast<int64_t>(value) * kMicrosPerSecond
-                               : static_cast<int64_t>(value) / kNanosPerMicro;
+                               : static_cast<int64_t>(value) / kNanosInMicro;
   }
   return time_us;
 }
@@ -185,7 +185,7 @@ class WireEventFormat final : public EventFormat {
     *to++ = kEvents;
     to = PutVarint(size, to);
     to = PutRaw(before, to);
-    to = PutBytes(kKey, event.key, to);
+    to = PutBytes(kEventKey, event.key, to);
     to = PutBytes(event.parts ? kParts : kValue, event.value, to);
     to = PutNumber(kVersion, event.version, to);
     to = put_time.Put(kPutTime, to);
@@ -207,7 +207,7 @@ class WireEventFormat final : public EventFormat {
       if ((tag & 7) != kBytes) continue;
       const absl::string_view bytes(at, number);
       at += number;
-      if (tag == kKey) event.key = bytes;
+      if (tag == kEventKey) event.key = bytes;
       if (tag == kValue || tag == kParts) event.value = bytes;
       if (tag == kParts) event.parts = true;
       if (tag == kPutTime) event.put_us = TimeUs(bytes);

@@ -8,7 +8,7 @@
 namespace timecache::server {
 namespace {
 
-constexpr char kVersion = 1;
+constexpr char kTokenVersion = 1;
 constexpr size_t kNumberBytes = 8;
 // Version, three numbers and the checksum.
 constexpr size_t kFixedBytes = 1 + 4 * kNumberBytes;
@@ -41,7 +41,7 @@ uint64_t GetNumber(absl::string_view* from) {
 }  // namespace
 
 std::string EncodeResumeToken(absl::string_view map, const LogPoint& point) {
-  std::string token(1, kVersion);
+  std::string token(1, kTokenVersion);
   token.reserve(kFixedBytes + map.size());
   PutNumber(point.log_id, &token);
   PutNumber(point.next_event, &token);
@@ -56,7 +56,8 @@ absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token) {
       "resume_tokens",
       "has one that is damaged or not of this service: give back the bytes of "
       "WatchExpiredResponse.resume_token as they came");
-  if (token.size() <= kFixedBytes || token[0] != kVersion) return malformed;
+  if (token.size() <= kFixedBytes || token[0] != kTokenVersion)
+    return malformed;
   absl::string_view sum = token.substr(token.size() - kNumberBytes);
   token.remove_suffix(kNumberBytes);
   if (GetNumber(&sum) != Checksum(token)) return malformed;

@@ -49,14 +49,15 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
   return InvalidField("action", "must be set: ack, nack or put_back");
 }
 
-std::string FieldPath(const std::string& field) {
+std::string SettlementFieldPath(const std::string& field) {
   if (field == "delay") return "nack.delay";
   return field == "ttl" ? "put_back.ttl" : field;
 }
 
 // A google.rpc.Status, as gRPC would carry it.
 void SetError(const absl::Status& status, google::rpc::Status* to) {
-  to->ParseFromString(ToGrpcStatus(status, FieldPath).error_details());
+  to->ParseFromString(
+      ToGrpcStatus(status, SettlementFieldPath).error_details());
 }
 
 // A request, what the store is asked of it, and what it answers.

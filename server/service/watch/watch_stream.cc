@@ -12,7 +12,7 @@ namespace timecache::server {
 namespace {
 
 // The engine knows one namespace; a watch has several.
-std::string FieldPath(const std::string& field) {
+std::string WatchFieldPath(const std::string& field) {
   return field == "namespace" ? "namespaces" : field;
 }
 
@@ -303,7 +303,7 @@ void WatchStream::SetTimer(int64_t now_us) {
 
 void WatchStream::End(const absl::Status& status) {
   for (Source& source : sources_) source.source->OnEnd();
-  EndCall(status, FieldPath);
+  EndCall(status, WatchFieldPath);
 }
 
 }  // namespace timecache::server

@@ -15,9 +15,9 @@
 namespace timecache {
 namespace {
 
-constexpr RetryPolicy kQuick = {.max_attempts = 3,
-                                .min_pause = absl::Milliseconds(1),
-                                .max_pause = absl::Milliseconds(2)};
+constexpr RetryPolicy kQuickRetry = {.max_attempts = 3,
+                                     .min_pause = absl::Milliseconds(1),
+                                     .max_pause = absl::Milliseconds(2)};
 
 class RetryTest : public ::testing::Test {
  protected:
@@ -31,10 +31,10 @@ class RetryTest : public ::testing::Test {
 
   std::atomic<int> attempts_ = 0;
   FakeService service_;
-  Client client_ = service_.MakeClient({.retry = kQuick});
+  Client client_ = service_.MakeClient({.retry = kQuickRetry});
 };
 
-grpc::Status Draining() {
+grpc::Status DrainingServer() {
   return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", "DRAINING");
 }
 
@@ -49,7 +49,7 @@ TEST_F(RetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
       [this] { return client_.ListNamespaces().status(); },
       [this] { return client_.GetServer().status(); }};
   for (size_t i = 0; i < safe.size(); ++i) {
-    Fail(2, Draining());
+    Fail(2, DrainingServer());
     EXPECT_TRUE(safe[i]().ok()) << i;
     EXPECT_EQ(attempts_, 3) << i;
   }
@@ -70,24 +70,24 @@ TEST_F(RetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
       [this] { return client_.CreateNamespace("n").status(); },
       [this] { return client_.DeleteNamespace("default"); }};
   for (size_t i = 0; i < unsafe.size(); ++i) {
-    Fail(2, Draining());
+    Fail(2, DrainingServer());
     EXPECT_TRUE(absl::IsUnavailable(unsafe[i]())) << i;
     EXPECT_EQ(attempts_, 1) << i;
   }
 }
 
 TEST_F(RetryTest, CallerMaySayThatACallIsRepeatable) {
-  Fail(2, Draining());
+  Fail(2, DrainingServer());
   EXPECT_TRUE(client_.Put("key", "value", {}, {.repeatable = true}).ok());
   EXPECT_EQ(attempts_, 3);
 }
 
 TEST_F(RetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
-  Fail(100, Draining());
+  Fail(100, DrainingServer());
   const absl::Status status = client_.Get("key").status();
   EXPECT_TRUE(HasReason(status, ErrorReason::kDraining)) << status;
-  EXPECT_EQ(attempts_, kQuick.max_attempts);
-  Fail(1, Draining());
+  EXPECT_EQ(attempts_, kQuickRetry.max_attempts);
+  Fail(1, DrainingServer());
   const Client once = service_.MakeClient({.retry = {.max_attempts = 1}});
   EXPECT_TRUE(absl::IsUnavailable(once.Get("key").status()));
   EXPECT_EQ(attempts_, 1);
@@ -121,7 +121,7 @@ TEST_F(RetryTest, CallWithoutAConnectionIsNotRepeated) {
 }
 
 TEST_F(RetryTest, NoPauseGoesBeyondTheTimeout) {
-  Fail(100, Draining());
+  Fail(100, DrainingServer());
   const Client patient =
       service_.MakeClient({.timeout = absl::Minutes(1),
                            .retry = {.max_attempts = 5,
@@ -136,7 +136,7 @@ TEST_F(RetryTest, CancellationEndsThePause) {
   service_.OnCall([&](const grpc::ServerContext&) {
     ++attempts_;
     cancellation.request_stop();
-    return Draining();
+    return DrainingServer();
   });
   const Client patient =
       service_.MakeClient({.timeout = absl::InfiniteDuration(),

@@ -29,7 +29,7 @@ constexpr int64_t kLeadUs = 3 * kSecond;
 // Of a value that gets a segment of its own.
 constexpr size_t kLargeBytes = 300 << 10;
 
-MapOptions OneShard() {
+MapOptions OneCursorShard() {
   MapOptions options = Tens();
   options.num_shards = 1;
   return options;
@@ -95,7 +95,7 @@ TEST(ExpiringCursorTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
 // Their version says nothing of when they came into the bucket, whose other
 // entries have been told already.
 TEST(ExpiringCursorTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
-  MapHarness harness(OneShard());
+  MapHarness harness(OneCursorShard());
   LeadReader reader(&harness, kLeadUs);
   harness.PutFor("a", "v", 5 * kSecond);
   harness.PutFor("b", "v", 5 * kSecond);
@@ -263,7 +263,7 @@ TEST(ExpiringCursorTest, AReadIsBoundedAndTheWatermarkWaitsForTheLast) {
 }
 
 TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
-  MapOptions options = OneShard();
+  MapOptions options = OneCursorShard();
   options.max_value_bytes = 4 << 20;
   MapHarness harness(options);
   LeadReader reader(&harness, 20 * kSecond);
@@ -289,7 +289,7 @@ TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
 
 // They stand behind the segment that small ones go on to be put into.
 TEST(ExpiringCursorTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
-  MapHarness harness(OneShard());
+  MapHarness harness(OneCursorShard());
   LeadReader reader(&harness, 20 * kSecond);
   for (int i = 0; i < 40; ++i) {
     const std::string small = absl::StrCat("small", i);
@@ -308,7 +308,7 @@ TEST(ExpiringCursorTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
 }
 
 TEST(ExpiringCursorTest, ABucketThatWasEmptiedAndFilledAgainIsToldAgain) {
-  MapHarness harness(OneShard());
+  MapHarness harness(OneCursorShard());
   LeadReader reader(&harness, 20 * kSecond);
   for (int i = 0; i < 100; ++i) {
     harness.Put("a", "v");
@@ -342,7 +342,7 @@ TEST(ExpiringCursorTest, WhatIsKilledByHandIsNotToldAndTheOthersAre) {
 // Its segments are still there, and wait for the sweep.
 TEST(ExpiringCursorTest,
      ABucketThatComesAgainAfterItWasKilledIsReadFromItsBegin) {
-  MapHarness harness(OneShard());
+  MapHarness harness(OneCursorShard());
   LeadReader reader(&harness, 20 * kSecond);
   harness.Put("a", "v");
   EXPECT_THAT(reader.Look(), SizeIs(1));
@@ -460,7 +460,7 @@ TEST(ExpiringFeedTest, WhatDiesBehindAllFrontsIsNotGathered) {
 }
 
 TEST(ExpiringFeedTest, WhatIsKeptIsCountedAndBounded) {
-  MapHarness harness(OneShard());
+  MapHarness harness(OneCursorShard());
   LeadHistory history;
   LeadReader busy(&harness, 20 * kSecond, &history);
   LeadReader stuck(&harness, 20 * kSecond, &history);
@@ -525,7 +525,7 @@ size_t CountEvents(ExpiringCursor* cursor, int64_t now_us) {
 
 TEST(ExpiringFeedTest, MoreChangesThanAreListedOrKeptAreFoundByAWalk) {
   constexpr auto kBuckets = static_cast<int>(ExpiringFeed::kMaxChanges) + 10;
-  MapOptions options = OneShard();
+  MapOptions options = OneCursorShard();
   options.max_ttl_us = int64_t{1'000'000} * kSecond;
   MapHarness harness(options);
   const auto cursor = *harness.map().expiring().Subscribe(

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Start = ExpiryLog::Start;
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kLogMiB = 1 << 20;
 
 ExpiredEvent EventOf(absl::string_view key, absl::string_view value) {
   ExpiredEvent event;
@@ -102,7 +102,7 @@ TEST(EventBatchTest, HoldsNoMoreBytesThanABatchMayUnlessItIsOneEvent) {
 }
 
 TEST(ExpiryLogTest, TellsEveryCursorEverythingInOrder) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   const auto one = Subscribe(&log, Start::kNow);
   const auto two = Subscribe(&log, Start::kEarliest);
   Append(&log, BatchOf(100, {"a", "b"}), 100);
@@ -122,17 +122,17 @@ TEST(ExpiryLogTest, TellsEveryCursorEverythingInOrder) {
 }
 
 TEST(ExpiryLogTest, CursorsShareTheBytesOfABatch) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   const auto one = Subscribe(&log, Start::kNow);
   const auto two = Subscribe(&log, Start::kNow);
   const auto batch = BatchOf(100, {"a"});
   Append(&log, batch, 100);
-  EXPECT_EQ(one->Read(kMiB).batches.at(0).get(), batch.get());
-  EXPECT_EQ(two->Read(kMiB).batches.at(0).get(), batch.get());
+  EXPECT_EQ(one->Read(kLogMiB).batches.at(0).get(), batch.get());
+  EXPECT_EQ(two->Read(kLogMiB).batches.at(0).get(), batch.get());
 }
 
 TEST(ExpiryLogTest, ReadTakesAtLeastOneBatchHoweverLittleWasAskedFor) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   const auto cursor = Subscribe(&log, Start::kNow);
   Append(&log, BatchOf(100, {"a"}, 1'000), 100);
   Append(&log, BatchOf(200, {"b"}, 1'000), 200);
@@ -146,7 +146,7 @@ TEST(ExpiryLogTest, ReadTakesAtLeastOneBatchHoweverLittleWasAskedFor) {
 }
 
 TEST(ExpiryLogTest, StartNowSkipsWhatDiedAtOrBefore) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   Append(&log, BatchOf(100, {"before"}), 100);
   // Two events are dead at the start of the watch, and swept only later.
   const auto cursor = Subscribe(&log, Start::kNow, 200, 2);
@@ -161,7 +161,7 @@ TEST(ExpiryLogTest, StartNowSkipsWhatDiedAtOrBefore) {
 }
 
 TEST(ExpiryLogTest, StartNowKnowsAllUpToNow) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   log.AdvanceWatermark(100);
   const auto cursor = Subscribe(&log, Start::kNow, 200);
   EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 200);
@@ -172,7 +172,7 @@ TEST(ExpiryLogTest, StartNowKnowsAllUpToNow) {
 }
 
 TEST(ExpiryLogTest, StartEarliestBeginsWithTheOldestRetainedEvent) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   Append(&log, BatchOf(100, {"trimmed"}), 100);
   Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
   log.Trim(2 * kSecond);
@@ -183,7 +183,7 @@ TEST(ExpiryLogTest, StartEarliestBeginsWithTheOldestRetainedEvent) {
 }
 
 TEST(ExpiryLogTest, RetainsByAge) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   Append(&log, BatchOf(100, {"a", "b"}), 1'000);
   EXPECT_EQ(log.GetStatistics().events, 2u);
   EXPECT_GT(log.GetStatistics().bytes, 0);
@@ -198,7 +198,7 @@ TEST(ExpiryLogTest, RetainsByAge) {
 }
 
 TEST(ExpiryLogTest, AConnectedSlowCursorKeepsOldBatchesUntilTheByteBound) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   const auto slow = Subscribe(&log, Start::kNow);
   const auto fast = Subscribe(&log, Start::kNow);
   Append(&log, BatchOf(100, {"a", "b"}, 300'000), 100);
@@ -216,7 +216,7 @@ TEST(ExpiryLogTest, AConnectedSlowCursorKeepsOldBatchesUntilTheByteBound) {
 }
 
 TEST(ExpiryLogTest, OldBatchesGoOnceTheSlowCursorHasReadOrLeft) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   auto reads = Subscribe(&log, Start::kNow);
   auto leaves = Subscribe(&log, Start::kNow);
   Append(&log, BatchOf(100, {"a"}), 100);
@@ -229,7 +229,7 @@ TEST(ExpiryLogTest, OldBatchesGoOnceTheSlowCursorHasReadOrLeft) {
 }
 
 TEST(ExpiryLogTest, LostIsExactOverManyDroppedBatches) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   const auto slow = Subscribe(&log, Start::kNow);
   uint64_t appended = 0, delivered = 0, lost = 0;
   for (int64_t i = 1; i <= 200; ++i) {
@@ -249,32 +249,32 @@ TEST(ExpiryLogTest, LostIsExactOverManyDroppedBatches) {
 }
 
 TEST(ExpiryLogTest, NeverHoldsMoreThanItsBytes) {
-  ExpiryLog log(kMaxRetentionUs, kMiB);
+  ExpiryLog log(kMaxRetentionUs, kLogMiB);
   for (int64_t i = 1; i <= 100; ++i) {
     Append(&log, BatchOf(i, {"key"}, 50'000), i);
-    ASSERT_LE(log.GetStatistics().bytes, kMiB);
+    ASSERT_LE(log.GetStatistics().bytes, kLogMiB);
   }
   EXPECT_GE(log.GetStatistics().events, 15u);
 }
 
 TEST(ExpiryLogTest, LowerRetentionTakesEffectAtOnce) {
-  ExpiryLog log(100 * kSecond, 4 * kMiB);
+  ExpiryLog log(100 * kSecond, 4 * kLogMiB);
   const auto slow = Subscribe(&log, Start::kNow);
   for (int64_t i = 1; i <= 20; ++i) {
     Append(&log, BatchOf(i, {"key"}, 150'000), i);
   }
   EXPECT_EQ(log.GetStatistics().events, 20u);
-  log.SetRetention(100 * kSecond, kMiB, 20);
-  EXPECT_LE(log.GetStatistics().bytes, kMiB);
+  log.SetRetention(100 * kSecond, kLogMiB, 20);
+  EXPECT_LE(log.GetStatistics().bytes, kLogMiB);
   const Reading reading = ReadAll(slow.get());
   EXPECT_EQ(reading.events.size() + reading.lost, 20u);
   EXPECT_GT(reading.lost, 0u);
-  log.SetRetention(kSecond, kMiB, 2 * kSecond);
+  log.SetRetention(kSecond, kLogMiB, 2 * kSecond);
   EXPECT_EQ(log.GetStatistics().events, 0u);
 }
 
 TEST(ExpiryLogTest, NobodyWantsEventsWithoutRetentionAndCursors) {
-  ExpiryLog log(0, kMiB);
+  ExpiryLog log(0, kLogMiB);
   EXPECT_FALSE(log.Wanted());
   auto cursor = Subscribe(&log, Start::kNow);
   EXPECT_TRUE(log.Wanted());
@@ -282,12 +282,12 @@ TEST(ExpiryLogTest, NobodyWantsEventsWithoutRetentionAndCursors) {
   EXPECT_THAT(Keys(ReadAll(cursor.get())), ElementsAre("a"));
   cursor.reset();
   EXPECT_FALSE(log.Wanted());
-  log.SetRetention(kSecond, kMiB, 100);
+  log.SetRetention(kSecond, kLogMiB, 100);
   EXPECT_TRUE(log.Wanted());
 }
 
 TEST(ExpiryLogTest, WithoutRetentionNothingIsLeftForEarliest) {
-  ExpiryLog log(0, kMiB);
+  ExpiryLog log(0, kLogMiB);
   const auto reader = Subscribe(&log, Start::kNow);
   Append(&log, BatchOf(100, {"a"}), 100);
   ReadAll(reader.get());
@@ -297,7 +297,7 @@ TEST(ExpiryLogTest, WithoutRetentionNothingIsLeftForEarliest) {
 }
 
 TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
-  ExpiryLog log(0, kMiB);
+  ExpiryLog log(0, kLogMiB);
   log.Skip(4);
   const auto cursor = Subscribe(&log, Start::kNow);
   EXPECT_EQ(ReadAll(cursor.get()).lost, 0u);
@@ -306,7 +306,7 @@ TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
 }
 
 TEST(ExpiryLogTest, TheWatermarkIsNeverAheadOfWhatWasRead) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   const auto cursor = Subscribe(&log, Start::kEarliest);
   Append(&log, BatchOf(100, {"a"}, 1'000), 100);
   Append(&log, BatchOf(100, {"b"}, 1'000), 100);
@@ -320,7 +320,7 @@ TEST(ExpiryLogTest, TheWatermarkIsNeverAheadOfWhatWasRead) {
 }
 
 TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   log.AdvanceWatermark(500);
   log.AdvanceWatermark(400);
   EXPECT_EQ(log.watermark_us(), 500);
@@ -334,7 +334,7 @@ TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
 }
 
 TEST(ExpiryLogTest, WakesItsCursorsWhenThereIsSomethingToRead) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   int wakes = 0;
   auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
   const int before_append = wakes;
@@ -351,7 +351,7 @@ TEST(ExpiryLogTest, WakesItsCursorsWhenThereIsSomethingToRead) {
 }
 
 TEST(ExpiryLogTest, WakesACursorOnceUntilItHasReadToTheEnd) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   int wakes = 0;
   const auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
   for (int i = 0; i < 3; ++i) Append(&log, BatchOf(100, {"a"}, 1'000), 100);
@@ -368,7 +368,7 @@ TEST(ExpiryLogTest, WakesACursorOnceUntilItHasReadToTheEnd) {
 }
 
 TEST(ExpiryLogTest, ACursorReadsToTheEndBeforeItFindsTheLogClosed) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   int wakes = 0;
   const auto cursor = log.Subscribe(Start::kNow, 0, 0, [&wakes] { ++wakes; });
   Append(&log, BatchOf(100, {"a"}, 1'000), 100);
@@ -386,7 +386,7 @@ TEST(ExpiryLogTest, ACursorReadsToTheEndBeforeItFindsTheLogClosed) {
 }
 
 TEST(ExpiryLogTest, ASubscriptionToAClosedLogFindsItClosed) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   log.Close();
   const auto cursor = Subscribe(&log, Start::kNow);
   EXPECT_TRUE(ReadAll(cursor.get()).closed);
@@ -394,8 +394,8 @@ TEST(ExpiryLogTest, ASubscriptionToAClosedLogFindsItClosed) {
 
 // What a reader sees who leaves after each read and comes back by his point.
 TEST(ExpiryLogTest, ResumingIsAsIfTheCursorHadStayed) {
-  ExpiryLog log(kMaxRetentionUs, kMiB);
-  ExpiryLog::Point point = Subscribe(&log, Start::kNow)->Read(kMiB).point;
+  ExpiryLog log(kMaxRetentionUs, kLogMiB);
+  ExpiryLog::Point point = Subscribe(&log, Start::kNow)->Read(kLogMiB).point;
   EXPECT_EQ(point.log_id, log.id());
   std::vector<std::string> keys;
   int64_t watermark_us = INT64_MIN;
@@ -419,12 +419,12 @@ TEST(ExpiryLogTest, ResumingIsAsIfTheCursorHadStayed) {
 }
 
 TEST(ExpiryLogTest, APointThatIsTrimmedTellsExactlyWhatIsLost) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   Append(&log, BatchOf(100, {"read"}), 100);
   const auto reader = Subscribe(&log, Start::kEarliest);
-  const ExpiryLog::Point point = reader->Read(kMiB).point;
+  const ExpiryLog::Point point = reader->Read(kLogMiB).point;
   Append(&log, BatchOf(200, {"lost", "lost too"}), 200);
-  reader->Read(kMiB);
+  reader->Read(kLogMiB);
   log.Trim(200 + kSecond);
   Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
   const auto resumed = *log.Resume(point, 0, [] {});
@@ -434,16 +434,16 @@ TEST(ExpiryLogTest, APointThatIsTrimmedTellsExactlyWhatIsLost) {
 }
 
 TEST(ExpiryLogTest, SkippedEventsAreLostToWhoComesBack) {
-  ExpiryLog log(0, kMiB);
+  ExpiryLog log(0, kLogMiB);
   auto cursor = Subscribe(&log, Start::kNow);
-  const ExpiryLog::Point point = cursor->Read(kMiB).point;
+  const ExpiryLog::Point point = cursor->Read(kLogMiB).point;
   cursor.reset();
   log.Skip(7);
   EXPECT_EQ(ReadAll(log.Resume(point, 0, [] {})->get()).lost, 7u);
 }
 
 TEST(ExpiryLogTest, SkippedEventsAreLostAlsoBehindWhatIsStillRetained) {
-  ExpiryLog log(0, kMiB);
+  ExpiryLog log(0, kLogMiB);
   const auto cursor = Subscribe(&log, Start::kNow);
   Append(&log, BatchOf(100, {"a", "b"}), 100);
   log.Skip(3);
@@ -454,10 +454,11 @@ TEST(ExpiryLogTest, SkippedEventsAreLostAlsoBehindWhatIsStillRetained) {
 }
 
 TEST(ExpiryLogTest, APointOfAnotherLogOrOneAheadIsRefused) {
-  ExpiryLog log(kSecond, kMiB), other(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB), other(kSecond, kLogMiB);
   EXPECT_NE(log.id(), other.id());
   // Three that died are on their way into the log.
-  ExpiryLog::Point point = Subscribe(&log, Start::kNow, 0, 3)->Read(kMiB).point;
+  ExpiryLog::Point point =
+      Subscribe(&log, Start::kNow, 0, 3)->Read(kLogMiB).point;
   EXPECT_TRUE(log.Resume(point, 3, [] {}).ok());
   const absl::Status ahead = log.Resume(point, 2, [] {}).status();
   EXPECT_EQ(ahead.code(), absl::StatusCode::kOutOfRange);
@@ -481,7 +482,7 @@ class Follower final : public ExpiryLog::Follower {
 };
 
 TEST(ExpiryLogTest, AFollowerIsToldOfWhatItAsksForAndKeepsEventsWanted) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   Append(&log, BatchOf(100, {"a", "b"}), 100);
   Follower now, earliest;
   EXPECT_EQ(log.Follow(&now, Start::kNow, 3), 6u);
@@ -489,7 +490,7 @@ TEST(ExpiryLogTest, AFollowerIsToldOfWhatItAsksForAndKeepsEventsWanted) {
   Append(&log, BatchOf(200, {"c"}), 200);
   EXPECT_THAT(now.told, ElementsAre("3=c"));
   EXPECT_THAT(earliest.told, ElementsAre("1=a", "2=b", "3=c"));
-  log.SetRetention(0, kMiB, 200);
+  log.SetRetention(0, kLogMiB, 200);
   log.Unfollow(&earliest);
   EXPECT_TRUE(log.Wanted());
   log.Unfollow(&now);
@@ -545,7 +546,7 @@ TEST(ExpiryLogTest, EveryEventThatAWatchIsOwedIsAccountedFor) {
 // --- Made again.
 
 TEST(ExpiryLogTest, ABatchThatACursorStandsWithinIsRetained) {
-  ExpiryLog log(0, kMiB, /*first_event=*/1, /*id=*/7);
+  ExpiryLog log(0, kLogMiB, /*first_event=*/1, /*id=*/7);
   log.SetReplaying(true);
   Append(&log, BatchOf(100, {"a", "b", "c"}), 100);
   log.SetReplaying(false);
@@ -559,7 +560,7 @@ TEST(ExpiryLogTest, ABatchThatACursorStandsWithinIsRetained) {
 }
 
 TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsWhatItIsNotToldToDrop) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   log.SetReplaying(true);
   Append(&log, BatchOf(100, {"a", "b"}), 100);
   Append(&log, BatchOf(200, {"c"}), 200);
@@ -576,7 +577,7 @@ TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsWhatItIsNotToldToDrop) {
 }
 
 TEST(ExpiryLogTest, WithoutRetentionOrReadersItKeepsEventsWhileItIsMadeAgain) {
-  ExpiryLog log(0, kMiB);
+  ExpiryLog log(0, kLogMiB);
   EXPECT_FALSE(log.Wanted());
   log.SetReplaying(true);
   EXPECT_TRUE(log.Wanted());
@@ -585,9 +586,9 @@ TEST(ExpiryLogTest, WithoutRetentionOrReadersItKeepsEventsWhileItIsMadeAgain) {
 }
 
 TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsOneBatchMoreThanItMay) {
-  ExpiryLog log(kSecond, kMiB);
+  ExpiryLog log(kSecond, kLogMiB);
   log.SetReplaying(true);
-  const size_t third = kMiB / 3;
+  const size_t third = kLogMiB / 3;
   for (int64_t i = 1; i <= 5; ++i) {
     Append(&log, BatchOf(i * 100, {"k"}, third), i * 100);
   }

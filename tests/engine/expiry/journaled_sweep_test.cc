@@ -15,7 +15,7 @@
 namespace timecache::server {
 namespace {
 
-MapOptions OneShard() {
+MapOptions OneJournaledShard() {
   MapOptions options = CrashOptions(10 * kSecond, 11);
   options.num_shards = 1;
   return options;
@@ -39,7 +39,7 @@ class JournaledSweepTest : public ::testing::Test {
 
   int64_t now_us_ = kStartUs;
   MemoryCommitLog log_;
-  JournaledMap journaled_{OneShard(), &log_};
+  JournaledMap journaled_{OneJournaledShard(), &log_};
 };
 
 // By the records of a step.

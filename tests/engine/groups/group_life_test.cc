@@ -22,10 +22,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Start = ExpiryLog::Start;
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kLifeMiB = 1 << 20;
 constexpr int64_t kDay = 86'400 * kSecond;
 
-MapOptions Options() {
+MapOptions LifeOptions() {
   MapOptions options = WithBuckets(10 * kSecond, 11);
   options.num_shards = 1;
   return options;
@@ -33,7 +33,7 @@ MapOptions Options() {
 
 class GroupLifeTest : public testing::Test {
  protected:
-  explicit GroupLifeTest(const MapOptions& options = Options())
+  explicit GroupLifeTest(const MapOptions& options = LifeOptions())
       : map_(*registry_.Create("map", options)) {}
 
   ConsumerGroups& groups() { return map_->groups(); }
@@ -74,14 +74,14 @@ class GroupLifeTest : public testing::Test {
 
 TEST(BacklogLimitTest, IsWhatTheNamespaceMayHoldUnlessItIsSet) {
   MapOptions options;
-  EXPECT_EQ(BacklogLimitBytes(options), 256 * kMiB);
-  options.max_bytes = 8 * kMiB;
-  options.retention_bytes = kMiB;
-  EXPECT_EQ(BacklogLimitBytes(options), 9 * kMiB);
+  EXPECT_EQ(BacklogLimitBytes(options), 256 * kLifeMiB);
+  options.max_bytes = 8 * kLifeMiB;
+  options.retention_bytes = kLifeMiB;
+  EXPECT_EQ(BacklogLimitBytes(options), 9 * kLifeMiB);
   options.max_bytes = INT64_MAX;
   EXPECT_GT(BacklogLimitBytes(options), 0);
-  options.max_backlog_bytes = 3 * kMiB;
-  EXPECT_EQ(BacklogLimitBytes(options), 3 * kMiB);
+  options.max_backlog_bytes = 3 * kLifeMiB;
+  EXPECT_EQ(BacklogLimitBytes(options), 3 * kLifeMiB);
 }
 
 TEST(BacklogLimitTest, HasARangeThatItsErrorNames) {
@@ -103,9 +103,9 @@ TEST(BacklogLimitTest, HasARangeThatItsErrorNames) {
 class GroupBudgetTest : public GroupLifeTest {
  protected:
   static MapOptions Small() {
-    MapOptions options = Options();
+    MapOptions options = LifeOptions();
     options.retention_us = 0;
-    options.max_backlog_bytes = 2 * kMiB;
+    options.max_backlog_bytes = 2 * kLifeMiB;
     return options;
   }
   GroupBudgetTest() : GroupLifeTest(Small()) {}
@@ -116,11 +116,11 @@ TEST_F(GroupBudgetTest, AbandonedGroupsKeepNoMoreThanTheirNamespaceMay) {
   const auto two = Use("two");
   Die(1'000, 10'000);
   // Batches are shared, and count once.
-  EXPECT_LE(Statistics().backlog_bytes, 2 * kMiB);
-  EXPECT_GT(Statistics().backlog_bytes, 3 * kMiB / 2);
+  EXPECT_LE(Statistics().backlog_bytes, 2 * kLifeMiB);
+  EXPECT_GT(Statistics().backlog_bytes, 3 * kLifeMiB / 2);
   for (const auto& group : {one, two}) {
     const GroupStatistics statistics = group->GetStatistics();
-    EXPECT_GT(statistics.backlog_bytes, kMiB);
+    EXPECT_GT(statistics.backlog_bytes, kLifeMiB);
     EXPECT_EQ(statistics.lost + statistics.backlog, 1'000u);
     EXPECT_GT(statistics.lost, 0u);
   }
@@ -157,11 +157,11 @@ TEST_F(GroupBudgetTest, WhatOneGroupsMembersHoldLeavesTheOthersTheirShare) {
   TestMember worker(other.get(), 65'536);
   Die(150, 10'000);
   hoarder.Take(now_us(), 65'536);
-  EXPECT_GE(hoard->GetStatistics().in_flight_bytes, kMiB);
-  EXPECT_LE(hoard->GetStatistics().in_flight_bytes, kMiB + 20'000);
+  EXPECT_GE(hoard->GetStatistics().in_flight_bytes, kLifeMiB);
+  EXPECT_LE(hoard->GetStatistics().in_flight_bytes, kLifeMiB + 20'000);
   worker.Take(now_us(), 65'536);
-  EXPECT_GE(other->GetStatistics().in_flight_bytes, kMiB / 2);
-  EXPECT_LE(other->GetStatistics().in_flight_bytes, kMiB / 2 + 20'000);
+  EXPECT_GE(other->GetStatistics().in_flight_bytes, kLifeMiB / 2);
+  EXPECT_LE(other->GetStatistics().in_flight_bytes, kLifeMiB / 2 + 20'000);
 }
 
 // --- Unused groups.

@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kTtlUs = 30 * kSecond;
+constexpr int64_t kChangedTtlUs = 30 * kSecond;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 Operation Keeping(Operation op) {
@@ -32,7 +32,7 @@ Operation Touching(Operation op) {
   op.touch = true;
   return op;
 }
-Operation When(Operation op, Condition condition, uint64_t version = 0) {
+Operation OnCondition(Operation op, Condition condition, uint64_t version = 0) {
   op.condition = condition;
   op.if_version = version;
   return op;
@@ -48,14 +48,15 @@ Operation RemovingZero(Operation op) {
   return op;
 }
 
-void ExpectError(const Result& result, absl::StatusCode code, Reason reason) {
+void ExpectChangeError(const Result& result, absl::StatusCode code,
+                       Reason reason) {
   EXPECT_EQ(result.status.code(), code) << result.status;
   EXPECT_EQ(ReasonOf(result.status), reason) << result.status;
   EXPECT_EQ(result.version, 0u);
   EXPECT_EQ(result.number, 0);
 }
-void ExpectUnmet(const Result& result, Reason reason) {
-  ExpectError(result, absl::StatusCode::kFailedPrecondition, reason);
+void ExpectPreconditionFailed(const Result& result, Reason reason) {
+  ExpectChangeError(result, absl::StatusCode::kFailedPrecondition, reason);
 }
 
 class ChangedValueTest : public ::testing::Test {
@@ -65,7 +66,7 @@ class ChangedValueTest : public ::testing::Test {
     return harness_.Apply(Operation::Get(key)).entry;
   }
 
-  MapHarness harness_{WithBuckets(kTtlUs, 4)};
+  MapHarness harness_{WithBuckets(kChangedTtlUs, 4)};
 };
 
 // --- Put with keep_deadline.
@@ -89,14 +90,15 @@ TEST_F(ChangedValueTest, APutThatKeepsTheDeadlineChangesValueAndVersionAlone) {
 
 TEST_F(ChangedValueTest, APutThatKeepsTheDeadlineOfNothingGetsAFreshOne) {
   Apply(Keeping(Operation::Put("key", "1")));
-  EXPECT_EQ(Get("key").deadline_us, harness_.now_us() + kTtlUs);
+  EXPECT_EQ(Get("key").deadline_us, harness_.now_us() + kChangedTtlUs);
 }
 
 TEST_F(ChangedValueTest, WhatKeepsItsDeadlineKeepsItsDeathAlsoInWiderBuckets) {
   harness_.Put("key", "1");
-  const int64_t death_us = DeathTimeUs(harness_.now_us() + kTtlUs,
-                                       BucketWidthUs(WithBuckets(kTtlUs, 4)));
-  harness_.Update(WithBuckets(kTtlUs * 10, 2));
+  const int64_t death_us =
+      DeathTimeUs(harness_.now_us() + kChangedTtlUs,
+                  BucketWidthUs(WithBuckets(kChangedTtlUs, 4)));
+  harness_.Update(WithBuckets(kChangedTtlUs * 10, 2));
   Apply(Keeping(Operation::Put("key", "2")));
   Apply(Operation::Append("key", "3"));
   harness_.GoTo(death_us - 1);
@@ -168,7 +170,7 @@ TEST_F(ChangedValueTest, AnAppendKeepsTheDeadlineUnlessItTouches) {
 TEST_F(ChangedValueTest, AnAppendToWhatDiedBeginsAnew) {
   Apply(Operation::Append("log", "old"));
   const int64_t first_us = harness_.now_us();
-  harness_.GoTo(first_us + 2 * kTtlUs);
+  harness_.GoTo(first_us + 2 * kChangedTtlUs);
   EXPECT_EQ(Apply(Operation::Append("log", "new")).number, 3);
   const Reading told = harness_.Tell();
   ASSERT_EQ(told.events.size(), 1u);
@@ -178,27 +180,31 @@ TEST_F(ChangedValueTest, AnAppendToWhatDiedBeginsAnew) {
 
 TEST_F(ChangedValueTest, AppendsKnowTheConditionsOfPuts) {
   const Operation append = Operation::Append("log", "x");
-  ExpectUnmet(Apply(When(append, Condition::kIfPresent)), Reason::kKeyNotFound);
-  ExpectUnmet(Apply(When(append, Condition::kIfVersion, 7)),
-              Reason::kKeyNotFound);
-  const Result first = Apply(When(append, Condition::kIfAbsent));
+  ExpectPreconditionFailed(Apply(OnCondition(append, Condition::kIfPresent)),
+                           Reason::kKeyNotFound);
+  ExpectPreconditionFailed(Apply(OnCondition(append, Condition::kIfVersion, 7)),
+                           Reason::kKeyNotFound);
+  const Result first = Apply(OnCondition(append, Condition::kIfAbsent));
   ASSERT_TRUE(first.status.ok());
-  ExpectUnmet(Apply(When(append, Condition::kIfAbsent)), Reason::kKeyExists);
-  ExpectUnmet(Apply(When(append, Condition::kIfVersion, first.version + 1)),
-              Reason::kVersionMismatch);
-  EXPECT_TRUE(
-      Apply(When(append, Condition::kIfVersion, first.version)).status.ok());
+  ExpectPreconditionFailed(Apply(OnCondition(append, Condition::kIfAbsent)),
+                           Reason::kKeyExists);
+  ExpectPreconditionFailed(
+      Apply(OnCondition(append, Condition::kIfVersion, first.version + 1)),
+      Reason::kVersionMismatch);
+  EXPECT_TRUE(Apply(OnCondition(append, Condition::kIfVersion, first.version))
+                  .status.ok());
   EXPECT_EQ(harness_.Get("log"), "xx");
 }
 
 TEST_F(ChangedValueTest, AValueGrowsToItsLimitAndNotBeyond) {
-  MapOptions options = WithBuckets(kTtlUs, 4);
+  MapOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_value_bytes = 100;
   harness_.Update(options);
   Apply(Operation::Append("log", std::string(60, 'a')));
   const Result full = Apply(Operation::Append("log", std::string(40, 'b')));
   EXPECT_EQ(full.number, 100);
-  ExpectUnmet(Apply(Operation::Append("log", "c")), Reason::kValueTooLarge);
+  ExpectPreconditionFailed(Apply(Operation::Append("log", "c")),
+                           Reason::kValueTooLarge);
   const Entry entry = Get("log");
   EXPECT_EQ(entry.value, std::string(60, 'a') + std::string(40, 'b'));
   EXPECT_EQ(entry.version, full.version);
@@ -209,12 +215,12 @@ TEST_F(ChangedValueTest, AValueGrowsToItsLimitAndNotBeyond) {
 }
 
 TEST_F(ChangedValueTest, LimitsCountWhatIsAppended) {
-  MapOptions options = WithBuckets(kTtlUs, 4);
+  MapOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_bytes = 50;
   harness_.Update(options);
   Apply(Operation::Append("log", std::string(27, 'a')));
-  ExpectError(Apply(Operation::Append("log", std::string(21, 'b'))),
-              absl::StatusCode::kResourceExhausted, Reason::kMaxBytes);
+  ExpectChangeError(Apply(Operation::Append("log", std::string(21, 'b'))),
+                    absl::StatusCode::kResourceExhausted, Reason::kMaxBytes);
   EXPECT_EQ(harness_.Bytes(), 30);
   EXPECT_TRUE(
       Apply(Operation::Append("log", std::string(20, 'b'))).status.ok());
@@ -246,7 +252,7 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
   constexpr size_t kSize = 1 << 20;
   Usage usage(0, 0);
   VersionSource versions(kStartUs);
-  Shard shard(WithBuckets(kTtlUs, 4), &usage, &versions, KeyHash(1));
+  Shard shard(WithBuckets(kChangedTtlUs, 4), &usage, &versions, KeyHash(1));
   const std::string piece(kPiece, 'x');
   const Operation append = Operation::Append("log", piece);
   Result result;
@@ -268,7 +274,7 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
 TEST(AppendCostTest, AValueIsCopiedOnceForEachBucketItMovesTo) {
   constexpr size_t kSize = 512 << 10;
   constexpr int kBuckets = 8;
-  const MapOptions options = WithBuckets(kTtlUs, 31);
+  const MapOptions options = WithBuckets(kChangedTtlUs, 31);
   Usage usage(0, 0);
   VersionSource versions(kStartUs);
   Shard shard(options, &usage, &versions, KeyHash(1));
@@ -329,7 +335,7 @@ TEST_F(ChangedValueTest, XorUndoesItself) {
   EXPECT_EQ(harness_.Entries(), 0);
   EXPECT_EQ(harness_.Bytes(), 0);
   // A removal makes no event.
-  harness_.Pass(3 * kTtlUs);
+  harness_.Pass(3 * kChangedTtlUs);
   EXPECT_TRUE(harness_.Tell().events.empty());
 }
 
@@ -350,7 +356,7 @@ TEST_F(ChangedValueTest, OnlyACanonicalNumberIsOne) {
         "18446744073709551616000"}) {
     harness_.Put("n", text);
     const uint64_t version = Get("n").version;
-    ExpectUnmet(Apply(Add("n", 0)), Reason::kNotANumber);
+    ExpectPreconditionFailed(Apply(Add("n", 0)), Reason::kNotANumber);
     EXPECT_EQ(harness_.Get("n"), text);
     EXPECT_EQ(Get("n").version, version);
   }
@@ -364,12 +370,12 @@ TEST_F(ChangedValueTest, OnlyACanonicalNumberIsOne) {
 
 TEST_F(ChangedValueTest, ASumBeyondSixtyFourBitsChangesNothing) {
   harness_.Put("n", absl::StrCat(kMost));
-  ExpectUnmet(Apply(Add("n", 1)), Reason::kNumberOverflow);
+  ExpectPreconditionFailed(Apply(Add("n", 1)), Reason::kNumberOverflow);
   EXPECT_EQ(Apply(Add("n", -1)).number, kMost - 1);
   EXPECT_EQ(Apply(Add("n", 1)).number, kMost);
   Operation op = Add("other", std::numeric_limits<int64_t>::min());
   op.initial = -1;
-  ExpectUnmet(Apply(op), Reason::kNumberOverflow);
+  ExpectPreconditionFailed(Apply(op), Reason::kNumberOverflow);
   EXPECT_EQ(harness_.Get("other"), "(none)");
 }
 
@@ -386,22 +392,23 @@ TEST_F(ChangedValueTest, ACombineKeepsTheDeadlineUnlessItTouches) {
 }
 
 TEST_F(ChangedValueTest, ACombineKnowsIfVersion) {
-  ExpectUnmet(Apply(When(Add("n", 1), Condition::kIfVersion, 1)),
-              Reason::kKeyNotFound);
+  ExpectPreconditionFailed(
+      Apply(OnCondition(Add("n", 1), Condition::kIfVersion, 1)),
+      Reason::kKeyNotFound);
   const Result first = Apply(Add("n", 1));
   const Operation again =
-      When(Add("n", 1), Condition::kIfVersion, first.version);
+      OnCondition(Add("n", 1), Condition::kIfVersion, first.version);
   EXPECT_TRUE(Apply(again).status.ok());
-  ExpectUnmet(Apply(again), Reason::kVersionMismatch);
+  ExpectPreconditionFailed(Apply(again), Reason::kVersionMismatch);
   EXPECT_EQ(harness_.Get("n"), "2");
 }
 
 TEST_F(ChangedValueTest, ANumberMayBeTooLongForAValue) {
-  MapOptions options = WithBuckets(kTtlUs, 4);
+  MapOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_value_bytes = 2;
   harness_.Update(options);
   EXPECT_EQ(Apply(Add("n", 99)).number, 99);
-  ExpectUnmet(Apply(Add("n", 1)), Reason::kValueTooLarge);
+  ExpectPreconditionFailed(Apply(Add("n", 1)), Reason::kValueTooLarge);
   EXPECT_EQ(harness_.Get("n"), "99");
 }
 
@@ -411,7 +418,7 @@ TEST_F(ChangedValueTest, WhatGrewDiesWithItsWholeValueInItsTurn) {
   harness_.Put("before", "b");
   for (int i = 0; i < 100; ++i) Apply(Operation::Append("log", "0123456789"));
   harness_.Put("after", "a");
-  harness_.Pass(3 * kTtlUs);
+  harness_.Pass(3 * kChangedTtlUs);
   std::vector<std::string> keys;
   for (const Told& told : harness_.Tell().events) {
     keys.push_back(absl::StrCat(told.key, " ", told.value.size()));
@@ -421,7 +428,7 @@ TEST_F(ChangedValueTest, WhatGrewDiesWithItsWholeValueInItsTurn) {
 }
 
 TEST_F(ChangedValueTest, WhatGrewIsEvictedWhole) {
-  MapOptions options = WithBuckets(kTtlUs, 4);
+  MapOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_entries = 2;
   options.limit_policy = LimitPolicy::kEvictOldest;
   options.num_shards = 1;
@@ -437,7 +444,7 @@ TEST_F(ChangedValueTest, WhatGrewIsEvictedWhole) {
 }
 
 TEST_F(ChangedValueTest, CompactionKeepsWhatGrewAndItsRoom) {
-  MapOptions options = WithBuckets(kTtlUs, 2);
+  MapOptions options = WithBuckets(kChangedTtlUs, 2);
   options.num_shards = 1;
   MapHarness harness(options);
   constexpr int kKeys = 300;
@@ -463,7 +470,7 @@ TEST_F(ChangedValueTest, CompactionKeepsWhatGrewAndItsRoom) {
 TEST(ChangedValueThreadsTest, NoSumAndNoAppendIsLost) {
   constexpr int kThreads = 8;
   constexpr int kEach = 5'000;
-  TimeCacheMap map("map", WithBuckets(kTtlUs, 4), nullptr, kStartUs);
+  TimeCacheMap map("map", WithBuckets(kChangedTtlUs, 4), nullptr, kStartUs);
   std::vector<std::thread> threads;
   std::vector<int64_t> sums(kThreads);
   for (size_t t = 0; t < kThreads; ++t) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kThreads = 8;
 constexpr int kOperations = 15'000;
-constexpr int kKeys = 48;
+constexpr int kConcurrentKeys = 48;
 
 struct StormOptions {
   std::string name;
@@ -157,7 +157,7 @@ void ConcurrencyTest::Work(int thread, Diary* diary) {
   std::deque<std::string> texts;
   std::vector<Operation> writes;
   for (int i = 0; i < kOperations; ++i) {
-    const std::string key = absl::StrCat("key", random() % kKeys);
+    const std::string key = absl::StrCat("key", random() % kConcurrentKeys);
     const uint64_t what = random() % 1'000;
     if (what < 600) {
       const std::string& written = texts.emplace_back(key);
@@ -220,7 +220,7 @@ void ConcurrencyTest::Administrate(std::minstd_rand& random) {
       map_->Rotate(clock_.NowUs());
       break;
     case 1:
-      EXPECT_LE(map_->GetSize(clock_.NowUs()).entries, kKeys);
+      EXPECT_LE(map_->GetSize(clock_.NowUs()).entries, kConcurrentKeys);
       break;
     case 2: {
       MapOptions options = Options();

@@ -13,7 +13,7 @@
 namespace timecache::server {
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kMapMiB = 1 << 20;
 
 // One shard: the least memory that a map can do with.
 MapOptions OneShard(int64_t ttl_us, int num_buckets) {
@@ -39,7 +39,7 @@ TEST(MemoryTest, AnEmptyMapIsSmall) {
   TimeCacheMap one("one", OneShard(10 * kSecond, 11), nullptr, kStartUs);
   EXPECT_LT(Memory(one, kStartUs), 64 << 10);
   TimeCacheMap usual("usual", WithBuckets(10 * kSecond, 11), nullptr, kStartUs);
-  EXPECT_LT(Memory(usual, kStartUs), kMiB);
+  EXPECT_LT(Memory(usual, kStartUs), kMapMiB);
 }
 
 TEST(MemoryTest, AnEntryCostsFewBytesBeyondKeyAndValue) {
@@ -105,7 +105,7 @@ TEST(MemoryTest, OverwritingWithinABucketLeavesLittleGarbage) {
     }
     EXPECT_EQ(map.GetSize(kStartUs).entries, keys);
     // Live are half of 400 bytes a key.
-    EXPECT_LE(most_bytes, 4 * keys * 200 + 2 * kMiB);
+    EXPECT_LE(most_bytes, 4 * keys * 200 + 2 * kMapMiB);
   }
 }
 
@@ -130,7 +130,7 @@ TEST(MemoryTest, OverwritingIntoEverNewerBucketsLeavesLittleGarbage) {
   }
   const auto size = map.GetSize(now_us);
   EXPECT_EQ(size.entries, kKeys);
-  EXPECT_LE(most_bytes, 4 * size.bytes + 2 * kMiB);
+  EXPECT_LE(most_bytes, 4 * size.bytes + 2 * kMapMiB);
 }
 
 TEST(MemoryTest, TouchingRoundAfterRoundLeavesLittleGarbage) {
@@ -148,7 +148,7 @@ TEST(MemoryTest, TouchingRoundAfterRoundLeavesLittleGarbage) {
       map.Apply(Operation::Touch(absl::StrCat("key", i)), now_us);
     }
     const int64_t memory_bytes = Memory(map, now_us);
-    ASSERT_LE(memory_bytes, 4 * kKeys * 207 + 2 * kMiB) << "round " << round;
+    ASSERT_LE(memory_bytes, 4 * kKeys * 207 + 2 * kMapMiB) << "round " << round;
   }
 }
 
@@ -187,7 +187,7 @@ TEST(MemoryTest, LargeValuesDoNotStayBehind) {
   map.Apply(Operation::Remove("key"), kStartUs);
   EXPECT_LE(Memory(map, kStartUs), 2 * kMaxValueBytesLimit);
   Sweep(map, kStartUs + 20 * kSecond);
-  EXPECT_LE(Memory(map, kStartUs + 20 * kSecond), 2 * kMiB);
+  EXPECT_LE(Memory(map, kStartUs + 20 * kSecond), 2 * kMapMiB);
 }
 
 }  // namespace

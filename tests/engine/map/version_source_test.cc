@@ -18,7 +18,7 @@ namespace timecache::server {
 namespace {
 
 // 2026-11-22 and 2054-09-01.
-constexpr int64_t kNowUs = 1'795'305'600 * kSecond;
+constexpr int64_t kSourceNowUs = 1'795'305'600 * kSecond;
 constexpr int64_t kLastUs = 2'671'920'000 * kSecond;
 
 TEST(VersionSourceTest, StartsGrowWithTheClockAndAreNeverZero) {
@@ -26,7 +26,7 @@ TEST(VersionSourceTest, StartsGrowWithTheClockAndAreNeverZero) {
   for (const int64_t start_us :
        {int64_t{-5}, int64_t{0}, int64_t{1}, kSecond,
         VersionSource::kEpochUs - 1, VersionSource::kEpochUs,
-        VersionSource::kEpochUs + 1, kNowUs, kNowUs + 1, kLastUs}) {
+        VersionSource::kEpochUs + 1, kSourceNowUs, kSourceNowUs + 1, kLastUs}) {
     const uint64_t first = VersionSource::FirstVersion(start_us);
     EXPECT_GT(first, 0u);
     EXPECT_GE(first, last);
@@ -40,23 +40,24 @@ TEST(VersionSourceTest, StartsGrowWithTheClockAndAreNeverZero) {
 TEST(VersionSourceTest, StartsAreAboveEarlierReleasesAndBelowTwoToThe53) {
   EXPECT_GE(VersionSource::FirstVersion(VersionSource::kEpochUs),
             static_cast<uint64_t>(VersionSource::kEpochUs));
-  EXPECT_GT(VersionSource::FirstVersion(kNowUs), static_cast<uint64_t>(kNowUs));
+  EXPECT_GT(VersionSource::FirstVersion(kSourceNowUs),
+            static_cast<uint64_t>(kSourceNowUs));
   EXPECT_LT(VersionSource::FirstVersion(kLastUs), uint64_t{1} << 53);
 }
 
 TEST(VersionSourceTest, EightMillionChangesASecondStayBelowTheNextStart) {
-  VersionSource source(kNowUs);
+  VersionSource source(kSourceNowUs);
   uint64_t last = 0;
   for (uint64_t taken = 0; taken < 8'000'000; taken += VersionSource::kBlock) {
     last = source.TakeBlock() + VersionSource::kBlock - 1;
   }
-  EXPECT_LT(last, VersionSource::FirstVersion(kNowUs + kSecond));
+  EXPECT_LT(last, VersionSource::FirstVersion(kSourceNowUs + kSecond));
 }
 
 TEST(VersionSourceTest, ThreadsShareNoBlock) {
   constexpr int kThreads = 4;
   constexpr int kBlocks = 20'000;
-  VersionSource source(kNowUs);
+  VersionSource source(kSourceNowUs);
   std::vector<std::vector<uint64_t>> taken(kThreads);
   std::vector<std::thread> threads;
   for (std::vector<uint64_t>& mine : taken) {
@@ -101,7 +102,7 @@ class Server {
 
 // 300,000 puts a second on one key, for a tenth of one.
 TEST(VersionsOverRestartsTest, OneHotKeysVersionsGrow) {
-  for (const int64_t start_us : {kStartUs, kNowUs}) {
+  for (const int64_t start_us : {kStartUs, kSourceNowUs}) {
     SCOPED_TRACE(start_us);
     Server before(start_us);
     ASSERT_TRUE(before.registry().Create("map", MapOptions()).ok());
@@ -120,7 +121,7 @@ TEST(VersionsOverRestartsTest, OneHotKeysVersionsGrow) {
 
 // While the clock stands still.
 TEST(VersionsOverRestartsTest, ANamespaceThatIsMadeAgainGoesOnAbove) {
-  Server server(kNowUs);
+  Server server(kSourceNowUs);
   std::set<uint64_t> seen;
   uint64_t last = 0;
   for (int round = 0; round < 20; ++round) {
@@ -136,7 +137,7 @@ TEST(VersionsOverRestartsTest, ANamespaceThatIsMadeAgainGoesOnAbove) {
 }
 
 TEST(VersionsOverRestartsTest, NamespacesShareTheSource) {
-  Server server(kNowUs);
+  Server server(kSourceNowUs);
   std::set<uint64_t> seen;
   for (const char* map : {"a", "b", "c"}) {
     ASSERT_TRUE(server.registry().Create(map, MapOptions()).ok());

@@ -31,11 +31,11 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 
 // Of HTTP/2, RFC 9113: what a client begins with, and the types of frames.
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr char kSettings = 4;
+constexpr char kSettingsType = 4;
 constexpr char kPing = 6;
 constexpr char kGoAway = 7;
 
-std::string Frame(char type, const std::string& payload) {
+std::string SimpleFrame(char type, const std::string& payload) {
   return "\0\0"s + static_cast<char>(payload.size()) + type + "\0"s +
          "\0\0\0\0"s + payload;
 }
@@ -140,7 +140,7 @@ TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
                       limits.mutable_keepalive_timeout());
   Start(limits);
   const RawConnection silent = Connect();
-  silent.Send(kPreface + Frame(kSettings, ""));
+  silent.Send(kPreface + SimpleFrame(kSettingsType, ""));
   EXPECT_THAT(FrameTypes(silent.ReadToEnd()), Contains(kPing));
   // One that answers is served all the while.
   server_->Put("key", "value");
@@ -152,8 +152,8 @@ TEST_F(ConnectionLifeTest, OneThatPingsTooOftenIsToldAndClosed) {
                       limits.mutable_min_ping_interval());
   Start(limits);
   const RawConnection noisy = Connect();
-  std::string bytes = kPreface + Frame(kSettings, "");
-  for (int i = 0; i < 10; ++i) bytes += Frame(kPing, "12345678");
+  std::string bytes = kPreface + SimpleFrame(kSettingsType, "");
+  for (int i = 0; i < 10; ++i) bytes += SimpleFrame(kPing, "12345678");
   noisy.Send(bytes);
   const std::string answer = noisy.ReadToEnd();
   EXPECT_THAT(FrameTypes(answer), Contains(kGoAway));

@@ -26,7 +26,7 @@ namespace {
 using grpc::StatusCode;
 using ::testing::IsEmpty;
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kLimitsPatience = absl::Seconds(60);
 
 using Data = v1::TimeCacheService::Stub;
 
@@ -194,7 +194,7 @@ TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
   SetDeadline(&context);
   const auto reader = server.data()->Scan(
       &context, Proto<v1::ScanRequest>("namespace: 'default'"));
-  ASSERT_TRUE(ended.WaitForNotificationWithTimeout(kPatience));
+  ASSERT_TRUE(ended.WaitForNotificationWithTimeout(kLimitsPatience));
   EXPECT_EQ(code, StatusCode::DEADLINE_EXCEEDED);
   v1::ScanResponse page;
   int entries = 0;

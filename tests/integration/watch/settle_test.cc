@@ -19,7 +19,7 @@ using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kAck[] = "ack {}";
+constexpr char kAckText[] = "ack {}";
 constexpr char kNack[] = "nack {}";
 constexpr char kPutBack[] = "put_back {}";
 // The default.
@@ -49,14 +49,14 @@ class SettleTest : public ::testing::Test {
 
 TEST_F(SettleTest, AnAckIsTheEndOfAnEvent) {
   const v1::ExpiredEvent event = Given();
-  const v1::SettleResult result = Settle(event, kAck);
+  const v1::SettleResult result = Settle(event, kAckText);
   EXPECT_FALSE(result.has_error()) << result.error().message();
   EXPECT_EQ(result.version(), 0u);
   EXPECT_EQ(group_.Statistics().acked(), 1u);
   EXPECT_EQ(group_.Statistics().in_flight(), 0u);
   server_.AdvanceBy(2 * kSettleTimeoutUs);
   EXPECT_THAT(member_->ReadUpTo(server_.now_us()), IsEmpty());
-  for (const char* how : {kAck, kNack, kPutBack}) {
+  for (const char* how : {kAckText, kNack, kPutBack}) {
     ExpectError(ErrorOf(Settle(event, how)), StatusCode::NOT_FOUND,
                 v1::EVENT_NOT_UNSETTLED);
   }
@@ -125,7 +125,7 @@ TEST_F(SettleTest, APutBackThatDoesNotFitLeavesTheEventUnsettled) {
   ExpectError(ErrorOf(Settle(event, kPutBack)), StatusCode::RESOURCE_EXHAUSTED,
               v1::MAX_ENTRIES);
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  EXPECT_FALSE(Settle(event, kAck).has_error());
+  EXPECT_FALSE(Settle(event, kAckText).has_error());
 }
 
 TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
@@ -137,8 +137,8 @@ TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
     ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
                 v1::STALE_ATTEMPT);
   }
-  EXPECT_FALSE(Settle(first, kAck).has_error());
-  ExpectError(ErrorOf(Settle(second, kAck)), StatusCode::NOT_FOUND,
+  EXPECT_FALSE(Settle(first, kAckText).has_error());
+  ExpectError(ErrorOf(Settle(second, kAckText)), StatusCode::NOT_FOUND,
               v1::EVENT_NOT_UNSETTLED);
 }
 
@@ -156,9 +156,9 @@ TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
     to->set_event_id(event.event_id());
     to->set_attempt(event.attempt());
   };
-  add(a, kAck);
+  add(a, kAckText);
   add(b, "");
-  add(a, kAck);
+  add(a, kAckText);
   add(b, kPutBack);
   add(c, "nack { delay { seconds: -1 } }");
   add(c, kNack);
@@ -183,8 +183,8 @@ TEST_F(SettleTest, AFieldOutOfItsRangeIsNamedAndTheEventStays) {
     const char* limit;
   } kCases[] = {
       {"", "action", "must be set"},
-      {absl::StrCat(kAck, " attempt: 2"), "attempt", "1"},
-      {absl::StrCat(kAck, " attempt: 4294967295"), "attempt", "1"},
+      {absl::StrCat(kAckText, " attempt: 2"), "attempt", "1"},
+      {absl::StrCat(kAckText, " attempt: 4294967295"), "attempt", "1"},
       {"nack { delay { nanos: -1000 } }", "nack.delay", "168h"},
       {"nack { delay { seconds: 604800 nanos: 1 } }", "nack.delay", "168h"},
       {"nack { delay { seconds: 1 nanos: -1 } }", "nack.delay",
@@ -212,7 +212,7 @@ TEST_F(SettleTest, AFieldOutOfItsRangeIsNamedAndTheEventStays) {
   ExpectInvalid(ErrorOf(Must(Call(request)).results(0)), "action",
                 "must be set");
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  EXPECT_FALSE(Settle(event, kAck).has_error());
+  EXPECT_FALSE(Settle(event, kAckText).has_error());
 }
 
 TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
@@ -275,7 +275,7 @@ TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
   EXPECT_EQ(read.attempt(), 2u);
   EXPECT_EQ(group_.Statistics().dead_lettered(), 1u);
   EXPECT_EQ(group_.Statistics().in_flight(), 0u);
-  ExpectError(ErrorOf(Settle(event, kAck)), StatusCode::NOT_FOUND,
+  ExpectError(ErrorOf(Settle(event, kAckText)), StatusCode::NOT_FOUND,
               v1::EVENT_NOT_UNSETTLED);
 
   grpc::ClientContext context;

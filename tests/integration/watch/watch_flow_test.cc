@@ -13,7 +13,7 @@
 namespace timecache::test {
 namespace {
 
-constexpr size_t kMaxDefaultMessageBytes = 4 << 20;
+constexpr size_t kMaxWatchMessageBytes = 4 << 20;
 constexpr int kBatchEvents = 8'192;
 
 class WatchFlowTest : public ::testing::Test {
@@ -33,7 +33,7 @@ TEST_F(WatchFlowTest, ABucketOfManyTinyEventsComesInMessagesOfBoundedSize) {
   }
   EXPECT_EQ(keys.size(), static_cast<size_t>(kEvents));
   EXPECT_EQ(reader.lost(), 0u);
-  EXPECT_LT(reader.largest_message_bytes(), kMaxDefaultMessageBytes);
+  EXPECT_LT(reader.largest_message_bytes(), kMaxWatchMessageBytes);
 }
 
 TEST_F(WatchFlowTest, LargeValuesComeInMessagesThatADefaultClientTakes) {
@@ -44,7 +44,7 @@ TEST_F(WatchFlowTest, LargeValuesComeInMessagesThatADefaultClientTakes) {
   server_.AdvanceBy(2 * kTtlUs);
   EXPECT_EQ(reader.ReadUpTo(server_.now_us()).size(), 1'020u);
   EXPECT_EQ(reader.lost(), 0u);
-  EXPECT_LT(reader.largest_message_bytes(), kMaxDefaultMessageBytes / 2);
+  EXPECT_LT(reader.largest_message_bytes(), kMaxWatchMessageBytes / 2);
 }
 
 // Reads nothing while far more dies than is retained, then all that is left.

@@ -16,10 +16,10 @@ namespace {
 constexpr char kPeer[] = "ipv4:192.0.2.1:1";
 constexpr char kNeighbour[] = "ipv4:192.0.2.1:2";
 constexpr char kOther[] = "ipv4:192.0.2.2:1";
-constexpr int kPerSecond = 100;
+constexpr int kCutsPerSecond = 100;
 // Calls that cost as much as all that an address may be in debt.
 constexpr int kCallsOfMaxDebt = static_cast<int>(
-    kPerSecond * ConnectionPacer::kMaxDebt.count() / PeerGuard::kCallCost);
+    kCutsPerSecond * ConnectionPacer::kMaxDebt.count() / PeerGuard::kCallCost);
 
 class PeerGuardTest : public ::testing::Test {
  protected:
@@ -46,7 +46,7 @@ class PeerGuardTest : public ::testing::Test {
   }
 
   OpenConnections connections_{10};
-  ConnectionPacer pacer_{kPerSecond};
+  ConnectionPacer pacer_{kCutsPerSecond};
   PeerGuard guard_{&pacer_, &connections_};
   ConnectionPacer::Time now_{std::chrono::hours(1)};
   int ends_[2];
@@ -75,7 +75,7 @@ TEST_F(PeerGuardTest, OnlyBusyAddressesAreLookedAt) {
 
 TEST_F(PeerGuardTest, CallsWithoutCredentialsUseTokensOfTheirAddress) {
   EXPECT_TRUE(MayConnect(kPeer));
-  for (int i = 0; i < kPerSecond; ++i) guard_.CountAnonymous(kPeer, now_);
+  for (int i = 0; i < kCutsPerSecond; ++i) guard_.CountAnonymous(kPeer, now_);
   EXPECT_FALSE(MayConnect(kNeighbour));
   EXPECT_TRUE(MayConnect(kOther));
   EXPECT_FALSE(IsCut());
@@ -84,7 +84,7 @@ TEST_F(PeerGuardTest, CallsWithoutCredentialsUseTokensOfTheirAddress) {
 TEST_F(PeerGuardTest, WhoGoesOnInDebtIsCut) {
   for (int i = 0; i < kCallsOfMaxDebt; ++i) guard_.CountAnonymous(kPeer, now_);
   EXPECT_FALSE(IsCut());
-  for (int i = 0; i < kPerSecond; ++i) guard_.CountAnonymous(kPeer, now_);
+  for (int i = 0; i < kCutsPerSecond; ++i) guard_.CountAnonymous(kPeer, now_);
   EXPECT_TRUE(IsCut());
   EXPECT_GT(guard_.cut(), 0u);
   // Others of the address, and those without one, are not.
@@ -108,7 +108,7 @@ TEST_F(PeerGuardTest, AKnownCallWakesWhoWaitsForRoom) {
   int woken = 0;
   PeerGuard guard(&pacer_, &connections_, [&woken] { ++woken; });
   EXPECT_TRUE(MayConnect(kPeer));
-  for (int i = 1; i < Probation::MaxConnections(kPerSecond); ++i) {
+  for (int i = 1; i < Probation::MaxConnections(kCutsPerSecond); ++i) {
     EXPECT_TRUE(MayConnect(absl::StrCat("ipv4:10.0.0.", i, ":1").c_str()));
   }
   guard.CountKnown(kOther);

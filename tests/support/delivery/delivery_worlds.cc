@@ -8,8 +8,8 @@
 namespace timecache::server {
 namespace {
 
-DeliveryWorldOptions World(const std::string& name, int num_buckets,
-                           int num_shards) {
+DeliveryWorldOptions DeliveryWorldNamed(const std::string& name,
+                                        int num_buckets, int num_shards) {
   DeliveryWorldOptions world;
   world.name = name;
   world.map = WithBuckets(2 * kSecond, num_buckets);
@@ -35,24 +35,28 @@ DeliveryWorldOptions WithGroups(DeliveryWorldOptions world, int groups) {
 
 std::vector<DeliveryWorldOptions> WatchersWorlds() {
   std::vector<DeliveryWorldOptions> worlds;
-  worlds.push_back(World("Watchers", 7, 4));
-  worlds.push_back(World("WatchersOfTwoBuckets", 2, 1));
-  worlds.push_back(World("WatchersOfManyBuckets", 1000, 16));
-  worlds.push_back(WithLargeValues(World("WatchersThatAreTooSlow", 7, 4)));
-  worlds.push_back(WithLargeValues(World("RetentionChanges", 7, 4)));
+  worlds.push_back(DeliveryWorldNamed("Watchers", 7, 4));
+  worlds.push_back(DeliveryWorldNamed("WatchersOfTwoBuckets", 2, 1));
+  worlds.push_back(DeliveryWorldNamed("WatchersOfManyBuckets", 1000, 16));
+  worlds.push_back(
+      WithLargeValues(DeliveryWorldNamed("WatchersThatAreTooSlow", 7, 4)));
+  worlds.push_back(
+      WithLargeValues(DeliveryWorldNamed("RetentionChanges", 7, 4)));
   worlds.back().retention_changes = true;
-  worlds.push_back(WithLargeValues(World("MemoryRunsShort", 7, 4)));
+  worlds.push_back(
+      WithLargeValues(DeliveryWorldNamed("MemoryRunsShort", 7, 4)));
   worlds.back().squeezes = true;
-  worlds.push_back(World("NothingIsRetained", 7, 4));
+  worlds.push_back(DeliveryWorldNamed("NothingIsRetained", 7, 4));
   worlds.back().map.retention_us = 0;
   worlds.back().watchers = 2;
   worlds.back().recorded = false;
-  worlds.push_back(World("RetentionChangesAndNobodyIsThere", 7, 4));
+  worlds.push_back(
+      DeliveryWorldNamed("RetentionChangesAndNobodyIsThere", 7, 4));
   worlds.back().map.retention_us = kSecond;
   worlds.back().watchers = 2;
   worlds.back().recorded = false;
   worlds.back().retention_changes = true;
-  worlds.push_back(World("Evictions", 7, 4));
+  worlds.push_back(DeliveryWorldNamed("Evictions", 7, 4));
   worlds.back().map.max_entries = 30;
   worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;
   return worlds;
@@ -60,21 +64,22 @@ std::vector<DeliveryWorldOptions> WatchersWorlds() {
 
 std::vector<DeliveryWorldOptions> GroupsWorlds() {
   std::vector<DeliveryWorldOptions> worlds;
-  worlds.push_back(WithGroups(World("OneGroup", 7, 4), 1));
-  worlds.push_back(WithGroups(World("ThreeGroups", 101, 16), 3));
-  worlds.push_back(WithGroups(World("GroupOfHotKeys", 3, 1), 1));
+  worlds.push_back(WithGroups(DeliveryWorldNamed("OneGroup", 7, 4), 1));
+  worlds.push_back(WithGroups(DeliveryWorldNamed("ThreeGroups", 101, 16), 3));
+  worlds.push_back(WithGroups(DeliveryWorldNamed("GroupOfHotKeys", 3, 1), 1));
   worlds.back().keys = 3;
   worlds.back().clock_per_mille = 300;
-  worlds.push_back(WithGroups(World("GroupThatTimesOut", 7, 4), 1));
+  worlds.push_back(
+      WithGroups(DeliveryWorldNamed("GroupThatTimesOut", 7, 4), 1));
   worlds.back().group.group.ack_timeout_us = kMinAckTimeoutUs;
   worlds.back().clock_per_mille = 250;
-  worlds.push_back(WithGroups(World("DeadLetters", 7, 4), 2));
+  worlds.push_back(WithGroups(DeliveryWorldNamed("DeadLetters", 7, 4), 2));
   worlds.back().map.dead_letter_map = "dead";
   worlds.back().group.dead_letters = true;
   worlds.back().group.group.max_attempts = 2;
   worlds.back().group.refuse_per_mille = 700;
-  worlds.push_back(
-      WithGroups(WithLargeValues(World("GroupThatFallsBehind", 7, 4)), 2));
+  worlds.push_back(WithGroups(
+      WithLargeValues(DeliveryWorldNamed("GroupThatFallsBehind", 7, 4)), 2));
   worlds.back().group.group.max_backlog_bytes = kMinBacklogBytes;
   worlds.back().group.max_members = 2;
   worlds.push_back(worlds.back());
@@ -82,18 +87,21 @@ std::vector<DeliveryWorldOptions> GroupsWorlds() {
   worlds.back().map.dead_letter_map = "dead";
   worlds.back().group.dead_letters = true;
   worlds.back().group.refuse_per_mille = 700;
-  worlds.push_back(
-      WithGroups(WithLargeValues(World("MemoryRunsShortOfGroups", 7, 4)), 2));
+  worlds.push_back(WithGroups(
+      WithLargeValues(DeliveryWorldNamed("MemoryRunsShortOfGroups", 7, 4)), 2));
   worlds.back().squeezes = true;
   worlds.back().group.max_members = 2;
-  worlds.push_back(WithGroups(World("GroupAndEvictions", 7, 4), 1));
+  worlds.push_back(
+      WithGroups(DeliveryWorldNamed("GroupAndEvictions", 7, 4), 1));
   worlds.back().map.max_entries = 30;
   worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;
-  worlds.push_back(WithGroups(World("GroupAndEvictionsByEntry", 2, 4), 1));
+  worlds.push_back(
+      WithGroups(DeliveryWorldNamed("GroupAndEvictionsByEntry", 2, 4), 1));
   worlds.back().map.ttl_us = 20 * kSecond;
   worlds.back().map.max_entries = 30;
   worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;
-  worlds.push_back(WithGroups(World("GroupAndRejections", 7, 4), 1));
+  worlds.push_back(
+      WithGroups(DeliveryWorldNamed("GroupAndRejections", 7, 4), 1));
   worlds.back().map.max_entries = 30;
   return worlds;
 }

@@ -17,7 +17,7 @@ namespace timecache::server {
 namespace {
 
 // No version that a map ever gives out.
-constexpr uint64_t kNoVersion = UINT64_MAX;
+constexpr uint64_t kNoWorldVersion = UINT64_MAX;
 constexpr int64_t kHugeValueBytes = 1 << 20;
 // Longer values are not appended to.
 constexpr size_t kMaxGrownBytes = 8 << 10;
@@ -100,7 +100,7 @@ void ModelWorld::StepOperation() {
   const Operation op = RandomOperation();
   map_.Apply(op, now_us_, &result_);
   const Result model = model_.Apply(
-      op, now_us_, result_.version == 0 ? kNoVersion : result_.version);
+      op, now_us_, result_.version == 0 ? kNoWorldVersion : result_.version);
   Compare(op, result_, model);
   if (Chance(100)) CheckSize();
 }
@@ -126,7 +126,7 @@ void ModelWorld::StepBatch() {
     }
     const uint64_t version = results[i].version;
     const Result model = model_.Apply(operations[i], now_us_,
-                                      version == 0 ? kNoVersion : version);
+                                      version == 0 ? kNoWorldVersion : version);
     Compare(operations[i], results[i], model);
   }
 }
@@ -332,7 +332,7 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
   }
   ASSERT_EQ(engine.found, model.found);
   if (model.version != engine.version) {
-    ASSERT_TRUE(model.version == 0 || model.version == kNoVersion);
+    ASSERT_TRUE(model.version == 0 || model.version == kNoWorldVersion);
     ADD_FAILURE() << (model.version == 0 ? "a version where none is due"
                                          : "no version where one is due");
   }

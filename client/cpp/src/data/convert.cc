@@ -12,7 +12,7 @@ constexpr int64_t kMaxDurationSeconds = 315'576'000'000;
 constexpr int64_t kMinTimestampSeconds = -62'135'596'800;
 constexpr int64_t kMaxTimestampSeconds = 253'402'300'799;
 
-ExpiryCause FromProto(v1::ExpiryCause cause) {
+ExpiryCause CauseFromProto(v1::ExpiryCause cause) {
   switch (cause) {
     case v1::EXPIRY_CAUSE_EXPIRED:
       return ExpiryCause::kExpired;
@@ -92,7 +92,7 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .deadline = FromProto(event.deadline()),
           .death_time = FromProto(event.death_time()),
           .delivered_at = FromProto(event.delivered_at()),
-          .cause = FromProto(event.cause()),
+          .cause = CauseFromProto(event.cause()),
           .event_id = event.event_id(),
           .attempt = event.attempt(),
           .parts = TakeParts(event)};

@@ -17,7 +17,7 @@ constexpr char kFree[] = "";
 constexpr absl::Duration kShortestTtl = absl::Milliseconds(1);
 
 // A lock that changes hands this often while it is asked for is taken.
-constexpr int kMaxTries = 4;
+constexpr int kMaxLockTries = 4;
 
 bool IsPreconditionFailed(const absl::Status& status) {
   return HasReason(status, ErrorReason::kKeyExists) ||
@@ -41,7 +41,7 @@ Lock::Lock(const Client& client, std::string key, LockOptions options)
                          absl::Hex(RandomId(), absl::kZeroPad16))) {}
 
 absl::StatusOr<std::optional<uint64_t>> Lock::TryAcquire() {
-  for (int i = 0; i < kMaxTries; ++i) {
+  for (int i = 0; i < kMaxLockTries; ++i) {
     auto token = Put(std::nullopt);
     if (!token.ok() || *token) return token;
     const auto entry = client_.Get(key_);
