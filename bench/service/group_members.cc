@@ -10,18 +10,19 @@
 namespace timecache::bench {
 namespace {
 
-constexpr char kMethod[] = "/timecache.v1.TimeCacheService/ConsumeExpired";
+constexpr char kConsumeMethod[] =
+    "/timecache.v1.TimeCacheService/ConsumeExpired";
 constexpr char kSettleMethod[] = "/timecache.v1.TimeCacheService/SettleExpired";
 constexpr size_t kMaxSettlements = 4'096;
 // Longer than a run.
-constexpr int kHeartbeatSeconds = 3'600;
+constexpr int kMemberHeartbeatSeconds = 3'600;
 
 grpc::ByteBuffer MemberRequest(const GroupPlan& plan) {
   v1::ConsumeExpiredRequest request;
   request.add_namespaces(plan.map);
   request.set_group(plan.group);
   request.set_max_in_flight(static_cast<uint32_t>(plan.max_in_flight));
-  request.mutable_heartbeat_interval()->set_seconds(kHeartbeatSeconds);
+  request.mutable_heartbeat_interval()->set_seconds(kMemberHeartbeatSeconds);
   const grpc::Slice slice(request.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
 }
@@ -32,7 +33,7 @@ grpc::ByteBuffer MemberRequest(const GroupPlan& plan) {
 class Member final : public WatchCall {
  public:
   Member(Members* owner, Connection* connection)
-      : WatchCall(connection, kMethod, owner->plan_.give_up),
+      : WatchCall(connection, kConsumeMethod, owner->plan_.give_up),
         owner_(owner),
         connection_(connection),
         settled_([this](bool, absl::Time now) { OnSettled(now); }) {}

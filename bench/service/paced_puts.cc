@@ -20,7 +20,7 @@ struct Call {
   Response response;
 };
 
-void Check(const grpc::Status& status) {
+void CheckPut(const grpc::Status& status) {
   if (!status.ok()) Fail("a put failed: " + status.error_message());
 }
 
@@ -86,7 +86,7 @@ void PacedPuts::PutOne(absl::Time due) {
   stub_->async()->Put(
       &call->context, &call->request, &call->response,
       [this, call, due](const grpc::Status& status) {
-        Check(status);
+        CheckPut(status);
         const absl::Duration took = absl::Now() - due;
         absl::MutexLock lock(&mutex_);
         latencies_us_.push_back(absl::ToDoubleMicroseconds(took));
@@ -107,7 +107,7 @@ void PacedPuts::PutBatch() {
   stub_->async()->Execute(
       &call->context, &call->request, &call->response,
       [this, call](const grpc::Status& status) {
-        Check(status);
+        CheckPut(status);
         for (const auto& result : call->response.results()) {
           if (!result.has_error()) continue;
           Fail("a put failed: " + result.error().message());

@@ -19,10 +19,10 @@
 namespace timecache::bench {
 namespace {
 
-constexpr char kMap[] = "stall";
-constexpr int kTtlSeconds = 1;
+constexpr char kStallMap[] = "stall";
+constexpr int kStallTtlSeconds = 1;
 // A bucket dies every 50 ms.
-constexpr int kBuckets = 21;
+constexpr int kStallBuckets = 21;
 constexpr int kRetentionSeconds = 1;
 // Until a change has had its effect.
 constexpr absl::Duration kSettle = absl::Seconds(1);
@@ -66,10 +66,10 @@ nlohmann::ordered_json Describe(const std::string& what, Weighted values) {
 
 v1::CreateNamespaceRequest Namespace(int64_t retention_bytes) {
   v1::CreateNamespaceRequest request;
-  request.set_name(kMap);
+  request.set_name(kStallMap);
   v1::NamespaceOptions* const options = request.mutable_options();
-  options->mutable_ttl()->set_seconds(kTtlSeconds);
-  options->set_num_buckets(kBuckets);
+  options->mutable_ttl()->set_seconds(kStallTtlSeconds);
+  options->set_num_buckets(kStallBuckets);
   options->mutable_event_retention()->set_seconds(kRetentionSeconds);
   options->set_event_retention_bytes(static_cast<uint64_t>(retention_bytes));
   return request;
@@ -136,17 +136,17 @@ int RunStall(const Arguments& arguments, absl::Time give_up) {
   const ServerChild server("timecached");
   const auto channel = Connect(server.address());
   CreateNamespace(channel, Namespace(arguments.retention_bytes), give_up);
-  Watchers watchers(server.address(), {.map = kMap,
+  Watchers watchers(server.address(), {.map = kStallMap,
                                        .watchers = arguments.watchers,
                                        .give_up = give_up,
                                        .first_can_stall = true});
   watchers.AwaitStanding();
-  PacedPuts puts(channel, {.map = kMap,
+  PacedPuts puts(channel, {.map = kStallMap,
                            .rate = arguments.rate,
                            .batched_rate = arguments.batched_rate,
                            .give_up = give_up});
   // Until as many die as are put.
-  absl::SleepFor(absl::Seconds(kTtlSeconds + kRetentionSeconds));
+  absl::SleepFor(absl::Seconds(kStallTtlSeconds + kRetentionSeconds));
   std::vector<Half> halves;
   for (int i = 0; i < 2 * arguments.rounds; ++i) {
     // No, yes; yes, no; no, yes: whatever changes with time reaches both.
