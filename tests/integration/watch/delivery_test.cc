@@ -25,9 +25,11 @@
 namespace timecache::test {
 namespace {
 
-// With the address sanitizer everything takes about ten times as long.
-#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+// With the sanitizers everything takes five to ten times as long.
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
 constexpr int kRounds = 100;
+#elif defined(ABSL_HAVE_THREAD_SANITIZER)
+constexpr int kRounds = 200;
 #else
 constexpr int kRounds = 1'000;
 #endif
