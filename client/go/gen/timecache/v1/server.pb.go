@@ -36,7 +36,8 @@ const (
 	// Live entries are written again.
 	CheckpointState_CHECKPOINT_STATE_WRITING CheckpointState = 2
 	// They are, and what was before them is dropped once no event from before is retained:
-	// after event_retention, at most.
+	// after event_retention, and for a watch that has not read it ten minutes later, at
+	// most.
 	CheckpointState_CHECKPOINT_STATE_WAITING CheckpointState = 3
 )
 

@@ -24,7 +24,8 @@ export enum CheckpointState {
   CHECKPOINT_STATE_WRITING = 2,
   /**
    * CHECKPOINT_STATE_WAITING - They are, and what was before them is dropped once no event from before is retained:
-   * after event_retention, at most.
+   * after event_retention, and for a watch that has not read it ten minutes later, at
+   * most.
    */
   CHECKPOINT_STATE_WAITING = 3,
   UNRECOGNIZED = -1,

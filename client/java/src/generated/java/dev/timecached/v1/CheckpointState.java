@@ -41,7 +41,8 @@ public enum CheckpointState
   /**
    * <pre>
    * They are, and what was before them is dropped once no event from before is retained:
-   * after event_retention, at most.
+   * after event_retention, and for a watch that has not read it ten minutes later, at
+   * most.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WAITING = 3;</code>
@@ -77,7 +78,8 @@ public enum CheckpointState
   /**
    * <pre>
    * They are, and what was before them is dropped once no event from before is retained:
-   * after event_retention, at most.
+   * after event_retention, and for a watch that has not read it ten minutes later, at
+   * most.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WAITING = 3;</code>

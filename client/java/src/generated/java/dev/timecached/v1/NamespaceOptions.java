@@ -304,7 +304,8 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes. Default 5 min.
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+   * at most ten minutes more, and is then told as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -318,7 +319,8 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes. Default 5 min.
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+   * at most ten minutes more, and is then told as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -332,7 +334,8 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes. Default 5 min.
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+   * at most ten minutes more, and is then told as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2199,7 +2202,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2212,7 +2216,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2229,7 +2234,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2251,7 +2257,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2271,7 +2278,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2298,7 +2306,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2317,7 +2326,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2331,7 +2341,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2348,7 +2359,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes. Default 5 min.
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+     * at most ten minutes more, and is then told as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>

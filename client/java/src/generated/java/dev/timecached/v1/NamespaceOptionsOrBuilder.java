@@ -192,7 +192,8 @@ public interface NamespaceOptionsOrBuilder extends
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes. Default 5 min.
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+   * at most ten minutes more, and is then told as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -203,7 +204,8 @@ public interface NamespaceOptionsOrBuilder extends
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes. Default 5 min.
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+   * at most ten minutes more, and is then told as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -214,7 +216,8 @@ public interface NamespaceOptionsOrBuilder extends
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes. Default 5 min.
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
+   * at most ten minutes more, and is then told as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
