@@ -267,7 +267,8 @@ class Runner:
     def do_watch(self, step: dict[str, Any]) -> None:
         args = dict(step.get("args", {}))
         tokens = {
-            name: self.argument("key", token) for name, token in args.pop("resume_tokens", {}).items()
+            name: self.argument("key", token)
+            for name, token in args.pop("resume_tokens", {}).items()
         }
         self.begin(step, "watch", args, resume_tokens=tokens)
 
