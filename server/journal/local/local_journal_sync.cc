@@ -64,6 +64,8 @@ void LocalJournal::EndSync(bool wait) {
   {
     absl::MutexLock lock(&mu_);
     syncing_ = false;
+    // What was to be removed behind it was not.
+    if (!result->ok()) trim_ |= TrimmedSegments() > 0;
     CountSyncs();
   }
   absl::Status status = *result;
