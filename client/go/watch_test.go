@@ -78,7 +78,15 @@ func TestWatchLoss(t *testing.T) {
 	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(time.Second), NumBuckets: new(uint32(11)),
 		EventRetention: new(time.Second)})
 	ctx := t.Context()
-	token := read(t, client.Watch(ctx, timecache.WatchOptions{})).batch().ResumeToken
+	var token []byte
+	for batch, err := range client.Watch(ctx, timecache.WatchOptions{}) {
+		token = must(batch, err)(t).ResumeToken
+		break
+	}
+	// While the watch is there, events that it has not read are kept for it.
+	eventually(t, func() bool {
+		return must(client.GetNamespace(ctx, "main", timecache.IncludeStatistics))(t).Statistics.Watchers == 0
+	})
 	for range 3 {
 		must(client.Put(ctx, "k", nil))(t)
 		must(clock.Advance(ctx, 10*time.Second))(t)

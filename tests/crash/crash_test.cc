@@ -1,7 +1,8 @@
 // A server of durable namespaces is killed at random moments, while clients
-// write, watch and settle events; each keeps an account of its own of what the
-// server has answered. TIMECACHED_CRASHES says how often (25), TIMECACHED_SEED
-// what chance does.
+// write, watch, settle events, put some back and give some up, and buckets are
+// killed by hand; each keeps an account of its own of what the server has
+// answered. TIMECACHED_CRASHES says how often (25), TIMECACHED_SEED what chance
+// does.
 
 #include <array>
 #include <atomic>
@@ -17,12 +18,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/crash/account.h"
 #include "tests/support/await.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/journal/temporary_directory.h"
@@ -72,26 +77,11 @@ class DurableServer {
   std::string address_;
 };
 
-// What happened to the versions of one namespace, as its clients know it.
-struct Account {
-  // The last that was answered of a key; 0: a removal, or nothing.
-  struct Key {
-    uint64_t version = 0;
-    std::string value;
-    // An operation that was sent since, without an answer: the key is as
-    // before it, or as after it.
-    bool unanswered = false;
-    std::string then;  // "(none)" after a removal
-  };
-  std::map<std::string, Key> keys;
-  std::set<uint64_t> put;
-  // Replaced or removed, or perhaps.
-  std::set<uint64_t> ended;
-};
-
 constexpr int kWriters = 4;
 constexpr int kKeys = 200;
 constexpr int kBatch = 20;
+constexpr int kOrders = 5;
+constexpr uint32_t kMaxAttempts = 3;
 const absl::Duration kTtl = absl::Seconds(5);
 
 class CrashTest : public ::testing::TestWithParam<Durability> {
@@ -102,45 +92,64 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
     options.num_buckets = 6;
     options.event_retention = absl::Minutes(10);
     options.durability = GetParam();
+    options.dead_letter_namespace = "letters";
+    NamespaceOptions letters;
+    letters.ttl = absl::Hours(1000);
+    letters.durability = GetParam();
+    const auto kept = admin_.CreateNamespace("letters", letters);
+    EXPECT_TRUE(kept.ok()) << kept.status();
     const auto created = admin_.CreateNamespace("crash", options);
     EXPECT_TRUE(created.ok()) << created.status();
+    GroupOptions group;
+    group.max_attempts = kMaxAttempts;
+    // No attempt ends by time: each by its member, or by a crash.
+    group.ack_timeout = absl::Hours(24);
+    const auto workers =
+        client_.CreateGroup("workers", group, WatchStart::kEarliest);
+    EXPECT_TRUE(workers.ok()) << workers.status();
   }
 
   Client NewClient() const { return Client(server_.address()).In("crash"); }
+
+  // A step of the clock, which writers know after it.
+  void Advance(absl::Duration step) {
+    const auto now = VirtualClock(client_).Advance(step);
+    ASSERT_TRUE(now.ok()) << now.status();
+    now_us_ = absl::ToUnixMicros(*now);
+  }
 
   void Write(int writer, uint64_t seed) {
     const Client client = NewClient();
     Account& mine = accounts_[static_cast<size_t>(writer)];
     Dice dice(seed);
-    while (!stop_) {
+    for (;;) {
       Batch batch;
-      std::vector<std::string> keys;
+      std::vector<Sent> sent;
       std::set<std::string> chosen;
       for (int i = 0; i < kBatch; ++i) {
         const std::string key = absl::StrCat(writer, "-", dice.Draw(1, kKeys));
         if (!chosen.insert(key).second) continue;
-        const bool remove = dice.Chance(150);
-        const std::string value(dice.Index(300), 'v');
-        Account::Key& known = mine.keys[key];
-        if (known.version != 0) mine.ended.insert(known.version);
-        known.unanswered = true;
-        known.then = remove ? "(none)" : value;
-        batch.Add(remove ? Operation::Remove(key) : Operation::Put(key, value));
-        keys.push_back(key);
+        sent.push_back(mine.Draw(key, dice));
+        batch.Add(sent.back().ToOperation());
       }
+      const absl::Time sent_at = absl::FromUnixMicros(now_us_);
       const auto results = client.Execute(batch);
       // The server is gone: what became of these is seen later.
       if (!results.ok()) return;
-      for (size_t i = 0; i < keys.size(); ++i) {
-        const OperationResult& result = (*results)[i];
-        ASSERT_TRUE(result.status.ok()) << result.status;
-        Account::Key& known = mine.keys[keys[i]];
-        known.version = result.version;
-        known.value = std::exchange(known.then, "");
-        known.unanswered = false;
-        if (result.version != 0) mine.put.insert(result.version);
+      for (size_t i = 0; i < sent.size(); ++i) {
+        mine.Enter(sent[i], (*results)[i], sent_at + kTtl);
       }
       ++batches_;
+    }
+  }
+
+  // Keys that no writer has: the member of the group puts them back once.
+  void PutOrders(uint64_t crash) {
+    for (int i = 0; i < kOrders; ++i) {
+      const auto put = client_.Put(absl::StrCat("order-", crash, "-", i), "o");
+      ASSERT_TRUE(put.ok()) << put.status();
+      absl::MutexLock lock(&mu_);
+      orders_.insert(put->version);
     }
   }
 
@@ -160,21 +169,41 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
       EXPECT_EQ(batch->lost, 0u);
       EXPECT_FALSE(batch->log_changed);
       for (const ExpiredEvent& event : batch->events) {
-        EXPECT_TRUE(told_.insert(event.version).second)
+        const bool expired = event.cause == ExpiryCause::kExpired;
+        // A bucket that is killed by hand dies early.
+        EXPECT_TRUE(told_
+                        .emplace(event.version, expired
+                                                    ? event.death_time
+                                                    : absl::InfiniteFuture())
+                        .second)
             << event.key << " died twice";
-        EXPECT_GE(event.death_time, event.deadline) << event.key;
+        if (expired) {
+          EXPECT_GE(event.death_time, event.deadline) << event.key;
+        }
       }
       watermark_ = batch->watermark;
     }
   }
 
-  // A member of a group that gets all events, settles them, and rejects some.
+  // Some are never settled but by their last attempt, orders are put back once,
+  // others are rejected now and then.
+  Settle Decide(const ExpiredEvent& event, Dice& dice)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (IsPoison(event.version)) return Settle::Nack();
+    if (absl::StartsWith(event.key, "order-") &&
+        orders_.count(event.version) > 0) {
+      return Settle::PutBack();
+    }
+    return dice.Chance(100) ? Settle::Nack() : Settle::Ack();
+  }
+  static bool IsPoison(uint64_t version) { return version % 97 == 0; }
+
+  // A member of a group that gets all events and says what to do with them.
   void Work(uint64_t seed) {
     Dice dice(seed);
     const Client client = NewClient();
     WatchOptions options;
     options.group = "workers";
-    options.start = WatchStart::kEarliest;
     options.wait_for_server = true;
     options.max_pause = absl::Milliseconds(200);
     worker_ = std::make_unique<Watcher>(client_, options);
@@ -192,21 +221,27 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
         for (const ExpiredEvent& event : batch->events) {
           EXPECT_EQ(settled_.count(event.version), 0u)
               << event.key << " was settled, and comes again";
+          EXPECT_LE(event.attempt, kMaxAttempts) << event.key;
+          events_[event.event_id] = event.version;
           settlements.push_back(
-              {event.event_id, event.attempt,
-               dice.Chance(100) ? Settle::Nack() : Settle::Ack()});
+              {event.event_id, event.attempt, Decide(event, dice)});
         }
       }
       if (settlements.empty()) continue;
       const auto results = client.Settle("workers", settlements);
       absl::MutexLock lock(&mu_);
       for (size_t i = 0; i < settlements.size(); ++i) {
-        if (settlements[i].how.action != SettleAction::kAck) continue;
+        const SettleAction action = settlements[i].how.action;
+        if (action == SettleAction::kNack) continue;
         const uint64_t version = batch->events[i].version;
         if (!results.ok()) {
           maybe_settled_.insert(version);
         } else if ((*results)[i].status.ok()) {
           settled_.insert(version);
+          if (const uint64_t again = (*results)[i].version; again != 0) {
+            EXPECT_EQ(action, SettleAction::kPutBack);
+            put_back_.insert(again);
+          }
         } else {
           // Given out again since, by a restart in between.
           EXPECT_GT(crashes_, 0u) << (*results)[i].status;
@@ -215,13 +250,36 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
     }
   }
 
-  // All events are settled, each once.
+  // The versions of all dead letters.
+  std::set<uint64_t> Letters() {
+    std::set<uint64_t> letters;
+    const absl::Status scanned =
+        Client(server_.address()).In("letters").Scan({}, [&](Entry entry) {
+          absl::string_view key = entry.key;
+          uint64_t id = 0;
+          EXPECT_TRUE(absl::ConsumePrefix(&key, "crash/workers/") &&
+                      absl::SimpleAtoi(key, &id))
+              << entry.key;
+          absl::MutexLock lock(&mu_);
+          EXPECT_EQ(events_.count(id), 1u) << entry.key;
+          EXPECT_TRUE(letters.insert(events_[id]).second) << entry.key;
+          return true;
+        });
+    EXPECT_TRUE(scanned.ok()) << scanned;
+    return letters;
+  }
+
+  // All events are settled, or are dead letters.
   void CheckSettled() {
-    const auto unsettled = [this] {
+    std::set<uint64_t> letters;
+    const auto unsettled = [&] {
+      letters = Letters();
       absl::MutexLock lock(&mu_);
       int count = 0;
-      for (const uint64_t version : told_) {
-        if (settled_.count(version) + maybe_settled_.count(version) == 0) {
+      for (const auto& [version, death] : told_) {
+        if (settled_.count(version) + maybe_settled_.count(version) +
+                letters.count(version) ==
+            0) {
           ++count;
         }
       }
@@ -234,17 +292,24 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
     ASSERT_TRUE(group.ok()) << group.status();
     EXPECT_EQ(group->statistics->lost, 0u);
     absl::MutexLock lock(&mu_);
-    EXPECT_GE(group->statistics->acked, settled_.size());
+    for (const auto& [version, death] : told_) {
+      EXPECT_EQ(letters.count(version) > 0 && settled_.count(version) > 0,
+                false)
+          << version << " was settled, and is a dead letter";
+      if (IsPoison(version)) {
+        EXPECT_EQ(letters.count(version), 1u) << version;
+      }
+    }
+    EXPECT_GT(letters.size(), 0u);
+    EXPECT_GT(put_back_.size(), 0u);
   }
 
   // Waits until the watcher has seen all that has died by now.
   void AwaitWatcher() {
-    const absl::StatusOr<absl::Time> now =
-        VirtualClock(client_).Advance(absl::Milliseconds(1));
-    ASSERT_TRUE(now.ok()) << now.status();
+    Advance(absl::Milliseconds(1));
     EXPECT_TRUE(Await([&] {
       absl::MutexLock lock(&mu_);
-      return watermark_ >= *now;
+      return watermark_ >= absl::FromUnixMicros(now_us_);
     }));
   }
 
@@ -259,14 +324,16 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
         const bool found = entry->has_value();
         const uint64_t version = found ? (*entry)->version : 0;
         const std::string value = found ? (*entry)->value : "(none)";
-        const bool as_answered = version == known.version;
-        const bool as_unanswered = known.unanswered && value == known.then;
+        const bool as_answered =
+            version == known.version && (!found || value == known.value);
+        const bool as_unanswered = known.may_be.count(value) > 0;
         absl::MutexLock lock(&mu_);
         const bool died = !found && told_.count(known.version) > 0;
         EXPECT_TRUE(as_answered || as_unanswered || died)
             << key << " is " << value << ", version " << version
             << ", after version " << known.version;
-        known = {version, value, false, ""};
+        known = {version, found ? value : "", {}};
+        if (found) account.put.emplace(version, absl::InfinitePast());
       }
     }
   }
@@ -274,18 +341,25 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
   DurableServer server_;
   Client admin_{server_.address()};
   Client client_;
-  std::atomic<bool> stop_{false};
+  // The server's time, or before it.
+  std::atomic<int64_t> now_us_{0};
   std::atomic<uint64_t> batches_{0};
   std::array<Account, kWriters> accounts_;
   std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<Watcher> worker_;
   absl::Notification working_;
   absl::Mutex mu_;
+  // By the group's number of the event.
+  std::map<uint64_t, uint64_t> events_ ABSL_GUARDED_BY(mu_);
+  // Versions of orders, and of what became of them.
+  std::set<uint64_t> orders_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> put_back_ ABSL_GUARDED_BY(mu_);
   // Versions whose settlement was answered, or sent.
   std::set<uint64_t> settled_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> maybe_settled_ ABSL_GUARDED_BY(mu_);
   uint64_t crashes_ ABSL_GUARDED_BY(mu_) = 0;
-  std::set<uint64_t> told_ ABSL_GUARDED_BY(mu_);
+  // When they died; never, if they were not let die in their time.
+  std::map<uint64_t, absl::Time> told_ ABSL_GUARDED_BY(mu_);
   absl::Time watermark_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
@@ -305,11 +379,15 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachKill) {
         Write(w, one + static_cast<uint64_t>(w));
       });
     }
-    const VirtualClock clock(client_);
+    PutOrders(crash);
     for (int64_t steps = dice.Draw(2, 8); steps > 0; --steps) {
       const uint64_t done = batches_ + 5;
       EXPECT_TRUE(Await([&] { return batches_ > done; }));
-      EXPECT_TRUE(clock.Advance(absl::Milliseconds(dice.Draw(1, 800))).ok());
+      Advance(absl::Milliseconds(dice.Draw(1, 800)));
+      if (dice.Chance(100)) {
+        const auto killed = admin_.RotateNamespace("crash");
+        EXPECT_TRUE(killed.ok()) << killed.status();
+      }
     }
     // Somewhere in the midst of a batch.
     server_.Kill();
@@ -322,18 +400,30 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachKill) {
     Check();
   }
   // All that was put is replaced, removed, or was told: nothing is forgotten.
-  EXPECT_TRUE(VirtualClock(client_).Advance(10 * kTtl).ok());
-  AwaitWatcher();
-  CheckSettled();
+  // What was put back dies a second time.
+  for (int i = 0; i < 2; ++i) {
+    Advance(10 * kTtl);
+    AwaitWatcher();
+    CheckSettled();
+  }
   watcher_->Cancel();
   worker_->Cancel();
   watch.join();
   work.join();
   absl::MutexLock lock(&mu_);
   for (const Account& account : accounts_) {
-    for (const uint64_t version : account.put) {
-      EXPECT_TRUE(told_.count(version) + account.ended.count(version) > 0)
+    for (const auto& [version, dies_from] : account.put) {
+      const auto told = told_.find(version);
+      EXPECT_TRUE(told != told_.end() || account.ended.count(version) > 0)
           << version << " is forgotten";
+      if (told != told_.end()) {
+        EXPECT_GE(told->second, dies_from) << version << " died early";
+      }
+    }
+  }
+  for (const auto& versions : {orders_, put_back_}) {
+    for (const uint64_t version : versions) {
+      EXPECT_EQ(told_.count(version), 1u) << version << " is forgotten";
     }
   }
   EXPECT_GT(told_.size(), 10 * crashes);

@@ -33,6 +33,7 @@ class JournalSyncTest : public ::testing::Test {
   void Open() {
     LocalJournalOptions options;
     options.partitions = 1;
+    options.segment_bytes = segment_bytes_;
     options.sync_interval = std::chrono::microseconds(0);
     options.files = files_.get();
     options.on_failure = [this](const std::string&) { ++failures_; };
@@ -40,10 +41,14 @@ class JournalSyncTest : public ::testing::Test {
     ASSERT_TRUE(journal.ok()) << journal.status();
     journal_ = *std::move(journal);
   }
-  // The first sync waits for Free, and ends as that says.
+  // The first sync waits for Free, and ends as that says; the second as
+  // second_result_.
   void HoldFirstSync() {
     files_->SetFault([this](const std::string&, uint64_t, bool sync) {
-      if (!sync || held_.exchange(true)) return absl::OkStatus();
+      if (!sync) return absl::OkStatus();
+      if (const int before = syncs_++; before > 0) {
+        return before == 1 ? second_result_ : absl::OkStatus();
+      }
       begun_.Notify();
       free_.WaitForNotification();
       return result_;
@@ -85,7 +90,9 @@ class JournalSyncTest : public ::testing::Test {
 
   std::unique_ptr<MemoryFileSystem> files_ =
       std::make_unique<MemoryFileSystem>();
-  std::atomic<bool> held_ = false;
+  uint64_t segment_bytes_ = uint64_t{1} << 20;
+  std::atomic<int> syncs_ = 0;
+  absl::Status second_result_;
   absl::Notification begun_;
   absl::Notification free_;
   absl::Status result_;
@@ -203,6 +210,29 @@ TEST_F(JournalSyncTest, AFullDiskAtASyncLosesNothingThatCameMeanwhile) {
   EXPECT_EQ(failures_, 0);
   EXPECT_THAT(ReadAfterPowerLoss(),
               ElementsAre(Pair(0, "a"), Pair(1, "b"), Pair(2, "c")));
+}
+
+// It is not forgotten on a full disk, of all places.
+TEST_F(JournalSyncTest, ATrimBehindASyncThatFailsIsDoneAfterIt) {
+  journal_ = nullptr;
+  segment_bytes_ = 4096;
+  Open();
+  ASSERT_TRUE(Append(std::string(8192, 'a'), Durability::kSync).ok());
+  ASSERT_TRUE(Append("b", Durability::kSync).ok());
+  ASSERT_EQ(journal_->statistics().segments, 2u);
+  second_result_ = absl::ResourceExhaustedError("no room");
+  HoldFirstSync();
+  ASSERT_TRUE(Append("c", Durability::kAsync).ok());
+  begun_.WaitForNotification();
+  // The one that is under way does not have it with it; the next one does.
+  ASSERT_TRUE(journal_->TrimBefore(0, 1).ok());
+  ASSERT_TRUE(Append("d", Durability::kAsync).ok());
+  Free(absl::OkStatus());
+  EXPECT_TRUE(Await([&] { return journal_->statistics().segments == 1; }));
+  EXPECT_EQ(journal_->statistics().sync_errors, 1u);
+  EXPECT_EQ(failures_, 0);
+  EXPECT_THAT(ReadAfterPowerLoss(),
+              ElementsAre(Pair(1, "b"), Pair(2, "c"), Pair(3, "d")));
 }
 
 // Its own sync might not see the error again.

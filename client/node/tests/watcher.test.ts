@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TimecacheError, VirtualClock, type WatchBatch } from 'timecache';
 import {
+  eventually,
   freshNamespace,
   keysOf,
   makeTemporaryDirectory,
@@ -106,6 +107,13 @@ test('loss is counted, or ends the watch', async () => {
   const watcher = client.watch();
   const { resumeToken } = (await watcher.next()).value!;
   watcher.close();
+  // While the watch is there, events that it has not read are kept for it.
+  await eventually(async () => {
+    const { statistics } = await client.getNamespace(client.defaultNamespace, {
+      includeStatistics: true,
+    });
+    return statistics?.watchers === 0;
+  });
   await client.put('a', '1');
   await fixture.clock.advance(11_000);
   await fixture.clock.advance(60_000);
