@@ -276,7 +276,8 @@ TEST(LoadTest, ManyLargeValuesFitIntoAnEmptyServer) {
   const std::string file = directory.Write("lines", lines);
   const std::string config =
       directory.Write("config.yaml", "limits: {max_memory_bytes: 256MiB}\n");
-  const ServerProcess server({"--listen", "127.0.0.1:0", "--config", config});
+  const ServerProcess server(
+      {"--listen", "127.0.0.1:0", "--virtual-clock", "--config", config});
   const auto run = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(),
                      {TIMECACHECTL, "--address", server.address()});
