@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/journal/durable_store_fixture.h"
 #include "tests/support/await.h"
@@ -14,6 +15,7 @@
 namespace timecache::server {
 namespace {
 
+using ::testing::ElementsAre;
 using ::timecache::test::Await;
 
 class DurableVisibilityTest : public DurableStoreTest {
@@ -80,6 +82,37 @@ TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
   EXPECT_EQ(read(), 1u);
   EXPECT_EQ(read(), 0u);
   store_.files().SetFault(nullptr);
+}
+
+// Its token is good after a crash that takes back what died before it, and
+// gives another event the number.
+TEST_F(DurableVisibilityTest, AWatchFromNowBeginsBehindWhatIsKept) {
+  ASSERT_TRUE(store_.Put("a", "kept", "v").status.ok());
+  absl::Notification free;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    if (sync) free.WaitForNotification();
+    return absl::OkStatus();
+  });
+  const Operation put = Operation::Put("lost", "v");
+  Result result;
+  std::atomic<bool> answered = false;
+  store_.store().Execute("a", {&put, 1}, {&result, 1},
+                         [&](const absl::Status&) { answered = true; });
+  store_.clock().AdvanceBy(62 * kSecond);
+  LogPoint begin;
+  {
+    const auto cursor = store_.map("a")->Subscribe(
+        ExpiryLog::Start::kNow, store_.clock().NowUs(), [] {});
+    begin = cursor->Read(1 << 20).point;
+  }
+  store_.Freeze(Unsynced::kDropped, &random_);
+  free.Notify();
+  ASSERT_TRUE(Await([&] { return answered.load(); }));
+  store_.Thaw();
+  Reopen();
+  ASSERT_TRUE(store_.Put("a", "later", "v").status.ok());
+  store_.AdvanceBy(62 * kSecond);
+  EXPECT_THAT(ReadFrom(begin).Texts(), ElementsAre("kept=v", "later=v"));
 }
 
 // What it answers may be lost with the power anyway.

@@ -77,7 +77,15 @@ std::unique_ptr<ExpiryLog::Cursor> Sweeper::Subscribe(
     ExpiryLog::Start start, int64_t now_us, std::function<void()> wake) {
   absl::MutexLock step_lock(&step_mu_);
   absl::MutexLock lock(&queue_mu_);
-  return log_->Subscribe(start, now_us, Pending(), std::move(wake));
+  uint64_t pending = Pending();
+  for (const DeadBucket& bucket : queue_) {
+    if (IsPermitted(bucket)) continue;
+    // A crash could take its events back, and give others their numbers: the
+    // cursor, whose place is told, stands before them.
+    now_us = std::min(now_us, bucket.death_us - 1);
+    if (!bucket.silent) pending -= static_cast<uint64_t>(bucket.entries);
+  }
+  return log_->Subscribe(start, now_us, pending, std::move(wake));
 }
 
 absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Sweeper::Resume(

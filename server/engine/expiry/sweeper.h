@@ -112,7 +112,8 @@ class Sweeper {
   // bucket that waits.
   void PublishWatermark() ABSL_LOCKS_EXCLUDED(queue_mu_);
 
-  // Starts a cursor on the log behind all that has been added here.
+  // Starts a cursor on the log behind all that has been added here, and is
+  // Permitted.
   std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
                                                int64_t now_us,
                                                std::function<void()> wake)
