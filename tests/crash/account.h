@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"

@@ -11,11 +11,9 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -292,9 +290,10 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
     ASSERT_TRUE(group.ok()) << group.status();
     EXPECT_EQ(group->statistics->lost, 0u);
     absl::MutexLock lock(&mu_);
+    EXPECT_GE(group->statistics->acked + group->statistics->put_back,
+              settled_.size());
     for (const auto& [version, death] : told_) {
-      EXPECT_EQ(letters.count(version) > 0 && settled_.count(version) > 0,
-                false)
+      EXPECT_FALSE(letters.count(version) > 0 && settled_.count(version) > 0)
           << version << " was settled, and is a dead letter";
       if (IsPoison(version)) {
         EXPECT_EQ(letters.count(version), 1u) << version;
@@ -358,7 +357,7 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
   std::set<uint64_t> settled_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> maybe_settled_ ABSL_GUARDED_BY(mu_);
   uint64_t crashes_ ABSL_GUARDED_BY(mu_) = 0;
-  // When they died; never, if they were not let die in their time.
+  // When they expired; InfiniteFuture() of those that were killed by hand.
   std::map<uint64_t, absl::Time> told_ ABSL_GUARDED_BY(mu_);
   absl::Time watermark_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };

@@ -20,10 +20,11 @@ using ::timecache::test::Await;
 
 class DurableVisibilityTest : public DurableStoreTest {
  protected:
-  // Holds up the disk, and with a put of "a", which is SYNC, the journal's
-  // thread: who appends then commits nothing itself.
+  // Holds up the disk's syncs, and with a put of "a", which is SYNC, the
+  // journal's thread: who appends then commits nothing itself.
   void HoldDisk() {
-    store_.files().SetFault([this](const std::string&, uint64_t, bool) {
+    store_.files().SetFault([this](const std::string&, uint64_t, bool sync) {
+      if (!sync) return absl::OkStatus();
       held_ = true;
       free_.WaitForNotification();
       return absl::OkStatus();
@@ -84,20 +85,11 @@ TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
   store_.files().SetFault(nullptr);
 }
 
-// Its token is good after a crash that takes back what died before it, and
-// gives another event the number.
+// Its token is good after a crash that takes back the put of the held disk,
+// which died before it, and gives another event its number.
 TEST_F(DurableVisibilityTest, AWatchFromNowBeginsBehindWhatIsKept) {
   ASSERT_TRUE(store_.Put("a", "kept", "v").status.ok());
-  absl::Notification free;
-  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
-    if (sync) free.WaitForNotification();
-    return absl::OkStatus();
-  });
-  const Operation put = Operation::Put("lost", "v");
-  Result result;
-  std::atomic<bool> answered = false;
-  store_.store().Execute("a", {&put, 1}, {&result, 1},
-                         [&](const absl::Status&) { answered = true; });
+  HoldDisk();
   store_.clock().AdvanceBy(62 * kSecond);
   LogPoint begin;
   {
@@ -106,8 +98,7 @@ TEST_F(DurableVisibilityTest, AWatchFromNowBeginsBehindWhatIsKept) {
     begin = cursor->Read(1 << 20).point;
   }
   store_.Freeze(Unsynced::kDropped, &random_);
-  free.Notify();
-  ASSERT_TRUE(Await([&] { return answered.load(); }));
+  FreeDisk();
   store_.Thaw();
   Reopen();
   ASSERT_TRUE(store_.Put("a", "later", "v").status.ok());

@@ -83,7 +83,7 @@ std::unique_ptr<ExpiryLog::Cursor> Sweeper::Subscribe(
     // A crash could take its events back, and give others their numbers: the
     // cursor, whose place is told, stands before them.
     now_us = std::min(now_us, bucket.death_us - 1);
-    if (!bucket.silent) pending -= static_cast<uint64_t>(bucket.entries);
+    pending -= static_cast<uint64_t>(bucket.entries);
   }
   return log_->Subscribe(start, now_us, pending, std::move(wake));
 }

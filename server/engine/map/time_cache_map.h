@@ -242,7 +242,8 @@ class TimeCacheMap {
 
   // --- Events.
 
-  // A cursor on what dies after `now_us`, or from the oldest retained event on.
+  // A cursor on what dies after `now_us`, and of a map that is journaled what
+  // has died and is not kept yet; or from the oldest retained event on.
   // See ExpiryLog::Subscribe.
   std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
                                                int64_t now_us,
