@@ -103,6 +103,39 @@ TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
       Await([&] { return Take(reader.get()).watermark_us >= early_us; }));
 }
 
+// What it is given is a change that is not kept yet.
+TEST_F(DurableGroupsTest, AMemberIsToldTheWatermarkOfBeforeARestartAtOnce) {
+  auto reader = Join();
+  PutAndLetDie();
+  const int64_t before_us = Take(reader.get()).watermark_us;
+  reader = nullptr;
+  LosePower();
+  Reopen();
+  Hold();
+  const auto member = group()->Join(/*max_in_flight=*/100, [] {});
+  const bool keeping = group()->BeginKeeping();
+  const GroupChunk chunk =
+      member->Take(store_.clock().NowUs(), 100, int64_t{1} << 20);
+  EXPECT_EQ(chunk.deliveries.size(), 2u);
+  EXPECT_EQ(chunk.watermark_us, before_us);
+  if (keeping) group()->EndKeeping(false);
+}
+
+TEST_F(DurableGroupsTest, AWatermarkIsATimeWhereNothingIsKnownYet) {
+  Hold();
+  store_.clock().AdvanceBy(kSecond);
+  const auto member = store_.map("a")
+                          ->groups()
+                          .FindOrCreate("g", ExpiryLog::Start::kEarliest,
+                                        store_.clock().NowUs(), "me")
+                          .value()
+                          ->Join(/*max_in_flight=*/100, [] {});
+  ASSERT_TRUE(group()->BeginKeeping());
+  EXPECT_GE(member->Take(store_.clock().NowUs(), 100, 1 << 20).watermark_us, 0);
+  group()->EndKeeping(false);
+  EXPECT_GE(ReadEarliest().watermark_us, 0);
+}
+
 TEST_F(DurableGroupsTest, ALossIsToldOnceItIsKept) {
   auto reader = Join();
   PutAndLetDie();

@@ -250,7 +250,8 @@ class ExpiryLog final : public EventHolder {
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
   // The next event's number: one for each that was appended or skipped.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
-  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // The epoch until something is known: what is told is a time in any language.
+  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
   // Of Reads, and of cursors that have ended.
   uint64_t delivered_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;

@@ -254,6 +254,7 @@ bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
 
 void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
                           int64_t now_us) {
+  const int64_t log_us = log_->watermark_us();
   Lock lock(this);
   ledger_.AdvanceTo(now_us);
   ledger_.Start(first_event, inherited);
@@ -261,14 +262,23 @@ void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
   AppendExists();
   ledger_.TakeEarly();
   ledger_.Trim();
+  BeginWatermark(log_us);
 }
 
 // --- Changes.
 
 void ConsumerGroup::Restore(const GroupState& state, int64_t now_us) {
+  const int64_t log_us = log_->watermark_us();
   Lock lock(this);
   ledger_.Restore(state, now_us);
   unused_since_us_ = state.unused_since_us;
+  BeginWatermark(log_us);
+}
+
+// Nothing has been settled that a crash could take back.
+void ConsumerGroup::BeginWatermark(int64_t log_us) {
+  PassWatermark(log_us);
+  kept_.watermark_us = watermark_us_;
 }
 
 void ConsumerGroup::SetSink(ChangeSink* sink) {

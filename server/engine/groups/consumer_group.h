@@ -192,6 +192,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void TakeEvents(Member* member, int max_events, int64_t max_bytes,
                   Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
+  void BeginWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PassWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether a crash takes back nothing of the group.
   bool IsKept() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -218,13 +219,13 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
   // Of the group as it is.
-  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
   // What members may be told; and what they may be once the log has kept it,
   // while that is under way. Losses are taken all together: no change tells
   // that members know of a part of them.
   struct Kept {
     uint64_t changes = 0;
-    int64_t watermark_us = INT64_MIN;
+    int64_t watermark_us = 0;
     uint64_t lost = 0;
   };
   Kept kept_ ABSL_GUARDED_BY(mu_);

@@ -76,9 +76,9 @@ struct Delivery {
 // What a member is given at once.
 struct GroupChunk {
   std::vector<Delivery> deliveries;
-  // Everything that died at or before this has been settled or lost. Never goes
-  // back.
-  int64_t watermark_us = INT64_MIN;
+  // Everything that died at or before this has been settled or lost; 0 if
+  // nothing is known to be. Never goes back.
+  int64_t watermark_us = 0;
   // Events that the group lost and has told no member yet.
   uint64_t lost = 0;
   // Whether there may be more for this member now.

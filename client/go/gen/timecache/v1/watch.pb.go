@@ -32,7 +32,8 @@ type WatchStart int32
 const (
 	// With what dies from now on.
 	WatchStart_WATCH_START_UNSPECIFIED WatchStart = 0
-	// The same.
+	// The same. In a durable namespace with what a crash could take back, too: what
+	// died some milliseconds ago.
 	WatchStart_WATCH_START_NOW WatchStart = 1
 	// With the oldest event that is still retained.
 	WatchStart_WATCH_START_EARLIEST WatchStart = 2
@@ -750,7 +751,7 @@ type WatchExpiredResponse struct {
 	// Everything of this namespace that died at or before this moment, and passes
 	// the filter, has now been delivered on this stream, or before its resume token,
 	// or counted in `lost`: no event that died at or before it comes any more. Never
-	// goes back, not over a resume either.
+	// goes back, not over a resume either. 1970-01-01 while nothing is known.
 	Watermark *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`
 	// Events that this stream missed since its last message of this namespace, or its
 	// resume token, before any filter: it read too slowly or came too late, and they
@@ -839,7 +840,7 @@ type ConsumeExpiredResponse struct {
 	// WatchExpiredResponse.
 	Events []*ExpiredEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// Everything of this namespace that died at or before this moment has been settled,
-	// or counted in `lost`. Never goes back.
+	// or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
 	Watermark *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`
 	// Events that the group lost, as it held more than its max_backlog_bytes, or the
 	// namespace more than its own, or had expired; each is told to one member.

@@ -15,7 +15,10 @@ export const protobufFileName = "timecache/v1/watch.proto";
 export enum WatchStart {
   /** WATCH_START_UNSPECIFIED - With what dies from now on. */
   WATCH_START_UNSPECIFIED = 0,
-  /** WATCH_START_NOW - The same. */
+  /**
+   * WATCH_START_NOW - The same. In a durable namespace with what a crash could take back, too: what
+   * died some milliseconds ago.
+   */
   WATCH_START_NOW = 1,
   /** WATCH_START_EARLIEST - With the oldest event that is still retained. */
   WATCH_START_EARLIEST = 2,
@@ -224,7 +227,7 @@ export interface WatchExpiredResponse {
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    */
   watermark?:
     | Timestamp
@@ -255,7 +258,7 @@ export interface ConsumeExpiredResponse {
   events: ExpiredEvent[];
   /**
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    */
   watermark?:
     | Timestamp

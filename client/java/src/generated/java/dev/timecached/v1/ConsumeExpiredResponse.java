@@ -164,7 +164,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -177,7 +177,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -190,7 +190,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1116,7 +1116,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1128,7 +1128,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1144,7 +1144,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1165,7 +1165,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1184,7 +1184,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1210,7 +1210,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1228,7 +1228,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1241,7 +1241,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1257,7 +1257,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back.
+     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>

@@ -80,7 +80,7 @@ public interface ConsumeExpiredResponseOrBuilder extends
   /**
    * <pre>
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -90,7 +90,7 @@ public interface ConsumeExpiredResponseOrBuilder extends
   /**
    * <pre>
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -100,7 +100,7 @@ public interface ConsumeExpiredResponseOrBuilder extends
   /**
    * <pre>
    * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back.
+   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>

@@ -172,7 +172,7 @@ private static final long serialVersionUID = 0L;
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -187,7 +187,7 @@ private static final long serialVersionUID = 0L;
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -202,7 +202,7 @@ private static final long serialVersionUID = 0L;
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1190,7 +1190,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1204,7 +1204,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1222,7 +1222,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1245,7 +1245,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1266,7 +1266,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1294,7 +1294,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1314,7 +1314,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1329,7 +1329,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1347,7 +1347,7 @@ private static final long serialVersionUID = 0L;
      * Everything of this namespace that died at or before this moment, and passes
      * the filter, has now been delivered on this stream, or before its resume token,
      * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either.
+     * goes back, not over a resume either. 1970-01-01 while nothing is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>

@@ -87,7 +87,7 @@ public interface WatchExpiredResponseOrBuilder extends
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -99,7 +99,7 @@ public interface WatchExpiredResponseOrBuilder extends
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -111,7 +111,7 @@ public interface WatchExpiredResponseOrBuilder extends
    * Everything of this namespace that died at or before this moment, and passes
    * the filter, has now been delivered on this stream, or before its resume token,
    * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either.
+   * goes back, not over a resume either. 1970-01-01 while nothing is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>

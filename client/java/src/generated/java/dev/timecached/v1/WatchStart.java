@@ -23,7 +23,8 @@ public enum WatchStart
   WATCH_START_UNSPECIFIED(0),
   /**
    * <pre>
-   * The same.
+   * The same. In a durable namespace with what a crash could take back, too: what
+   * died some milliseconds ago.
    * </pre>
    *
    * <code>WATCH_START_NOW = 1;</code>
@@ -50,7 +51,8 @@ public enum WatchStart
   public static final int WATCH_START_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * The same.
+   * The same. In a durable namespace with what a crash could take back, too: what
+   * died some milliseconds ago.
    * </pre>
    *
    * <code>WATCH_START_NOW = 1;</code>
