@@ -103,22 +103,25 @@ TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
       Await([&] { return Take(reader.get()).watermark_us >= early_us; }));
 }
 
-// What it is given is a change that is not kept yet.
+// Its joining is a change that is not kept yet.
 TEST_F(DurableGroupsTest, AMemberIsToldTheWatermarkOfBeforeARestartAtOnce) {
   auto reader = Join();
   PutAndLetDie();
   const int64_t before_us = Take(reader.get()).watermark_us;
   reader = nullptr;
+  // That nobody uses the group is kept before this.
+  store_.AdvanceBy(kSecond);
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
   LosePower();
   Reopen();
   Hold();
   const auto member = group()->Join(/*max_in_flight=*/100, [] {});
-  const bool keeping = group()->BeginKeeping();
+  ASSERT_TRUE(group()->BeginKeeping());
   const GroupChunk chunk =
       member->Take(store_.clock().NowUs(), 100, int64_t{1} << 20);
   EXPECT_EQ(chunk.deliveries.size(), 2u);
   EXPECT_EQ(chunk.watermark_us, before_us);
-  if (keeping) group()->EndKeeping(false);
+  group()->EndKeeping(false);
 }
 
 TEST_F(DurableGroupsTest, AWatermarkIsATimeWhereNothingIsKnownYet) {
