@@ -23,6 +23,9 @@ constexpr char kAuthorizationKey[] = "authorization";
 constexpr size_t kMaxShownNameBytes = 64;
 constexpr size_t kMaxRequestIdBytes = 128;
 
+// Requests up to this count as a call, whoever makes them.
+constexpr size_t kMaxFreeRequestBytes = size_t{16} << 10;
+
 int64_t NowNs() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
@@ -149,6 +152,17 @@ absl::Status Call::Identify() {
   checked_ = true;
   if (refused()) return Refusal();
   return CountRefusal(admission_, Verbs(), "");
+}
+
+absl::Status Call::BeginRequest(size_t bytes) {
+  if (!refused()) {
+    if (admission_.ok() || bytes <= kMaxFreeRequestBytes)
+      return absl::OkStatus();
+    if (gate_.guard() != nullptr) {
+      gate_.guard()->CountAnonymousBytes(*context_, bytes);
+    }
+  }
+  return Identify();
 }
 
 bool Call::MaySee(absl::string_view name) const {

@@ -51,9 +51,9 @@ class UnaryCall {
   // Makes the request good, or says what is wrong: to who is known, others are
   // told that they are not.
   absl::Status Read() {
-    if (call_.refused()) return call_.Identify();
-    absl::Status status =
-        ParseRequest(*bytes_, &request_, LargeField<Request>());
+    absl::Status status = call_.BeginRequest(bytes_->Length());
+    if (!status.ok()) return status;
+    status = ParseRequest(*bytes_, &request_, LargeField<Request>());
     if (status.ok()) return status;
     absl::Status known = call_.Identify();
     return known.ok() ? status : known;

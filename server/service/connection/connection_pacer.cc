@@ -135,13 +135,15 @@ bool ConnectionPacer::Charge(const PeerAddress& from, double connections,
   return ChargeLocked(from, connections, now);
 }
 
-bool ConnectionPacer::CountAnonymousCall(const PeerAddress& from,
-                                         double connections, Time now) {
+bool ConnectionPacer::CountAnonymousCalls(const PeerAddress& from, double calls,
+                                          double connections, Time now) {
   if (from.empty()) return true;
   absl::MutexLock lock(&mu_);
   // Who is beyond its own pace is held by that.
-  if (TokenAt(AddressOf(from, now)) <= now) probation_.CountAnonymousCall(now);
-  return ChargeLocked(from, connections, now);
+  if (TokenAt(AddressOf(from, now)) <= now) {
+    probation_.CountAnonymousCalls(calls, now);
+  }
+  return ChargeLocked(from, calls * connections, now);
 }
 
 bool ConnectionPacer::Prove(const PeerEndpoint& peer) {

@@ -89,8 +89,10 @@ class ConnectionPacer {
   Time probation_until() const {
     return Time(Duration(probation_until_.load(std::memory_order_relaxed)));
   }
-  // A call of the address has no credentials: as Charge.
-  bool CountAnonymousCall(const PeerAddress& from, double connections, Time now)
+  // Calls of the address have no credentials: as Charge, for so many
+  // connections each. One that uses as much as several counts as these.
+  bool CountAnonymousCalls(const PeerAddress& from, double calls,
+                           double connections, Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether it has used more than half of its bucket.

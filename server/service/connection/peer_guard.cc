@@ -15,6 +15,11 @@ void PeerGuard::CountAnonymous(const grpc::ServerContextBase& context) {
   CountAnonymous(context.peer(), std::chrono::steady_clock::now());
 }
 
+void PeerGuard::CountAnonymousBytes(const grpc::ServerContextBase& context,
+                                    size_t bytes) {
+  CountAnonymousBytes(context.peer(), bytes, std::chrono::steady_clock::now());
+}
+
 void PeerGuard::CountKnown(const grpc::ServerContextBase& context) {
   const Time until = pacer_->probation_until();
   // Most calls come where none is, and need not look at the clock.
@@ -37,9 +42,17 @@ bool PeerGuard::IsGone(absl::string_view peer, Time now) {
   return true;
 }
 
-void PeerGuard::CountAnonymous(absl::string_view peer, Time now) {
+void PeerGuard::CountAnonymousBytes(absl::string_view peer, size_t bytes,
+                                    Time now) {
+  const double connections = static_cast<double>(bytes) / kBytesOfConnection;
+  CountAnonymous(peer, connections / kCallCost, now);
+}
+
+void PeerGuard::CountAnonymous(absl::string_view peer, double calls, Time now) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
-  if (pacer_->CountAnonymousCall(endpoint.address(), kCallCost, now)) return;
+  if (pacer_->CountAnonymousCalls(endpoint.address(), calls, kCallCost, now)) {
+    return;
+  }
   connections_->Cut(endpoint);
   cut_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -6,6 +6,7 @@
 #include <grpcpp/server_context.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -32,6 +33,9 @@ class PeerGuard {
  public:
   // What such a call counts as, in connections.
   static constexpr double kCallCost = 0.2;
+  // Bytes of its request that count as a connection: gRPC has read them all by
+  // then, and some such requests at a time use up its memory for all callers.
+  static constexpr double kBytesOfConnection = 128 << 10;
 
   // Neither is owned; both must outlive this. `wake` is called when a
   // connection that waits may be taken.
@@ -53,13 +57,19 @@ class PeerGuard {
   bool IsGone(const grpc::ServerContextBase& context);
   // The call was one that needs no credentials, or had none that are known.
   void CountAnonymous(const grpc::ServerContextBase& context);
+  // Such a call had a request of so many bytes.
+  void CountAnonymousBytes(const grpc::ServerContextBase& context,
+                           size_t bytes);
 
   // The call has credentials, or needs none: its connection has proved itself.
   void CountKnown(const grpc::ServerContextBase& context);
 
   // The same of a call's peer, as gRPC says it.
   bool IsGone(absl::string_view peer, Time now);
-  void CountAnonymous(absl::string_view peer, Time now);
+  void CountAnonymous(absl::string_view peer, Time now) {
+    CountAnonymous(peer, 1, now);
+  }
+  void CountAnonymousBytes(absl::string_view peer, size_t bytes, Time now);
   void CountKnown(absl::string_view peer);
 
   // Calls that were dropped, and connections that were cut.
@@ -67,6 +77,9 @@ class PeerGuard {
   uint64_t cut() const { return cut_.load(std::memory_order_relaxed); }
 
  private:
+  // What counts as so many calls.
+  void CountAnonymous(absl::string_view peer, double calls, Time now);
+
   ConnectionPacer* const pacer_;
   OpenConnections* const connections_;
   const std::function<void()> wake_;

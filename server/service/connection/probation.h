@@ -67,8 +67,9 @@ class Probation {
   bool Prove(const PeerEndpoint& peer) { return unproven_.erase(peer) > 0; }
   size_t size() const { return unproven_.size(); }
 
-  void CountAnonymousCall(Time now) {
-    paid_at_ = std::min(std::max(paid_at_, now) + call_, now + kMaxDebt);
+  void CountAnonymousCalls(double calls, Time now) {
+    const auto cost = std::chrono::duration_cast<Time::duration>(call_ * calls);
+    paid_at_ = std::min(std::max(paid_at_, now) + cost, now + kMaxDebt);
   }
 
  private:

@@ -22,8 +22,9 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   store_ = store;
   account_ = account;
   done_ = std::move(done);
-  if (call->refused()) return Finish(call->Identify());
-  absl::Status status = CheckRequestSize(request, "operations");
+  absl::Status status = call->BeginRequest(request.Length());
+  if (!status.ok()) return Finish(std::move(status));
+  status = CheckRequestSize(request, "operations");
   if (status.ok()) {
     // A call may end without having sent a message.
     status = request.Valid()

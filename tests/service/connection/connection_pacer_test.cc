@@ -251,7 +251,7 @@ TEST_F(ProbationTest, WhoHasUsedLeastComesFirst) {
 
 TEST_F(ProbationTest, CallsWithoutCredentialsHaveABudgetTogether) {
   const auto call = [this](int from) {
-    pacer_.CountAnonymousCall(Address(Many(from)), 0.001, now_);
+    pacer_.CountAnonymousCalls(Address(Many(from)), 1, 0.001, now_);
   };
   const int burst = Probation::MaxCalls(kPerSecond) / 10;
   for (int i = 0; i <= burst; ++i) call(i % 100);
@@ -263,9 +263,17 @@ TEST_F(ProbationTest, CallsWithoutCredentialsHaveABudgetTogether) {
   EXPECT_EQ(pacer_.NextDue(), now_ + Probation::kMaxDebt - Probation::kBurst);
 }
 
+TEST_F(ProbationTest, ACallCountsAsManyByTheirNumber) {
+  const int burst = Probation::MaxCalls(kPerSecond) / 10;
+  pacer_.CountAnonymousCalls(Address(Many(1)), burst + 1, 0.001, now_);
+  EXPECT_EQ(Offer(honest_, 1), Verdict::kWait);
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_THAT(Taken(), ElementsAre(1));
+}
+
 TEST_F(ProbationTest, AnAddressBeyondItsPaceUsesNoneOfTheBudget) {
   for (int i = 0; i < 10 * Probation::MaxCalls(kPerSecond); ++i) {
-    pacer_.CountAnonymousCall(Address(attacker_), 0.2, now_);
+    pacer_.CountAnonymousCalls(Address(attacker_), 1, 0.2, now_);
   }
   EXPECT_EQ(Offer(honest_, 1), Verdict::kNow);
 }

@@ -91,6 +91,26 @@ TEST_F(PeerGuardTest, WhoGoesOnInDebtIsCut) {
   guard_.CountAnonymous("unix:", now_);
 }
 
+TEST_F(PeerGuardTest, ALargeRequestUsesTokensByItsBytes) {
+  constexpr auto kBytesPerSecond =
+      static_cast<size_t>(kCutsPerSecond * PeerGuard::kBytesOfConnection);
+  guard_.CountAnonymousBytes(kPeer, kBytesPerSecond / 2, now_);
+  EXPECT_FALSE(MayConnect(kNeighbour));
+  EXPECT_TRUE(MayConnect(kOther));
+  EXPECT_FALSE(IsCut());
+  const auto taken = [this] {
+    return pacer_.TakeDue(now_, [](int) { return false; }).taken.size();
+  };
+  now_ += std::chrono::milliseconds(400);
+  EXPECT_EQ(taken(), 0u);
+  now_ += std::chrono::milliseconds(100);
+  EXPECT_EQ(taken(), 1u);
+  for (int i = 0; i < 2; ++i) {
+    guard_.CountAnonymousBytes(kPeer, 20 * kBytesPerSecond, now_);
+  }
+  EXPECT_TRUE(IsCut());
+}
+
 TEST_F(PeerGuardTest, DebtIsPaidByTime) {
   for (int i = 0; i < 2 * kCallsOfMaxDebt; ++i) {
     guard_.CountAnonymous(kNeighbour, now_);
