@@ -80,9 +80,9 @@ class Call final : public CallDetails {
   absl::Status AuthorizeAnywhere();
   // Only who it is. What is answered is then up to MaySee.
   absl::Status Identify();
-  // Before a request of so many bytes is looked at: as Identify where the call
-  // is refused, or the request is large and its caller not known, which then
-  // counts as what gRPC has read of it.
+  // Before a request of so many bytes is looked at: as Identify if the call is
+  // refused, or the request large and its caller not known, against whom its
+  // bytes then count. OK otherwise.
   absl::Status BeginRequest(size_t bytes);
   // Whether the caller, who is known, may do all of `verbs` in the namespace:
   // nobody is told if not.

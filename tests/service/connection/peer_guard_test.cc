@@ -40,6 +40,10 @@ class PeerGuardTest : public ::testing::Test {
       return false;
     }) == ConnectionPacer::Verdict::kNow;
   }
+  // How many of those that wait may connect by now.
+  size_t Taken() {
+    return pacer_.TakeDue(now_, [](int) { return false; }).taken.size();
+  }
   bool IsCut() const {
     char byte;
     return recv(ends_[1], &byte, 1, MSG_DONTWAIT) == 0;
@@ -98,13 +102,10 @@ TEST_F(PeerGuardTest, ALargeRequestUsesTokensByItsBytes) {
   EXPECT_FALSE(MayConnect(kNeighbour));
   EXPECT_TRUE(MayConnect(kOther));
   EXPECT_FALSE(IsCut());
-  const auto taken = [this] {
-    return pacer_.TakeDue(now_, [](int) { return false; }).taken.size();
-  };
   now_ += std::chrono::milliseconds(400);
-  EXPECT_EQ(taken(), 0u);
+  EXPECT_EQ(Taken(), 0u);
   now_ += std::chrono::milliseconds(100);
-  EXPECT_EQ(taken(), 1u);
+  EXPECT_EQ(Taken(), 1u);
   for (int i = 0; i < 2; ++i) {
     guard_.CountAnonymousBytes(kPeer, 20 * kBytesPerSecond, now_);
   }
@@ -120,8 +121,7 @@ TEST_F(PeerGuardTest, DebtIsPaidByTime) {
   EXPECT_FALSE(IsCut());
   EXPECT_FALSE(MayConnect(kPeer));
   now_ += std::chrono::seconds(1);
-  EXPECT_TRUE(pacer_.TakeDue(now_, [](int) { return false; }).taken.size() ==
-              1);
+  EXPECT_EQ(Taken(), 1u);
 }
 
 TEST_F(PeerGuardTest, AKnownCallWakesWhoWaitsForRoom) {

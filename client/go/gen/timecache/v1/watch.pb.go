@@ -32,8 +32,8 @@ type WatchStart int32
 const (
 	// With what dies from now on.
 	WatchStart_WATCH_START_UNSPECIFIED WatchStart = 0
-	// The same. In a durable namespace with what a crash could take back, too: what
-	// died some milliseconds ago.
+	// The same. In a durable namespace with what died before, too, as far as the
+	// journal has not kept it yet.
 	WatchStart_WATCH_START_NOW WatchStart = 1
 	// With the oldest event that is still retained.
 	WatchStart_WATCH_START_EARLIEST WatchStart = 2

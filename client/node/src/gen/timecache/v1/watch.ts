@@ -16,8 +16,8 @@ export enum WatchStart {
   /** WATCH_START_UNSPECIFIED - With what dies from now on. */
   WATCH_START_UNSPECIFIED = 0,
   /**
-   * WATCH_START_NOW - The same. In a durable namespace with what a crash could take back, too: what
-   * died some milliseconds ago.
+   * WATCH_START_NOW - The same. In a durable namespace with what died before, too, as far as the
+   * journal has not kept it yet.
    */
   WATCH_START_NOW = 1,
   /** WATCH_START_EARLIEST - With the oldest event that is still retained. */

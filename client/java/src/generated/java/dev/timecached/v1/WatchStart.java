@@ -23,8 +23,8 @@ public enum WatchStart
   WATCH_START_UNSPECIFIED(0),
   /**
    * <pre>
-   * The same. In a durable namespace with what a crash could take back, too: what
-   * died some milliseconds ago.
+   * The same. In a durable namespace with what died before, too, as far as the
+   * journal has not kept it yet.
    * </pre>
    *
    * <code>WATCH_START_NOW = 1;</code>
@@ -51,8 +51,8 @@ public enum WatchStart
   public static final int WATCH_START_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * The same. In a durable namespace with what a crash could take back, too: what
-   * died some milliseconds ago.
+   * The same. In a durable namespace with what died before, too, as far as the
+   * journal has not kept it yet.
    * </pre>
    *
    * <code>WATCH_START_NOW = 1;</code>
