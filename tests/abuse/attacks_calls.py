@@ -191,9 +191,10 @@ def large_requests_without_credentials(world):
     """Whole requests of 16 MiB, again and again: gRPC reads each before it asks who calls,
     and its memory is used up once, until the first have been counted."""
     said = _large_requests(world, lambda: "127.0.0.2")
-    # All but those whose connection waits.
-    ended = said.total() - said["silence"]
-    expect(ended <= 2 * LARGE_CALLERS, f"{ended} requests came to an end")
+    # Each connection of an address that has used its tokens up waits. How many come to an
+    # end before is gRPC's doing, and the machine's.
+    expect(said["silence"] >= LARGE_CALLERS // 2,
+           f"{said['silence']} of {LARGE_CALLERS} callers wait in the end: {dict(said)}")
     return _told(said)
 
 
