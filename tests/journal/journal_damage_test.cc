@@ -12,6 +12,7 @@
 #include "server/journal/local/failpoint.h"
 #include "server/journal/local/journal_tools.h"
 #include "server/journal/local/local_journal.h"
+#include "tests/support/effort.h"
 #include "tests/support/journal/journal_harness.h"
 #include "tests/support/journal/temporary_directory.h"
 
@@ -21,6 +22,9 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::Eq;
 using ::testing::HasSubstr;
+
+// Damages are up to so many bytes apart.
+constexpr size_t kStride = 20 / test::Rounds(size_t{4});
 
 constexpr uint32_t kPartitions = 3;
 constexpr char kSalvaged[] = "/salvaged";
@@ -135,8 +139,8 @@ TEST_F(JournalDamageTest, AFlippedBitIsNeverRead) {
   int refused = 0;
   for (const std::string& path : closed_->Paths()) {
     const std::string contents = closed_->Contents(path);
-    for (size_t at = random_() % 5; at < contents.size();
-         at += 1 + random_() % 5) {
+    for (size_t at = random_() % kStride; at < contents.size();
+         at += 1 + random_() % kStride) {
       auto files = closed_->Copy();
       std::string damaged = contents;
       damaged[at] ^= 1 << random_() % 8;
@@ -152,14 +156,15 @@ TEST_F(JournalDamageTest, AFlippedBitIsNeverRead) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(flips, 3000);
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(flips, test::Rounds(3'000));
+  EXPECT_GT(refused, test::Rounds(1'000));
 }
 
 TEST_F(JournalDamageTest, ATruncatedFileIsRefused) {
   for (const std::string& path : closed_->Paths()) {
     const std::string contents = closed_->Contents(path);
-    for (size_t size = 0; size < contents.size(); size += 1 + random_() % 20) {
+    for (size_t size = 0; size < contents.size();
+         size += 1 + random_() % (4 * kStride)) {
       auto files = closed_->Copy();
       files->SetContents(path, contents.substr(0, size));
       SCOPED_TRACE(absl::StrCat(path, " cut to ", size));
@@ -214,8 +219,8 @@ TEST_F(JournalDamageTest, AfterACrashDamageBeforeTheLastGroupIsRefused) {
   for (const uint64_t number : segments) {
     const std::string path = SegmentPath(kTestDirectory, number);
     const std::string contents = crashed_->Contents(path);
-    for (size_t at = random_() % 5; at < contents.size();
-         at += 1 + random_() % 5) {
+    for (size_t at = random_() % kStride; at < contents.size();
+         at += 1 + random_() % kStride) {
       auto files = crashed_->Copy();
       std::string damaged = contents;
       damaged[at] ^= 1 << random_() % 8;
@@ -236,8 +241,8 @@ TEST_F(JournalDamageTest, SalvageKeepsAllButTheDamagedGroup) {
   for (const std::string& path : closed_->Paths()) {
     if (absl::StartsWith(path, kSalvaged)) continue;
     const std::string contents = closed_->Contents(path);
-    for (size_t at = random_() % 40; at < contents.size();
-         at += 1 + random_() % 40) {
+    for (size_t at = random_() % (8 * kStride); at < contents.size();
+         at += 1 + random_() % (8 * kStride)) {
       auto files = closed_->Copy();
       std::string damaged = contents;
       damaged[at] ^= 1 << random_() % 8;

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/journal/local/local_journal.h"
+#include "tests/support/effort.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {
@@ -458,7 +459,7 @@ uint64_t FirstSeed() { return std::random_device()(); }
 
 void LosePowerOften(MemoryFileSystem::Unsynced unsynced) {
   const uint64_t first = FirstSeed();
-  for (uint64_t seed = first; seed < first + 40; ++seed) {
+  for (uint64_t seed = first; seed < first + test::Rounds(40); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     PowerLossWorld world(seed, unsynced, /*syncs=*/true);
     for (int round = 0; round < 30; ++round) {

@@ -19,6 +19,7 @@
 #include "server/engine/local_readers.h"
 #include "tests/journal/durable_store_fixture.h"
 #include "tests/support/await.h"
+#include "tests/support/effort.h"
 
 namespace timecache::server {
 namespace {
@@ -29,7 +30,7 @@ using ::timecache::test::Await;
 
 constexpr const char* kNames[] = {"a", "b", "c"};
 constexpr int kSalvagedKeys = 12;
-constexpr int kDamages = 80;
+constexpr int kDamages = test::Rounds(80);
 
 Membership Member() {
   Membership member;

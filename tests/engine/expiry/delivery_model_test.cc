@@ -12,12 +12,13 @@
 #include "gtest/gtest.h"
 #include "tests/support/delivery/delivery_world.h"
 #include "tests/support/delivery/delivery_worlds.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/model_run.h"
 
 namespace timecache::server {
 namespace {
 
-constexpr uint64_t kDefaultSteps = 2'000'000;
+constexpr uint64_t kDefaultSteps = test::Rounds(uint64_t{2'000'000});
 // Steps between two comparisons of everything.
 constexpr uint64_t kRestEvery = 1'000;
 

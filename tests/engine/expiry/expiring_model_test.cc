@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/lead_reader.h"
 #include "tests/support/engine/map_harness.h"
 
@@ -70,13 +70,12 @@ MapOptions Options(int num_buckets, int num_shards) {
   return options;
 }
 
-// Of each number of shards as many. The address sanitizer takes twenty times as
-// long.
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
-constexpr uint32_t kSeeds = 2;
-#else
-constexpr uint32_t kSeeds = 4;
-#endif
+constexpr uint32_t kSeeds = test::Rounds(uint32_t{4});
+
+// In turns.
+int NumShards(uint32_t seed, int num_buckets) {
+  return (seed + static_cast<uint32_t>(num_buckets)) % 2 == 0 ? 1 : 4;
+}
 
 class ExpiringModelTest : public ::testing::TestWithParam<int> {};
 
@@ -85,7 +84,7 @@ class ExpiringModelTest : public ::testing::TestWithParam<int> {};
 TEST_P(ExpiringModelTest, WholeRoundsTellAllAndEachDeadlineOnce) {
   for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    MapHarness harness(Options(GetParam(), seed % 2 == 0 ? 1 : 4));
+    MapHarness harness(Options(GetParam(), NumShards(seed, GetParam())));
     RandomChanges changes(&harness, seed);
     LeadHistory history;
     LeadReader near(&harness, kSecond, &history);
@@ -121,7 +120,7 @@ TEST_P(ExpiringModelTest, WholeRoundsTellAllAndEachDeadlineOnce) {
 TEST_P(ExpiringModelTest, RoundsInSmallStepsAmongChangesMissNothing) {
   for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    MapHarness harness(Options(GetParam(), seed % 2 == 0 ? 1 : 4));
+    MapHarness harness(Options(GetParam(), NumShards(seed, GetParam())));
     RandomChanges changes(&harness, seed);
     LeadReader reader(&harness, 8 * kSecond);
     size_t times_told = 0;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/crash_world.h"
 
 namespace timecache::server {
@@ -248,7 +249,8 @@ class MapReplayModelTest : public ::testing::TestWithParam<CrashWorldOptions> {
 };
 
 TEST_P(MapReplayModelTest, NothingCommittedIsLostAndNothingIsToldTwice) {
-  constexpr int kSteps = 20'000;
+  // Fewer would not see all that groups do.
+  constexpr int kSteps = test::kSanitized ? 10'000 : 20'000;
   const char* const text = std::getenv("TIMECACHED_SEED");
   const uint64_t seed = text != nullptr ? std::stoull(text) : 20111204;
   SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));

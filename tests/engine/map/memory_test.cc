@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -88,7 +89,7 @@ TEST(MemoryTest, ItIsGivenBackAfterMassRemoval) {
 }
 
 TEST(MemoryTest, OverwritingWithinABucketLeavesLittleGarbage) {
-  constexpr int kOverwrites = 1'000'000;
+  constexpr int kOverwrites = test::Rounds(1'000'000);
   for (const int keys : {1, 1'000}) {
     SCOPED_TRACE(keys);
     TimeCacheMap map("map", OneShard(3600 * kSecond, 2), nullptr, kStartUs);

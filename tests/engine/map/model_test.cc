@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/model_run.h"
 #include "tests/support/engine/model_world.h"
 #include "tests/support/engine/model_worlds.h"
@@ -17,7 +18,7 @@
 namespace timecache::server {
 namespace {
 
-constexpr uint64_t kDefaultSteps = 4'000'000;
+constexpr uint64_t kDefaultSteps = test::Rounds(uint64_t{4'000'000});
 // Steps between two comparisons of everything.
 constexpr uint64_t kRestEvery = 5'000;
 

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "tests/support/batch_reference.h"
+#include "tests/support/effort.h"
 
 namespace timecache::server {
 namespace {
@@ -147,7 +148,7 @@ class RandomRequests {
 
 int Rounds() {
   const char* rounds = std::getenv("TIMECACHED_FUZZ_ROUNDS");
-  return rounds != nullptr ? std::atoi(rounds) : 40'000;
+  return rounds != nullptr ? std::atoi(rounds) : test::Rounds(40'000);
 }
 
 TEST(BatchRequestTest, ReadsWhatTheGeneratedParserReads) {

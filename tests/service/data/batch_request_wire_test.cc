@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
 #include "tests/support/batch_reference.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/wire_message.h"
 #include "timecache/v1/data.pb.h"
@@ -24,12 +24,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// The address sanitizer takes forty times as long.
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
-constexpr int kRounds = 15'000;
-#else
-constexpr int kRounds = 60'000;
-#endif
+constexpr int kRounds = test::Rounds(60'000);
 
 // The kinds of operations: fields of v1.Operation.
 std::vector<const FieldDescriptor*> Kinds() {

@@ -1,0 +1,24 @@
+// How much a randomized test does, by what it costs in this build.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/base/config.h"
+
+namespace timecache::test {
+
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// As many rounds, seeds or steps as said; a quarter of them under a sanitizer,
+// where each takes ten to forty times as long. What a sanitizer finds is in the
+// first rounds; what a model finds, release's rounds look for.
+template <typename Count>
+constexpr Count Rounds(Count all) {
+  return kSanitized ? std::max<Count>(1, all / 4) : all;
+}
+
+}  // namespace timecache::test
