@@ -192,8 +192,8 @@ def large_requests_without_credentials(world):
     and its memory is used up once, until the first have been counted."""
     said = _large_requests(world, lambda: "127.0.0.2")
     # Each connection of an address that has used its tokens up waits. How many come to an
-    # end before is gRPC's doing, and the machine's.
-    expect(said["silence"] >= LARGE_CALLERS // 2,
+    # end before is gRPC's doing, and the machine's; without the limit, none waits.
+    expect(said["silence"] >= LARGE_CALLERS // 4,
            f"{said['silence']} of {LARGE_CALLERS} callers wait in the end: {dict(said)}")
     return _told(said)
 
