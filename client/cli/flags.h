@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
@@ -81,6 +84,14 @@ inline void AddDefault(CLI::App& app, std::vector<std::string>& options) {
                                       absl::StrJoin(names, ", "));
           },
           ""));
+}
+
+// To transform an option: to one of these, also from how the API and the
+// configuration write it, EVICT_OLDEST and evict_oldest.
+inline CLI::IsMember OneOf(std::vector<std::string> names) {
+  return CLI::IsMember(std::move(names), [](std::string name) {
+    return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
+  });
 }
 
 // `value` as a 32-bit field, which the server then checks against its own

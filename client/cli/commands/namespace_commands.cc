@@ -142,7 +142,7 @@ void AddLimitFlags(CLI::App& app, NamespaceOptions& options) {
                                       : LimitPolicy::kEvictOldest;
          },
          "What a put beyond a limit does (reject)")
-      ->check(CLI::IsMember({"reject", "evict-oldest"}));
+      ->transform(OneOf({"reject", "evict-oldest"}));
   AddSize(
       app, "--max-value-bytes",
       [&options](uint64_t bytes) {
@@ -171,7 +171,7 @@ void AddDurability(CLI::App& app, NamespaceOptions& options) {
          },
          "What it survives: async a crash of the server, sync a loss of power, "
          "too; both need a journal in the server (memory)")
-      ->check(CLI::IsMember({"memory", "async", "sync"}));
+      ->transform(OneOf({"memory", "async", "sync"}));
   app.add_option_function<std::string>(
          "--restart-policy",
          [&options](const std::string& name) {
@@ -180,7 +180,7 @@ void AddDurability(CLI::App& app, NamespaceOptions& options) {
          },
          "What a restart of the server means for its entries: fire, what was "
          "due meanwhile dies at start; pause, that time does not count (fire)")
-      ->check(CLI::IsMember({"fire", "pause"}));
+      ->transform(OneOf({"fire", "pause"}));
 }
 
 void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -427,9 +428,23 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
   EXPECT_EQ(options.durability, Durability::kSync);
   EXPECT_EQ(options.restart_policy, RestartPolicy::kPause);
   EXPECT_THAT(result.out, ContainsRegex("restart policy +pause\n"));
-  ASSERT_EQ(Run({"ns", "update", "n", "--no-sliding"}).code, 0);
+  ASSERT_EQ(
+      Run({"ns", "update", "n", "--no-sliding", "--restart-policy", "Fire"})
+          .code,
+      0);
   EXPECT_EQ(client_.GetNamespace("n").value().options.sliding, false);
   EXPECT_EQ(client_.GetNamespace("n").value().options.num_buckets, 3u);
+}
+
+TEST_F(CliTest, NamesOfOptionsMayBeTheConfigurationsAndTheApis) {
+  for (const char* name :
+       {"reject", "evict_oldest", "REJECT", "EVICT_OLDEST"}) {
+    ASSERT_EQ(Run({"ns", "update", "default", "--limit-policy", name}).code, 0);
+    EXPECT_EQ(client_.GetNamespace("default").value().options.limit_policy,
+              absl::EqualsIgnoreCase(name, "reject")
+                  ? LimitPolicy::kReject
+                  : LimitPolicy::kEvictOldest);
+  }
 }
 
 TEST_F(CliTest, ANamespaceIsShownWithItsDurability) {
@@ -441,7 +456,7 @@ TEST_F(CliTest, ANamespaceIsShownWithItsDurability) {
     const json shown = json::parse(Run({"ns", "get", name, "--json"}).out);
     EXPECT_EQ(shown["options"]["durability"], durability);
   }
-  ASSERT_EQ(Run({"ns", "update", "in-async", "--durability", "sync"}).code, 0);
+  ASSERT_EQ(Run({"ns", "update", "in-async", "--durability", "SYNC"}).code, 0);
   EXPECT_EQ(client_.GetNamespace("in-async").value().options.durability,
             Durability::kSync);
 }
