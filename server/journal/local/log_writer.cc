@@ -52,16 +52,20 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
   if (!status.ok()) return status;
   std::vector<uint64_t> positions = positions_;
   uint32_t sections = 0;
+  size_t body_bytes = 0;
   const LogAppend* previous = nullptr;
   for (const LogAppend* const append : appends) {
     if (previous == nullptr || previous->partition != append->partition) {
       ++sections;
     }
+    for (const std::string& record : append->records) {
+      body_bytes += GroupEncoder::BodyBytes(record);
+    }
     previous = append;
   }
   encoder_.Start(identity_, end_.next_group,
                  unsynced_.empty() ? end_.next_group : first_unsynced_group_,
-                 sections);
+                 sections, body_bytes);
   previous = nullptr;
   for (LogAppend* const append : appends) {
     append->position = positions[append->partition];

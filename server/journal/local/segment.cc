@@ -49,10 +49,13 @@ std::string SegmentHeader::Encode() const {
 }
 
 void GroupEncoder::Start(const JournalIdentity& identity, uint64_t group,
-                         uint64_t durable_group, uint32_t sections) {
+                         uint64_t durable_group, uint32_t sections,
+                         size_t body_bytes) {
   seed_ = identity.seed();
   sections_.clear();
-  bytes_.assign(kGroupHeaderBytes + kSectionBytes * sections, '\0');
+  const size_t header_bytes = kGroupHeaderBytes + kSectionBytes * sections;
+  bytes_.reserve(header_bytes + body_bytes);
+  bytes_.assign(header_bytes, '\0');
   SetNumber(&bytes_, 0, kGroupMagic);
   SetNumber(&bytes_, 8, static_cast<uint32_t>(bytes_.size()));
   SetNumber(&bytes_, 12, sections);

@@ -81,9 +81,15 @@ struct Group {
 // Encodes one group, in place. Not thread-safe.
 class GroupEncoder {
  public:
-  // Drops what it has and starts the next one, of so many sections.
+  // What a record takes in a group's body.
+  static size_t BodyBytes(absl::string_view record) {
+    return sizeof(uint32_t) + record.size();
+  }
+
+  // Drops what it has and starts the next one, of so many sections. With
+  // `body_bytes`, if they are known, it takes its memory at once.
   void Start(const JournalIdentity& identity, uint64_t group,
-             uint64_t durable_group, uint32_t sections);
+             uint64_t durable_group, uint32_t sections, size_t body_bytes = 0);
   void StartSection(uint32_t partition, uint64_t first_position);
   void Add(absl::string_view record);
   // Good until the next Start or Take.
