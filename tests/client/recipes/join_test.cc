@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/recipes/recipe_fixture.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/dice.h"
 #include "timecache/pipeline.h"
 #include "timecache/status.h"
@@ -130,8 +131,8 @@ TEST_F(UnansweredJoinTest, TheLastTupleAddedAgainFailsAlone) {
 
 // Two sources, each with an order of its own and a connection of its own; of
 // each 3 % of the tuples never come.
-TEST_F(JoinTest, AHundredThousandIdsEndOnceEach) {
-  constexpr int kIds = 100'000;
+TEST_F(JoinTest, ManyIdsEndOnceEach) {
+  constexpr int kIds = test::Rounds(100'000);
   constexpr int kLostPerMille = 30;
   const auto watcher = Watch({.key_prefix = join_.key_prefix()});
 

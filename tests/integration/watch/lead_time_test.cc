@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/service/watch/event_codec.h"
+#include "tests/support/effort.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 
@@ -78,7 +79,7 @@ TEST_F(LeadTimeTest, TheFirstMessageTellsWhatIsThereAndHasNoToken) {
 
 // Ten lives of everything, and not a single death.
 TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
-  constexpr int kEntries = 300;
+  constexpr int kEntries = Rounds(300);
   WatchReader deaths(server_.data(), "default");
   ASSERT_TRUE(deaths.Next());
   const auto reader = Watch(kLead);
