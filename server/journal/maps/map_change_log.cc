@@ -18,6 +18,12 @@ constexpr size_t kAppendBytes = size_t{4} << 20;
 // More would be locked and written apart for each generation, fewer be waited
 // for.
 constexpr int kBuffersMax = 4;
+// When so many callers have waited for one generation, the journal's thread
+// commits so many more, also what a caller could: it takes together what they
+// would commit one by one. With fewer callers the hand-over costs more than
+// that saves.
+constexpr size_t kManyWaiters = 3;
+constexpr int kHandedOver = 256;
 // A record of such a capacity is used again.
 constexpr size_t kSpareBytesMin = size_t{1} << 10;
 constexpr size_t kSpareBytesMax = size_t{256} << 10;
@@ -254,7 +260,9 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
         std::any_of(operations.begin(), operations.end(),
                     [&](const Operation& op) { return Writes(op, sliding); })) {
       // Who calls holds no lock.
-      return WaitForAll(Committer::kCaller, std::move(done));
+      const bool hands_over = handed_over_.load(std::memory_order_relaxed) > 0;
+      return WaitForAll(hands_over ? Committer::kThread : Committer::kCaller,
+                        std::move(done));
     }
     return done(absl::OkStatus());
   }
@@ -422,6 +430,11 @@ void MapChangeLog::Kept() {
     const auto closed = static_cast<size_t>(1 - open_);
     open_keys_[closed].Clear();
     waiters.swap(waiters_[closed]);
+    const int handed_over = handed_over_.load(std::memory_order_relaxed);
+    handed_over_.store(waiters.size() >= kManyWaiters
+                           ? kHandedOver
+                           : std::max(handed_over - 1, 0),
+                       std::memory_order_relaxed);
     ++kept_;
     has_closing_ = false;
     if (full_.exchange(false)) --logs_->full_logs_;

@@ -201,6 +201,8 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<bool> told_{false};
   std::atomic<bool> closing_{false};
   std::atomic<bool> full_{false};
+  // Commits that are left to the journal's thread. Changes under mu_.
+  std::atomic<int> handed_over_{0};
 
   // Held for moments; no other is taken under it.
   absl::Mutex mu_;
