@@ -14,8 +14,7 @@ inline constexpr bool kSanitized = false;
 #endif
 
 // As many rounds, seeds or steps as said; a quarter of them under a sanitizer,
-// where each takes ten to forty times as long. What a sanitizer finds is in the
-// first rounds; what a model finds, release's rounds look for.
+// where each takes many times as long. Release runs all.
 template <typename Count>
 constexpr Count Rounds(Count all) {
   return kSanitized ? std::max<Count>(1, all / 4) : all;

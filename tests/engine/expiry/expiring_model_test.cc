@@ -72,7 +72,7 @@ MapOptions Options(int num_buckets, int num_shards) {
 
 constexpr uint32_t kSeeds = test::Rounds(uint32_t{4});
 
-// In turns.
+// In turns, from seed to seed and from number of buckets to the next.
 int NumShards(uint32_t seed, int num_buckets) {
   return (seed + static_cast<uint32_t>(num_buckets)) % 2 == 0 ? 1 : 4;
 }
