@@ -5,6 +5,8 @@
 
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include <cstdlib>
+
 #include "gtest/gtest.h"
 #include "tests/support/engine/dice.h"
 
@@ -13,9 +15,23 @@ namespace timecache::fuzz {
 // However long an input is, its run ends.
 inline constexpr int kMaxSteps = 2'000;
 
-// A failed expectation ends the process, outside of any test, too.
+// Ends the process as the fuzzer wants it, which then keeps the input: the
+// break that GoogleTest knows is a trap, and the input was gone.
+class AbortOnFailure final : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed()) std::abort();
+  }
+};
+
+// A failed expectation is a finding, outside of any test, too.
 inline void FailuresAreFindings() {
-  testing::FLAGS_gtest_break_on_failure = true;
+  // Owned by GoogleTest.
+  static const auto* const listener = [] {
+    auto* const added = new AbortOnFailure;
+    testing::UnitTest::GetInstance()->listeners().Append(added);
+    return added;
+  }();
+  (void)listener;
 }
 
 // Dice that fall as the bytes say, and by chance, always the same, once there

@@ -338,12 +338,55 @@ void DeliveryGroup::CheckLost(const GroupStatistics& statistics,
   for (const size_t batch : batches) bytes += log_->BytesOfBatch(batch);
   ASSERT_TRUE(squeezed || bytes > options_.max_backlog_bytes)
       << "lost without need";
+  uint64_t held = 0;
+  for (const auto& [id, member] : members_) held += member.held;
+  ASSERT_GE(held, statistics.in_flight);
+  const uint64_t held_lost = squeezed ? held - statistics.in_flight : 0;
+  const uint64_t lost = statistics.lost - counted_.lost;
+  counted_.lost = statistics.lost;
+  ASSERT_GE(lost, held_lost);
+  if (held_lost > 0) {
+    LoseHeld(lost, held_lost);
+  } else {
+    LoseOldest(lost);
+  }
+}
+
+// The oldest that no member holds.
+void DeliveryGroup::LoseOldest(uint64_t lost) {
   auto it = unsettled_.begin();
-  for (; counted_.lost < statistics.lost; ++counted_.lost) {
+  for (; lost > 0; --lost) {
     while (it != unsettled_.end() && it->second.phase == Phase::kHeld) ++it;
     ASSERT_NE(it, unsettled_.end()) << "lost more than it had";
     Remove((it++)->first);
   }
+}
+
+// All that no member holds, but for the newest batch, and that was not enough:
+// then whole batches, the oldest first.
+void DeliveryGroup::LoseHeld(uint64_t lost, uint64_t held_lost) {
+  const size_t newest = log_->BatchOf(end_ - 1);
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, state] : unsettled_) {
+    if (state.phase == Phase::kHeld || log_->BatchOf(number) == newest)
+      continue;
+    numbers.push_back(number);
+  }
+  ASSERT_GT(lost, numbers.size()) << "what members hold goes last";
+  for (const uint64_t number : numbers) Remove(number);
+  lost -= numbers.size();
+  size_t batch = 0;
+  for (; lost > 0; --lost) {
+    ASSERT_FALSE(unsettled_.empty()) << "lost more than it had";
+    const auto& [number, state] = *unsettled_.begin();
+    batch = log_->BatchOf(number);
+    if (state.phase == Phase::kHeld) --held_lost;
+    Remove(number);
+  }
+  ASSERT_EQ(held_lost, 0u) << "held, and lost before older ones";
+  ASSERT_TRUE(unsettled_.empty() ||
+              log_->BatchOf(unsettled_.begin()->first) != batch)
+      << "a batch goes whole";
 }
 
 void DeliveryGroup::CheckMemory(const GroupStatistics& statistics) const {

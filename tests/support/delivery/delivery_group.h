@@ -57,8 +57,9 @@ class DeliveryGroup {
   void CheckDeadLetter(uint64_t number, int attempt, bool put, int64_t now_us);
 
   // The group says how many it has lost since it began: those are its oldest
-  // that no member holds, and its memory was too small for all.
-  // Or the process's, if `squeezed`.
+  // that no member holds, and its memory was too small for all. Or the
+  // process's, if `squeezed`: then also what members hold, where all else was
+  // not enough.
   void CheckLost(const GroupStatistics& statistics, bool squeezed = false);
   // After the group has trimmed: it keeps to its limit, but for what members
   // hold and for its newest batch.
@@ -125,6 +126,8 @@ class DeliveryGroup {
   void Enter(uint64_t number, State* state, Phase phase, int64_t due_us);
   void Return(uint64_t number, State* state, int64_t now_us);
   void Remove(uint64_t number);
+  void LoseOldest(uint64_t lost);
+  void LoseHeld(uint64_t lost, uint64_t held_lost);
   void Refresh(uint64_t number);
   void CheckGiven(int member, const Delivery& delivery,
                   const std::set<int>& woken, int64_t now_us);
