@@ -122,7 +122,7 @@ std::vector<LossLog::Counter> CountersOf(const Server& server) {
        last_delayed},
       {"connections_too_fast", [&] { return server.pacer().refused(); },
        last_delayed},
-      // For calls without credentials.
+      // For calls, or bytes, without credentials.
       {"connections_cut", [&] { return server.guard().cut(); }},
       // Whose clients did not read what they had asked for.
       {"connections_unread",

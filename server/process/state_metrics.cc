@@ -33,7 +33,8 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
       {}, [server] { return server->pacer().refused(); });
   metrics->AddCounter(
       {"timecache_connections_cut_total",
-       "Connections ended for too many calls without credentials."},
+       "Connections ended for what they sent without credentials: too many "
+       "calls, or bytes."},
       {}, [server] { return server->guard().cut(); });
   metrics->AddCounter({"timecache_calls_dropped_total",
                        "Calls not served: their connection was gone."},

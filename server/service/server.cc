@@ -32,6 +32,13 @@ constexpr std::chrono::milliseconds kLastCalls(100);
 // cut, as long as it is not what it has to read that keeps it.
 constexpr std::chrono::milliseconds kGoAwayPatience(1'000);
 
+// Of what strangers send, by what gRPC may keep for requests in all: the rest
+// is for those who are known. Where that has no bound, as where it is least.
+int64_t MaxUnprovenBytes(int64_t grpc_memory_bytes) {
+  constexpr int64_t kLeastGrpcMemoryBytes = int64_t{64} << 20;
+  return std::max(grpc_memory_bytes, kLeastGrpcMemoryBytes) / 2;
+}
+
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 }  // namespace
@@ -41,8 +48,10 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
       clock_(clock),
       store_(store),
       acceptor_(
-          options_.limits.max_connections(),
-          static_cast<int>(options_.limits.max_new_connections_per_second())),
+          {.max_connections = options_.limits.max_connections(),
+           .pace = static_cast<int>(
+               options_.limits.max_new_connections_per_second()),
+           .max_unproven_bytes = MaxUnprovenBytes(options_.grpc_memory_bytes)}),
       responses_({.max_bytes = static_cast<int64_t>(
                       options_.limits.max_response_bytes()),
                   .timeout = absl::ToChronoMilliseconds(

@@ -19,21 +19,27 @@ MIB = 1 << 20
 def call(world, data, method="Put", patience=wire.PATIENCE_SECONDS, source=None, **headers):
     """How a call ends whose request's bytes are these, with all window updates."""
     with world.connect(source=source) as connection:
-        connection.send(frame(wire.HEADERS, wire.END_HEADERS, 1, wire.block(
-            wire.request_headers(wire.SERVICE + method, **headers))))
-        return send_body(connection, data, patience)
+        return send_call(connection, data, method, patience, **headers)
 
 
-def send_body(connection, data, patience):
+def send_call(connection, data, method="Put", patience=wire.PATIENCE_SECONDS, stream=1,
+              **headers):
+    connection.send(frame(wire.HEADERS, wire.END_HEADERS, stream, wire.block(
+        wire.request_headers(method if method.startswith("/") else wire.SERVICE + method,
+                             **headers))))
+    return send_body(connection, data, patience, stream)
+
+
+def send_body(connection, data, patience, of_call=1):
     """Keeps to the windows, as the kernel of a proxy would."""
-    window = {0: 65_535, 1: 65_535}
+    window = {0: 65_535, of_call: 65_535}
     initial, sent = 65_535, 0
     try:
         while sent < len(data) or not data:
-            room = min(window[0], window[1], 16_384, len(data) - sent)
+            room = min(window[0], window[of_call], 16_384, len(data) - sent)
             last = sent + room == len(data)
             if room > 0 or last:
-                connection.send(frame(wire.DATA, wire.END_STREAM if last else 0, 1,
+                connection.send(frame(wire.DATA, wire.END_STREAM if last else 0, of_call,
                                       data[sent:sent + room]))
                 sent += room
                 window = {k: v - room for k, v in window.items()}
@@ -47,16 +53,16 @@ def send_body(connection, data, patience):
                 for at in range(0, len(body), 6):
                     if int.from_bytes(body[at:at + 2], "big") == 4:
                         now = int.from_bytes(body[at + 2:at + 6], "big")
-                        window[1] += now - initial
+                        window[of_call] += now - initial
                         initial = now
-            elif kind == wire.HEADERS and stream == 1:
+            elif kind == wire.HEADERS and stream == of_call:
                 headers = dict(connection.decoder.decode(body))
                 if "grpc-status" in headers:
                     return f"status {headers['grpc-status']} " \
                            f"{headers.get('grpc-message', '')}"
-            elif kind == wire.RST and stream == 1:
+            elif kind == wire.RST and stream == of_call:
                 return f"reset {int.from_bytes(body, 'big')}"
-        return connection.result(patience=patience)
+        return connection.result(of_call, patience=patience)
     except Closed:
         return "closed"
     except TimeoutError:
@@ -185,11 +191,13 @@ def large_requests_unfinished(world):
     return f"{count} requests of 16 MiB begun and left: RSS {during} MiB meanwhile"
 
 
-@attack(max_p99_ratio=0, token=TOKEN, may_disturb=True, max_more_mib=512,
-        config=f"access: {{file: {ACCESS.name}}}\nlimits: {{max_memory_bytes: 256MiB}}\n")
+LARGE = {"token": TOKEN, "config": f"access: {{file: {ACCESS.name}}}\n"
+                                   "limits: {max_memory_bytes: 256MiB}\n"}
+
+
+@attack(**LARGE)
 def large_requests_without_credentials(world):
-    """Whole requests of 16 MiB, again and again: gRPC reads each before it asks who calls,
-    and its memory is used up once, until the first have been counted."""
+    """Whole requests of 16 MiB, again and again: gRPC reads each before it asks who calls."""
     said = _large_requests(world, lambda: "127.0.0.2")
     # Each connection of an address that has used its tokens up waits. How many come to an
     # end before is gRPC's doing, and the machine's; without the limit, none waits.
@@ -198,11 +206,16 @@ def large_requests_without_credentials(world):
     return _told(said)
 
 
-@attack(max_p99_ratio=0, token=TOKEN, may_disturb=True, max_more_mib=512,
-        config=f"access: {{file: {ACCESS.name}}}\nlimits: {{max_memory_bytes: 256MiB}}\n")
+@attack(**LARGE)
 def large_requests_without_credentials_from_many(world):
     """The same, each from another of 248 addresses."""
     return _told(_large_requests(world, wire.next_source))
+
+
+@attack(**LARGE)
+def large_requests_after_health_checks(world):
+    """The same, on connections that have waited, and made a call that needs no credentials."""
+    return _told(_large_requests(world, wire.next_source, prepare=_check_and_wait))
 
 
 # At a time, each on a connection of its own.
@@ -213,7 +226,17 @@ def _told(said):
     return f"{LARGE_CALLERS} connections with requests of 16 MiB and no credentials: {dict(said)}"
 
 
-def _large_requests(world, source):
+# Longer than a new connection is on probation.
+WAIT_SECONDS = 1.2
+
+
+def _check_and_wait(connection):
+    said = send_call(connection, wire.message(b""), "/grpc.health.v1.Health/Check")
+    expect(said.startswith("status 0"), f"health: {said}")
+    time.sleep(WAIT_SECONDS)
+
+
+def _large_requests(world, source, prepare=lambda connection: None):
     until = time.monotonic() + world.scale(3, 15)
     data = wire.message(messages.put(b"k", b"v" * (16 * MIB - 100)))
     said = collections.Counter()
@@ -221,7 +244,9 @@ def _large_requests(world, source):
     def run():
         while time.monotonic() < until:
             try:
-                how = call(world, data, patience=10, source=source())
+                with world.connect(source=source()) as connection:
+                    prepare(connection)
+                    how = send_call(connection, data, patience=10, stream=3)
                 said[" ".join(how.split()[:2])] += 1
             except (OSError, wire.Closed):
                 said["closed"] += 1

@@ -8,7 +8,9 @@
 namespace timecache::server {
 
 HealthServer::HealthServer()
-    : acceptor_(kMaxConnections, kMaxNewConnectionsPerSecond),
+    : acceptor_({.max_connections = kMaxConnections,
+                 .pace = kMaxNewConnectionsPerSecond,
+                 .max_unproven_bytes = kGrpcMemoryBytes / 2}),
       responses_({.max_bytes = kMaxResponseBytes,
                   .timeout = std::chrono::seconds(kResponseTimeoutSeconds),
                   .max_calls_per_connection = kMaxCallsPerConnection,

@@ -23,9 +23,6 @@ constexpr char kAuthorizationKey[] = "authorization";
 constexpr size_t kMaxShownNameBytes = 64;
 constexpr size_t kMaxRequestIdBytes = 128;
 
-// Requests up to this count as a call, whoever makes them.
-constexpr size_t kMaxFreeRequestBytes = size_t{16} << 10;
-
 int64_t NowNs() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
@@ -156,11 +153,11 @@ absl::Status Call::Identify() {
 
 absl::Status Call::BeginRequest(size_t bytes) {
   if (!refused()) {
-    if (admission_.ok() || bytes <= kMaxFreeRequestBytes)
-      return absl::OkStatus();
+    if (admission_.ok()) return absl::OkStatus();
     if (gate_.guard() != nullptr) {
       gate_.guard()->CountAnonymousBytes(*context_, bytes);
     }
+    if (bytes <= PeerGuard::kMaxFreeRequestBytes) return absl::OkStatus();
   }
   return Identify();
 }

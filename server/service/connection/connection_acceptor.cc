@@ -44,9 +44,10 @@ std::chrono::steady_clock::time_point Now() {
 
 }  // namespace
 
-ConnectionAcceptor::ConnectionAcceptor(size_t max_connections, int pace)
-    : connections_(max_connections),
-      pacer_(pace),
+ConnectionAcceptor::ConnectionAcceptor(const Limits& limits)
+    : connections_(limits.max_connections),
+      pacer_(limits.pace),
+      unproven_(limits.max_unproven_bytes, &connections_),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   TIMECACHED_CHECK(wake_fd_ >= 0);
 }
@@ -92,7 +93,9 @@ void ConnectionAcceptor::Stop() {
 void ConnectionAcceptor::Wake() { eventfd_write(wake_fd_, 1); }
 
 void ConnectionAcceptor::Run() {
-  std::vector<pollfd> polled = {{wake_fd_, POLLIN, 0}};
+  std::vector<pollfd> polled = {{wake_fd_, POLLIN, 0},
+                                {unproven_.fd(), POLLIN, 0}};
+  const size_t first_door = polled.size();
   for (Listener& listener : listeners_) {
     for (const int fd : listener.socket.fds()) {
       polled.push_back({fd, POLLIN, 0});
@@ -100,15 +103,19 @@ void ConnectionAcceptor::Run() {
     }
   }
   while (!stopping_) {
-    poll(polled.data(), polled.size(), WaitMs());
+    const bool may_look = Now() >= looked_at_ + UnprovenBytes::kLookInterval;
+    polled[1].fd = may_look ? unproven_.fd() : -1;
+    poll(polled.data(), polled.size(), WaitMs(may_look));
     eventfd_t woken = 0;
     if (polled[0].revents != 0) eventfd_read(wake_fd_, &woken);
     if (stopping_) break;
     bool paused = false;
     for (size_t i = 0; i < doors_.size(); ++i) {
-      if (polled[i + 1].revents != 0) paused = !AcceptSome(i) || paused;
+      if (polled[first_door + i].revents != 0)
+        paused = !AcceptSome(i) || paused;
     }
     AdmitDue();
+    if (may_look) CutExcess();
     if (paused) {
       poll(polled.data(), 1,
            static_cast<int>(absl::ToInt64Milliseconds(kPause)));
@@ -117,8 +124,11 @@ void ConnectionAcceptor::Run() {
   for (const PacedConnection& waiting : pacer_.TakeAll()) close(waiting.fd);
 }
 
-int ConnectionAcceptor::WaitMs() const {
-  const auto due = pacer_.NextDue();
+int ConnectionAcceptor::WaitMs(bool may_look) const {
+  auto due = pacer_.NextDue();
+  const auto look = may_look ? unproven_.NextLook()
+                             : looked_at_ + UnprovenBytes::kLookInterval;
+  if (look.has_value()) due = due.has_value() ? std::min(*due, *look) : look;
   if (!due.has_value()) return -1;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(*due - Now()).count();
@@ -166,7 +176,19 @@ void ConnectionAcceptor::AdmitDue() {
   for (const PacedConnection& taken : due.taken) HandOver(taken);
 }
 
+// Strangers have sent too much: those who sent most wait before they come
+// again, as if their calls had been read.
+void ConnectionAcceptor::CutExcess() {
+  looked_at_ = Now();
+  for (const auto& [peer, bytes] : unproven_.Look(looked_at_)) {
+    guard_.CutUnproven(peer, bytes, looked_at_);
+  }
+}
+
 void ConnectionAcceptor::HandOver(PacedConnection connection) {
+  if (!connection.peer.empty()) {
+    unproven_.Add(connection.fd, connection.peer, Now());
+  }
   const Door& door = doors_[connection.listener];
   const int on = 1;
   // Fails on a unix socket, which has no delay.

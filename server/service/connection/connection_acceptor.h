@@ -22,6 +22,7 @@
 #include "server/service/connection/open_connections.h"
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/peer_guard.h"
+#include "server/service/connection/unproven_bytes.h"
 
 namespace timecache::server {
 
@@ -43,9 +44,15 @@ class ConnectionAcceptor {
   // How long nothing is taken once the process has no file descriptor left.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
 
-  // One more than `max_connections` is closed at once. `pace`: connections a
-  // second of one address.
-  ConnectionAcceptor(size_t max_connections, int pace);
+  struct Limits {
+    // One more is closed at once.
+    size_t max_connections;
+    // Connections a second of one address.
+    int pace;
+    // As UnprovenBytes.
+    int64_t max_unproven_bytes;
+  };
+  explicit ConnectionAcceptor(const Limits& limits);
   ~ConnectionAcceptor();
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
   ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
@@ -95,17 +102,21 @@ class ConnectionAcceptor {
   void Admit(PacedConnection connection);
   void AdmitDue();
   void HandOver(PacedConnection connection);
-  // For poll: milliseconds until a connection that waits is due, or -1.
-  int WaitMs() const;
+  void CutExcess();
+  // For poll: milliseconds until a connection that waits is due, or strangers'
+  // connections are to be looked at; or -1.
+  int WaitMs(bool may_look) const;
 
   OpenConnections connections_;
   ConnectionPacer pacer_;
-  PeerGuard guard_{&pacer_, &connections_, [this] { Wake(); }};
+  UnprovenBytes unproven_;
+  PeerGuard guard_{&pacer_, &connections_, &unproven_, [this] { Wake(); }};
   std::vector<Listener> listeners_;
   std::vector<Door> doors_;
   // Readable when there is something to do: to stop, if that was said.
   const int wake_fd_;
   std::atomic<bool> stopping_{false};
+  UnprovenBytes::Time looked_at_;
   std::thread thread_;
 };
 

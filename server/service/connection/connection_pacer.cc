@@ -136,14 +136,14 @@ bool ConnectionPacer::Charge(const PeerAddress& from, double connections,
 }
 
 bool ConnectionPacer::CountAnonymousCalls(const PeerAddress& from, double calls,
-                                          double connections, Time now) {
+                                          Time now) {
   if (from.empty()) return true;
   absl::MutexLock lock(&mu_);
   // Who is beyond its own pace is held by that.
   if (TokenAt(AddressOf(from, now)) <= now) {
     probation_.CountAnonymousCalls(calls, now);
   }
-  return ChargeLocked(from, calls * connections, now);
+  return ChargeLocked(from, calls * kCallCost, now);
 }
 
 bool ConnectionPacer::Prove(const PeerEndpoint& peer) {

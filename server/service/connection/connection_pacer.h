@@ -54,6 +54,9 @@ class ConnectionPacer {
   static constexpr size_t kMaxAddresses = 16'384;
   // A bucket holds the tokens of this part of a second, at least one.
   static constexpr int kBurstPart = 20;
+  // What a call without credentials, or without a connection, counts as, in
+  // connections.
+  static constexpr double kCallCost = 0.2;
   // Debt grows no further: an address waits no longer for its next connection.
   static constexpr std::chrono::seconds kMaxDebt{10};
 
@@ -89,10 +92,9 @@ class ConnectionPacer {
   Time probation_until() const {
     return Time(Duration(probation_until_.load(std::memory_order_relaxed)));
   }
-  // Calls of the address have no credentials: as Charge, for so many
-  // connections each. One that uses as much as several counts as these.
-  bool CountAnonymousCalls(const PeerAddress& from, double calls,
-                           double connections, Time now)
+  // So many calls of the address have no credentials: as Charge, for kCallCost
+  // each. One that uses as much as several counts as these.
+  bool CountAnonymousCalls(const PeerAddress& from, double calls, Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether it has used more than half of its bucket.

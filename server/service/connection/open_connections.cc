@@ -1,8 +1,9 @@
 #include "server/service/connection/open_connections.h"
 
 #include <linux/sockios.h>
+// Not netinet/tcp.h, whose tcp_info ends before the count of bytes.
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -17,6 +18,19 @@ namespace {
 ino_t InodeOf(int fd) {
   struct stat info;
   return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
+}
+
+// A connection's state in tcp_info after Abort.
+constexpr int kTcpClosed = 7;
+
+// None of what is not TCP.
+std::optional<tcp_info> TcpInfo(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return std::nullopt;
+  }
+  return info;
 }
 
 // As shutdown, but that of TCP's the kernel also drops what waits there either
@@ -78,6 +92,17 @@ void OpenConnections::Cut(const PeerEndpoint& peer) {
   if (fd >= 0 && open) Abort(fd);
 }
 
+std::optional<int64_t> OpenConnections::BytesReceived(
+    const PeerEndpoint& peer) const {
+  absl::MutexLock lock(&mu_);
+  bool open = false;
+  const int fd = Find(peer, &open);
+  if (fd < 0 || !open) return std::nullopt;
+  const std::optional<tcp_info> info = TcpInfo(fd);
+  if (!info.has_value() || info->tcpi_state == kTcpClosed) return std::nullopt;
+  return static_cast<int64_t>(info->tcpi_bytes_received);
+}
+
 size_t OpenConnections::Count() const {
   absl::MutexLock lock(&mu_);
   Recount();
@@ -97,14 +122,12 @@ void OpenConnections::CutSilent(std::chrono::milliseconds silent) {
         InodeOf(fd) != connections_[place].inode) {
       continue;
     }
-    tcp_info info = {};
-    socklen_t size = sizeof(info);
+    const std::optional<tcp_info> info = TcpInfo(fd);
     int unsent = 0;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
-        ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent > 0) {
+    if (!info.has_value() || ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent > 0) {
       continue;
     }
-    if (std::chrono::milliseconds(info.tcpi_last_data_recv) > silent)
+    if (std::chrono::milliseconds(info->tcpi_last_data_recv) > silent)
       shutdown(fd, SHUT_RDWR);
   }
 }

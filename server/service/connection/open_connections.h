@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -39,6 +40,10 @@ class OpenConnections {
   // Whether the peer of the connection, or gRPC, has closed it. False for one
   // that is not known.
   bool IsGone(const PeerEndpoint& peer) const ABSL_LOCKS_EXCLUDED(mu_);
+  // What its peer has sent, by the kernel's account; none if the connection is
+  // gone, or not known, or no TCP connection.
+  std::optional<int64_t> BytesReceived(const PeerEndpoint& peer) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the connection, for gRPC to notice and close. What its peer has sent
   // and gRPC has not yet read is lost, and what waits to be sent to it.
   void Cut(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);

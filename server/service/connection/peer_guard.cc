@@ -23,13 +23,16 @@ void PeerGuard::CountAnonymousBytes(const grpc::ServerContextBase& context,
 void PeerGuard::CountKnown(const grpc::ServerContextBase& context) {
   const Time until = pacer_->probation_until();
   // Most calls come where none is, and need not look at the clock.
-  if (until != Time() && std::chrono::steady_clock::now() < until) {
+  if (unproven_->any() ||
+      (until != Time() && std::chrono::steady_clock::now() < until)) {
     CountKnown(context.peer());
   }
 }
 
 void PeerGuard::CountKnown(absl::string_view peer) {
-  if (pacer_->Prove(PeerEndpoint::OfGrpcPeer(peer))) wake_();
+  const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
+  unproven_->Prove(endpoint);
+  if (pacer_->Prove(endpoint)) wake_();
 }
 
 bool PeerGuard::IsGone(absl::string_view peer, Time now) {
@@ -37,23 +40,39 @@ bool PeerGuard::IsGone(absl::string_view peer, Time now) {
   const PeerAddress from = endpoint.address();
   if (!pacer_->IsBusy(from, now) || !connections_->IsGone(endpoint))
     return false;
-  pacer_->Charge(from, kCallCost, now);
+  pacer_->Charge(from, ConnectionPacer::kCallCost, now);
   dropped_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-void PeerGuard::CountAnonymousBytes(absl::string_view peer, size_t bytes,
-                                    Time now) {
-  const double connections = static_cast<double>(bytes) / kBytesOfConnection;
-  CountAnonymous(peer, connections / kCallCost, now);
+void PeerGuard::CountAnonymous(absl::string_view peer, Time now) {
+  const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
+  unproven_->CountAnswered(endpoint, UnprovenBytes::kCallBytes);
+  Count(endpoint, 1, now);
 }
 
-void PeerGuard::CountAnonymous(absl::string_view peer, double calls, Time now) {
+void PeerGuard::CountAnonymousBytes(absl::string_view peer, size_t bytes,
+                                    Time now) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
-  if (pacer_->CountAnonymousCalls(endpoint.address(), calls, kCallCost, now)) {
-    return;
-  }
-  connections_->Cut(endpoint);
+  unproven_->CountAnswered(endpoint, static_cast<int64_t>(bytes));
+  if (bytes <= kMaxFreeRequestBytes) return;
+  const double connections = static_cast<double>(bytes) / kBytesOfConnection;
+  Count(endpoint, connections / ConnectionPacer::kCallCost, now);
+}
+
+void PeerGuard::CutUnproven(const PeerEndpoint& peer, int64_t bytes, Time now) {
+  const double connections = static_cast<double>(bytes) / kBytesOfConnection;
+  pacer_->CountAnonymousCalls(peer.address(),
+                              connections / ConnectionPacer::kCallCost, now);
+  Cut(peer);
+}
+
+void PeerGuard::Count(const PeerEndpoint& peer, double calls, Time now) {
+  if (!pacer_->CountAnonymousCalls(peer.address(), calls, now)) Cut(peer);
+}
+
+void PeerGuard::Cut(const PeerEndpoint& peer) {
+  connections_->Cut(peer);
   cut_.fetch_add(1, std::memory_order_relaxed);
 }
 

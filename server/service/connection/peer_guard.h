@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "server/service/connection/connection_pacer.h"
 #include "server/service/connection/open_connections.h"
+#include "server/service/connection/unproven_bytes.h"
 
 namespace timecache::server {
 
@@ -31,18 +32,21 @@ namespace timecache::server {
 // nanoseconds; a system call for the calls of such an address.
 class PeerGuard {
  public:
-  // What such a call counts as, in connections.
-  static constexpr double kCallCost = 0.2;
-  // Bytes of its request that count as a connection: gRPC has read them all by
+  // Requests up to this count as a call, whoever makes them.
+  static constexpr size_t kMaxFreeRequestBytes = size_t{16} << 10;
+  // Bytes of a larger one that count as a connection: gRPC has read them all by
   // then, and some such requests at a time use up its memory for all callers.
   static constexpr double kBytesOfConnection = 128 << 10;
 
-  // Neither is owned; both must outlive this. `wake` is called when a
-  // connection that waits may be taken.
+  // None is owned; all must outlive this. `wake` is called when a connection
+  // that waits may be taken.
   PeerGuard(
       ConnectionPacer* pacer, OpenConnections* connections,
-      std::function<void()> wake = [] {})
-      : pacer_(pacer), connections_(connections), wake_(std::move(wake)) {}
+      UnprovenBytes* unproven, std::function<void()> wake = [] {})
+      : pacer_(pacer),
+        connections_(connections),
+        unproven_(unproven),
+        wake_(std::move(wake)) {}
   PeerGuard(const PeerGuard&) = delete;
   PeerGuard& operator=(const PeerGuard&) = delete;
 
@@ -66,22 +70,27 @@ class PeerGuard {
 
   // The same of a call's peer, as gRPC says it.
   bool IsGone(absl::string_view peer, Time now);
-  void CountAnonymous(absl::string_view peer, Time now) {
-    CountAnonymous(peer, 1, now);
-  }
+  void CountAnonymous(absl::string_view peer, Time now);
   void CountAnonymousBytes(absl::string_view peer, size_t bytes, Time now);
   void CountKnown(absl::string_view peer);
+
+  // Such a connection has sent so much that it is not to go on: it counts as
+  // CountAnonymousBytes.
+  void CutUnproven(const PeerEndpoint& peer, int64_t bytes, Time now);
 
   // Calls that were dropped, and connections that were cut.
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   uint64_t cut() const { return cut_.load(std::memory_order_relaxed); }
 
  private:
-  // What counts as so many calls.
-  void CountAnonymous(absl::string_view peer, double calls, Time now);
+  // What counts as so many calls. Cuts the connection if its address was in
+  // debt.
+  void Count(const PeerEndpoint& peer, double calls, Time now);
+  void Cut(const PeerEndpoint& peer);
 
   ConnectionPacer* const pacer_;
   OpenConnections* const connections_;
+  UnprovenBytes* const unproven_;
   const std::function<void()> wake_;
   std::atomic<uint64_t> dropped_{0};
   std::atomic<uint64_t> cut_{0};

@@ -1,15 +1,16 @@
 // Connections are counted until their file descriptors are closed by others.
 #include "server/service/connection/open_connections.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <optional>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
+#include "tests/support/tcp_pair.h"
 
 namespace timecache::server {
 namespace {
@@ -102,32 +103,36 @@ TEST_F(OpenConnectionsOfPeersTest, OneThatIsCutEnds) {
 
 // Else gRPC would go on with calls that nobody waits for.
 TEST(OpenConnectionsTest, OfOneThatIsCutNothingMoreIsRead) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(bind(listener, any, size), 0);
-  ASSERT_EQ(listen(listener, 1), 0);
-  ASSERT_EQ(getsockname(listener, any, &size), 0);
-  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(connect(client, any, size), 0);
-  const int server = accept(listener, nullptr, nullptr);
-  ASSERT_GE(server, 0);
+  const test::TcpPair tcp;
   OpenConnections connections(10);
   const PeerEndpoint peer = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:1");
-  ASSERT_TRUE(connections.Add(server, peer));
-  ASSERT_EQ(send(client, "calls", 5, 0), 5);
-  pollfd readable = {server, POLLIN, 0};
+  ASSERT_TRUE(connections.Add(tcp.server(), peer));
+  ASSERT_EQ(send(tcp.client(), "calls", 5, 0), 5);
+  pollfd readable = {tcp.server(), POLLIN, 0};
   ASSERT_EQ(poll(&readable, 1, 10'000), 1);
 
   connections.Cut(peer);
   char byte;
-  EXPECT_LE(recv(server, &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_LE(recv(tcp.server(), &byte, 1, MSG_DONTWAIT), 0);
   EXPECT_TRUE(connections.IsGone(peer));
-  EXPECT_LE(recv(client, &byte, 1, 0), 0);
-  for (const int fd : {listener, client, server}) close(fd);
+  EXPECT_LE(recv(tcp.client(), &byte, 1, 0), 0);
+}
+
+TEST(OpenConnectionsTest, TellsWhatPeersHaveSent) {
+  test::TcpPair tcp;
+  OpenConnections connections(10);
+  const PeerEndpoint peer = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:1");
+  EXPECT_EQ(connections.BytesReceived(peer), std::nullopt);
+  ASSERT_TRUE(connections.Add(tcp.server(), peer));
+  EXPECT_EQ(connections.BytesReceived(peer), 0);
+  tcp.Send(100'000);
+  EXPECT_EQ(connections.BytesReceived(peer), 100'000);
+  connections.Cut(peer);
+  EXPECT_EQ(connections.BytesReceived(peer), std::nullopt);
+}
+
+TEST_F(OpenConnectionsOfPeersTest, OfWhatIsNotTcpNobodyKnowsWhatWasSent) {
+  EXPECT_EQ(connections_.BytesReceived(peer_), std::nullopt);
 }
 
 }  // namespace

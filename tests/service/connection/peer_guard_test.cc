@@ -18,8 +18,9 @@ constexpr char kNeighbour[] = "ipv4:192.0.2.1:2";
 constexpr char kOther[] = "ipv4:192.0.2.2:1";
 constexpr int kCutsPerSecond = 100;
 // Calls that cost as much as all that an address may be in debt.
-constexpr int kCallsOfMaxDebt = static_cast<int>(
-    kCutsPerSecond * ConnectionPacer::kMaxDebt.count() / PeerGuard::kCallCost);
+constexpr int kCallsOfMaxDebt =
+    static_cast<int>(kCutsPerSecond * ConnectionPacer::kMaxDebt.count() /
+                     ConnectionPacer::kCallCost);
 
 class PeerGuardTest : public ::testing::Test {
  protected:
@@ -51,7 +52,8 @@ class PeerGuardTest : public ::testing::Test {
 
   OpenConnections connections_{10};
   ConnectionPacer pacer_{kCutsPerSecond};
-  PeerGuard guard_{&pacer_, &connections_};
+  UnprovenBytes unproven_{1 << 20, &connections_};
+  PeerGuard guard_{&pacer_, &connections_, &unproven_};
   ConnectionPacer::Time now_{std::chrono::hours(1)};
   int ends_[2];
 };
@@ -112,6 +114,30 @@ TEST_F(PeerGuardTest, ALargeRequestUsesTokensByItsBytes) {
   EXPECT_TRUE(IsCut());
 }
 
+TEST_F(PeerGuardTest, ASmallRequestCountsAsItsCallAlone) {
+  for (int i = 0; i < 1'000; ++i) {
+    guard_.CountAnonymousBytes(kPeer, PeerGuard::kMaxFreeRequestBytes, now_);
+  }
+  EXPECT_FALSE(pacer_.AnyBusy(now_));
+  constexpr size_t kLarger = PeerGuard::kMaxFreeRequestBytes + 1;
+  for (int i = 0; i < 100; ++i) {
+    guard_.CountAnonymousBytes(kPeer, kLarger, now_);
+  }
+  EXPECT_TRUE(pacer_.AnyBusy(now_));
+  EXPECT_FALSE(MayConnect(kNeighbour));
+}
+
+TEST_F(PeerGuardTest, AStrangerThatIsCutPaysForWhatItSent) {
+  constexpr auto kBytesPerSecond =
+      static_cast<int64_t>(kCutsPerSecond * PeerGuard::kBytesOfConnection);
+  guard_.CutUnproven(PeerEndpoint::OfGrpcPeer(kPeer), kBytesPerSecond / 2,
+                     now_);
+  EXPECT_TRUE(IsCut());
+  EXPECT_EQ(guard_.cut(), 1u);
+  EXPECT_FALSE(MayConnect(kNeighbour));
+  EXPECT_TRUE(MayConnect(kOther));
+}
+
 TEST_F(PeerGuardTest, DebtIsPaidByTime) {
   for (int i = 0; i < 2 * kCallsOfMaxDebt; ++i) {
     guard_.CountAnonymous(kNeighbour, now_);
@@ -126,7 +152,7 @@ TEST_F(PeerGuardTest, DebtIsPaidByTime) {
 
 TEST_F(PeerGuardTest, AKnownCallWakesWhoWaitsForRoom) {
   int woken = 0;
-  PeerGuard guard(&pacer_, &connections_, [&woken] { ++woken; });
+  PeerGuard guard(&pacer_, &connections_, &unproven_, [&woken] { ++woken; });
   EXPECT_TRUE(MayConnect(kPeer));
   for (int i = 1; i < Probation::MaxConnections(kCutsPerSecond); ++i) {
     EXPECT_TRUE(MayConnect(absl::StrCat("ipv4:10.0.0.", i, ":1").c_str()));
