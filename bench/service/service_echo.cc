@@ -11,7 +11,7 @@
 #include "bench/service/service_load.h"
 #include "bench/service/service_servers.h"
 #include "server/engine/map/options.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/data/pipeline_stream.h"
 
 namespace timecache::bench {

@@ -14,7 +14,7 @@
 #include "server/config/config_fields.h"
 #include "server/config/yaml_to_proto.h"
 #include "server/observability/log.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "server/common/units.h"
 #include "server/config/config_fields.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

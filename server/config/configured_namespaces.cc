@@ -11,7 +11,7 @@
 #include "server/config/proto_to_text.h"
 #include "server/engine/error.h"
 #include "server/observability/log.h"
-#include "server/service/call/convert.h"
+#include "server/service/admin/proto_namespace.h"
 
 namespace timecache::server {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "server/common/units.h"
 #include "server/config/enum_names.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "server/observability/log.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 

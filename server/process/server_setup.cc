@@ -13,7 +13,7 @@
 #include "server/security/access_rules.h"
 #include "server/security/file_watch.h"
 #include "server/security/tls_listeners.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "server/observability/log.h"
 #include "server/security/tls_material.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/grpc_version.h"
 
 namespace timecache::server {

@@ -9,7 +9,7 @@
 
 #include "server/engine/memory_budget.h"
 #include "server/service/admin/health_server.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/call/server_limits.h"
 #include "server/service/services.h"
 

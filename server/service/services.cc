@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"
-#include "server/service/call/convert.h"
+#include "server/service/admin/proto_namespace.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/namespaces.pb.h"
 

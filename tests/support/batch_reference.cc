@@ -3,9 +3,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/service/call/convert.h"
 #include "server/service/call/request.h"
 #include "server/service/data/batch_request.h"
+#include "server/service/data/proto_operation.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -20,7 +20,7 @@
 #include "server/journal/local/local_journal.h"
 #include "server/journal/maps/recovery.h"
 #include "server/observability/log.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

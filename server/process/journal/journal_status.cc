@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/admin/list_query.h"
+#include "server/service/admin/proto_namespace.h"
 #include "server/service/admin/update_mask.h"
 #include "server/service/call/answer.h"
-#include "server/service/call/convert.h"
 
 namespace timecache::server {
 namespace {

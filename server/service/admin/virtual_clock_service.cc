@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/engine/error.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/call/unary_call.h"
 
 namespace timecache::server {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "absl/time/time.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/call/request.h"
 
 namespace timecache::server {

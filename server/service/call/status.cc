@@ -5,7 +5,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/engine/error.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 

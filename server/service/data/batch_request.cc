@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/service/call/convert.h"
 #include "server/service/call/request.h"
 #include "server/service/data/operation_fields.h"
+#include "server/service/data/proto_operation.h"
 #include "server/service/data/wire_reader.h"
 
 namespace timecache::server {

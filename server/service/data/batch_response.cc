@@ -12,7 +12,7 @@
 #include "absl/base/attributes.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/check.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/call/status.h"
 
 namespace timecache::server {

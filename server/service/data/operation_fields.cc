@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/data/wire_reader.h"
 #include "timecache/v1/data.pb.h"
 

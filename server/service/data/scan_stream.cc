@@ -8,8 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/engine/error.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/call/request.h"
+#include "server/service/data/proto_operation.h"
 
 namespace timecache::server {
 namespace {

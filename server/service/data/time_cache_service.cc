@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "server/service/call/answer.h"
-#include "server/service/call/convert.h"
 #include "server/service/call/unary_call.h"
 #include "server/service/data/batch.h"
 #include "server/service/data/pipeline_stream.h"
+#include "server/service/data/proto_operation.h"
 #include "server/service/data/scan_stream.h"
 #include "server/service/watch/settle.h"
 #include "server/service/watch/watch_stream.h"

@@ -7,7 +7,7 @@
 #include "server/common/varint.h"
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "timecache/v1/watch.pb.h"
 
 namespace timecache::server {

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/call/status.h"
 
 namespace timecache::server {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/watch/resume_token.h"
 
 namespace timecache::server {

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/config.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/test_server.h"

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/memory_budget.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "tests/support/await.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/group_client.h"

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/service/call/convert.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
 #include "server/engine/error.h"
-#include "server/service/call/convert.h"
 #include "server/service/call/status.h"
+#include "server/service/data/proto_operation.h"
 #include "tests/support/effort.h"
 
 namespace timecache::server {

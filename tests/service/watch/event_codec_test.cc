@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
 #include "server/engine/map/options.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/watch/watch_message.h"
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/watch.pb.h"

@@ -12,7 +12,7 @@
 #include "server/engine/error.h"
 #include "server/engine/local_readers.h"
 #include "server/engine/map/operation.h"
-#include "server/service/call/convert.h"
+#include "server/service/call/proto_time.h"
 #include "server/service/watch/event_codec.h"
 #include "timecache/v1/data.pb.h"
 

@@ -1,33 +1,21 @@
-#include "server/service/call/convert.h"
+#include "server/service/admin/proto_namespace.h"
 
+#include <cstdint>
 #include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/time_util.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/error.h"
+#include "server/service/call/proto_time.h"
 
 namespace timecache::server {
 namespace {
 
-using google::protobuf::util::TimeUtil;
-
-constexpr int32_t kNanosPerMicro = 1'000;
-constexpr int32_t kNanosPerSecond = 1'000'000'000;
-
-int64_t CeilMicros(int64_t seconds, int32_t nanos) {
-  // Rounded towards zero below zero, which is upwards.
-  const int64_t micros = nanos > 0
-                             ? (nanos + kNanosPerMicro - 1) / kNanosPerMicro
-                             : nanos / kNanosPerMicro;
-  return seconds * kMicrosPerSecond + micros;
-}
-
-// Sets an engine's limit from a message's number, which may be larger.
+// Sets an engine's limit from a message's number, which may be larger, if it
+// is there.
 template <typename From, typename To>
-absl::Status SetNumber(From from, absl::string_view field, To* to) {
+absl::Status SetNumberIf(bool has, From from, absl::string_view field, To* to) {
+  if (!has) return absl::OkStatus();
   if (from > static_cast<uint64_t>(std::numeric_limits<To>::max())) {
     return InvalidField(
         field, absl::StrCat("must be at most ", std::numeric_limits<To>::max(),
@@ -35,19 +23,6 @@ absl::Status SetNumber(From from, absl::string_view field, To* to) {
   }
   *to = static_cast<To>(from);
   return absl::OkStatus();
-}
-
-absl::Status SetMicros(const google::protobuf::Duration& from,
-                       absl::string_view field, int64_t* to) {
-  absl::StatusOr<int64_t> micros = ToMicros(from, field);
-  if (micros.ok()) *to = *micros;
-  return micros.status();
-}
-
-// The same for a field that may be unset.
-template <typename From, typename To>
-absl::Status SetNumberIf(bool has, From from, absl::string_view field, To* to) {
-  return has ? SetNumber(from, field, to) : absl::OkStatus();
 }
 
 absl::Status SetMicrosIf(bool has, const google::protobuf::Duration& from,
@@ -123,194 +98,7 @@ absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
                    ": to change it, delete the namespace and create it again"));
 }
 
-absl::Status SetTtl(const google::protobuf::Duration& ttl, Operation* op) {
-  op->has_ttl = true;
-  return SetMicros(ttl, "ttl", &op->ttl_us);
-}
-
-absl::Status SetIfVersion(uint64_t version, Operation* op) {
-  if (version == 0) {
-    return InvalidField("if_version",
-                        "must not be 0, which no entry has: for a key "
-                        "that must not be there use IF_ABSENT");
-  }
-  op->condition = Condition::kIfVersion;
-  op->if_version = version;
-  return absl::OkStatus();
-}
-
-// The same of requests that may have them.
-
-template <typename Request>
-absl::Status SetTtlIf(const Request& request, Operation* op) {
-  return request.has_ttl() ? SetTtl(request.ttl(), op) : absl::OkStatus();
-}
-
-template <typename Request>
-absl::Status SetIfVersionIf(const Request& request, Operation* op) {
-  return request.has_if_version() ? SetIfVersion(request.if_version(), op)
-                                  : absl::OkStatus();
-}
-
-template <typename Request>
-absl::Status SetPrecondition(const Request& request, Operation* op) {
-  switch (request.condition()) {
-    case v1::PUT_CONDITION_UNSPECIFIED:
-      break;
-    case v1::PUT_CONDITION_IF_ABSENT:
-      op->condition = Condition::kIfAbsent;
-      break;
-    case v1::PUT_CONDITION_IF_PRESENT:
-      op->condition = Condition::kIfPresent;
-      break;
-    default:
-      return InvalidField("condition",
-                          absl::StrCat("has no value ", request.condition()));
-  }
-  return SetIfVersionIf(request, op);
-}
-
 }  // namespace
-
-absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
-                                 absl::string_view field) {
-  return DurationToMicros(duration.seconds(), duration.nanos(), field);
-}
-
-absl::Duration ToDuration(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) +
-         absl::Nanoseconds(duration.nanos());
-}
-
-absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
-                                         absl::string_view field) {
-  if (seconds > TimeUtil::kDurationMaxSeconds ||
-      seconds < TimeUtil::kDurationMinSeconds || nanos >= kNanosPerSecond ||
-      nanos <= -kNanosPerSecond || (seconds > 0 && nanos < 0) ||
-      (seconds < 0 && nanos > 0)) {
-    return InvalidField(field, "is not a valid google.protobuf.Duration");
-  }
-  return CeilMicros(seconds, nanos);
-}
-
-absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
-                                 absl::string_view field) {
-  if (time.seconds() > TimeUtil::kTimestampMaxSeconds ||
-      time.seconds() < TimeUtil::kTimestampMinSeconds || time.nanos() < 0 ||
-      time.nanos() >= kNanosPerSecond) {
-    return InvalidField(field, "is not a valid google.protobuf.Timestamp");
-  }
-  return CeilMicros(time.seconds(), time.nanos());
-}
-
-void SetTime(int64_t time_us, google::protobuf::Timestamp* time) {
-  const TimeParts parts = PartsOfTime(time_us);
-  time->set_seconds(parts.seconds);
-  time->set_nanos(parts.nanos);
-}
-
-void SetDuration(int64_t duration_us, google::protobuf::Duration* duration) {
-  duration->set_seconds(duration_us / kMicrosPerSecond);
-  duration->set_nanos(static_cast<int32_t>(duration_us % kMicrosPerSecond) *
-                      kNanosPerMicro);
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
-  Operation op = Operation::Put(request.key(), request.value());
-  op.return_previous = request.return_previous();
-  op.keep_deadline = request.keep_deadline();
-  absl::Status status = SetPrecondition(request, &op);
-  if (status.ok()) status = SetTtlIf(request, &op);
-  if (!status.ok()) return status;
-  return op;
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request) {
-  Operation op = Operation::Get(request.key());
-  op.touch = request.touch();
-  return op;
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request) {
-  Operation op = Operation::Remove(request.key());
-  op.return_previous = request.return_previous();
-  if (absl::Status s = SetIfVersionIf(request, &op); !s.ok()) return s;
-  return op;
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
-  return Operation::Contains(request.key());
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
-  Operation op = Operation::Touch(request.key());
-  absl::Status status = SetTtlIf(request, &op);
-  if (status.ok()) status = SetIfVersionIf(request, &op);
-  if (!status.ok()) return status;
-  return op;
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
-  Operation op = Operation::Append(request.key(), request.value());
-  op.touch = request.touch();
-  absl::Status status = SetPrecondition(request, &op);
-  if (status.ok()) status = SetTtlIf(request, &op);
-  if (!status.ok()) return status;
-  return op;
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
-  Operation op = Operation::Combine(request.key(), Combination::kAdd, 0);
-  switch (request.operand_case()) {
-    case v1::CombineRequest::kAdd:
-      op.operand = request.add();
-      break;
-    case v1::CombineRequest::kXor:
-      op.combination = Combination::kXor;
-      op.operand = request.xor_();
-      break;
-    case v1::CombineRequest::OPERAND_NOT_SET:
-      return InvalidField("operand", "must be set to one of add, xor");
-  }
-  op.initial = request.initial();
-  op.remove_if_zero = request.remove_if_zero();
-  op.touch = request.touch();
-  absl::Status status = SetTtlIf(request, &op);
-  if (status.ok()) status = SetIfVersionIf(request, &op);
-  if (!status.ok()) return status;
-  return op;
-}
-
-absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
-                                      Gathering* gathering) {
-  Operation op = Operation::Gather(request.key(), gathering, request.value());
-  op.touch = request.touch();
-  const std::vector<absl::string_view> names(request.expected_names().begin(),
-                                             request.expected_names().end());
-  absl::Status status =
-      gathering->Set(request.part(), request.expected_parts(), names);
-  if (status.ok()) status = SetTtlIf(request, &op);
-  if (!status.ok()) return status;
-  return op;
-}
-
-void SetParts(absl::string_view value, int field,
-              google::protobuf::Message* to) {
-  to->GetReflection()->MutableUnknownFields(to)->AddLengthDelimited(
-      field, std::string(value));
-}
-
-void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to) {
-  to->set_key(key.data(), key.size());
-  if (entry->parts) {
-    SetParts(entry->value, v1::Entry::kPartsFieldNumber, to);
-  } else {
-    to->set_value(std::move(entry->value));
-  }
-  to->set_version(entry->version);
-  SetTime(entry->put_us, to->mutable_put_time());
-  SetTime(entry->deadline_us, to->mutable_deadline());
-}
 
 absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   for (const absl::Status& status : {

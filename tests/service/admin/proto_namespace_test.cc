@@ -1,6 +1,4 @@
-#include "server/service/call/convert.h"
-
-#include <google/protobuf/util/time_util.h>
+#include "server/service/admin/proto_namespace.h"
 
 #include <limits>
 #include <string>
@@ -8,138 +6,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "tests/support/expect_field.h"
 
 namespace timecache::server {
 namespace {
 
-using google::protobuf::Duration;
-using google::protobuf::Timestamp;
-using google::protobuf::util::TimeUtil;
 using ::testing::HasSubstr;
-
-template <typename Message>
-Message Of(int64_t seconds, int32_t nanos) {
-  Message message;
-  message.set_seconds(seconds);
-  message.set_nanos(nanos);
-  return message;
-}
-
-void ExpectField(const absl::Status& status, const std::string& field) {
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_EQ(FieldOf(status), field) << status;
-}
-
-TEST(ConvertDuration, PartsOfAMicrosecondAreRoundedUp) {
-  EXPECT_EQ(*ToMicros(Of<Duration>(0, 1), "ttl"), 1);
-  EXPECT_EQ(*ToMicros(Of<Duration>(0, 999), "ttl"), 1);
-  EXPECT_EQ(*ToMicros(Of<Duration>(0, 1'000), "ttl"), 1);
-  EXPECT_EQ(*ToMicros(Of<Duration>(0, 1'001), "ttl"), 2);
-  EXPECT_EQ(*ToMicros(Of<Duration>(2, 999'999'001), "ttl"), 3'000'000);
-}
-
-TEST(ConvertDuration, NegativeOnesAreRoundedUpToo) {
-  EXPECT_EQ(*ToMicros(Of<Duration>(0, -1), "ttl"), 0);
-  EXPECT_EQ(*ToMicros(Of<Duration>(0, -1'001), "ttl"), -1);
-  EXPECT_EQ(*ToMicros(Of<Duration>(-3, -500'000'000), "ttl"), -3'500'000);
-}
-
-TEST(ConvertDuration, ExtremesAreExact) {
-  EXPECT_EQ(*ToMicros(Of<Duration>(TimeUtil::kDurationMaxSeconds, 0), "ttl"),
-            TimeUtil::kDurationMaxSeconds * kMicrosPerSecond);
-  EXPECT_EQ(*ToMicros(Of<Duration>(TimeUtil::kDurationMinSeconds, 0), "ttl"),
-            TimeUtil::kDurationMinSeconds * kMicrosPerSecond);
-}
-
-TEST(ConvertDuration, MalformedOnesNameTheField) {
-  for (const Duration& bad :
-       {Of<Duration>(TimeUtil::kDurationMaxSeconds + 1, 0),
-        Of<Duration>(TimeUtil::kDurationMinSeconds - 1, 0),
-        Of<Duration>(std::numeric_limits<int64_t>::max(), 0),
-        Of<Duration>(std::numeric_limits<int64_t>::min(), 0),
-        Of<Duration>(0, 1'000'000'000), Of<Duration>(0, -1'000'000'000),
-        Of<Duration>(1, -1), Of<Duration>(-1, 1),
-        Of<Duration>(0, std::numeric_limits<int32_t>::min())}) {
-    ExpectField(ToMicros(bad, "max_ttl").status(), "max_ttl");
-  }
-}
-
-TEST(ConvertTimestamp, PartsOfAMicrosecondAreRoundedUp) {
-  EXPECT_EQ(*ToMicros(Of<Timestamp>(1, 1), "to"), 1'000'001);
-  EXPECT_EQ(*ToMicros(Of<Timestamp>(-1, 999'999'999), "to"), 0);
-}
-
-TEST(ConvertTimestamp, MalformedOnesNameTheField) {
-  for (const Timestamp& bad :
-       {Of<Timestamp>(TimeUtil::kTimestampMaxSeconds + 1, 0),
-        Of<Timestamp>(TimeUtil::kTimestampMinSeconds - 1, 0),
-        Of<Timestamp>(0, -1), Of<Timestamp>(0, 1'000'000'000)}) {
-    ExpectField(ToMicros(bad, "to").status(), "to");
-  }
-}
-
-TEST(ConvertTimestamp, ComesBackAsItWent) {
-  for (const int64_t time_us :
-       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-1'000'000},
-        int64_t{-1'000'001}, int64_t{1'700'000'000'123'456},
-        TimeUtil::kTimestampMaxSeconds * kMicrosPerSecond,
-        TimeUtil::kTimestampMinSeconds * kMicrosPerSecond}) {
-    Timestamp time;
-    SetTime(time_us, &time);
-    EXPECT_EQ(*ToMicros(time, "to"), time_us);
-    Duration duration;
-    SetDuration(time_us, &duration);
-    EXPECT_EQ(*ToMicros(duration, "by"), time_us);
-  }
-}
-
-TEST(ConvertPut, CarriesEveryField) {
-  v1::PutRequest request;
-  request.set_key("k");
-  request.set_value("v");
-  request.mutable_ttl()->set_seconds(5);
-  request.set_condition(v1::PUT_CONDITION_IF_ABSENT);
-  request.set_return_previous(true);
-  const Operation op = *ToOperation(request);
-  EXPECT_EQ(op.kind, OpKind::kPut);
-  EXPECT_EQ(op.key, "k");
-  EXPECT_EQ(op.value, "v");
-  EXPECT_TRUE(op.has_ttl);
-  EXPECT_EQ(op.ttl_us, 5 * kMicrosPerSecond);
-  EXPECT_EQ(op.condition, Condition::kIfAbsent);
-  EXPECT_TRUE(op.return_previous);
-  request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
-  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfPresent);
-  request.clear_condition();
-  request.set_if_version(7);
-  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfVersion);
-  EXPECT_EQ(ToOperation(request)->if_version, 7u);
-}
-
-TEST(ConvertPut, OfTwoConditionsTheLastOneCounts) {
-  v1::PutRequest request;
-  request.set_key("k");
-  request.set_if_version(1);
-  request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
-  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfPresent);
-  EXPECT_EQ(ToOperation(request)->if_version, 0u);
-  request.set_if_version(1);
-  EXPECT_EQ(ToOperation(request)->condition, Condition::kIfVersion);
-  request.set_condition(v1::PUT_CONDITION_UNSPECIFIED);
-  EXPECT_EQ(ToOperation(request)->condition, Condition::kNone);
-}
-
-TEST(ConvertPut, ConditionsThatThereAreNotAreRefused) {
-  v1::PutRequest request;
-  request.set_key("k");
-  request.set_if_version(0);
-  ExpectField(ToOperation(request).status(), "if_version");
-  request.set_condition(static_cast<v1::PutCondition>(99));
-  const absl::Status status = ToOperation(request).status();
-  ExpectField(status, "condition");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("99"));
-}
 
 TEST(ConvertOptions, UnsetFieldsStay) {
   MapOptions options;
@@ -218,12 +90,12 @@ TEST(ConvertOptions, AsyncAndSyncChangeIntoEachOtherAndNotIntoMemory) {
   EXPECT_TRUE(change(v1::DURABILITY_ASYNC, &options).ok());
   EXPECT_EQ(options.durability, MapDurability::kAsync);
   const absl::Status to_memory = change(v1::DURABILITY_MEMORY, &options);
-  ExpectField(to_memory, "durability");
+  test::ExpectField(to_memory, "durability");
   EXPECT_THAT(std::string(to_memory.message()),
               HasSubstr("fixed at creation, to async or sync"));
   for (const v1::Durability to : {v1::DURABILITY_ASYNC, v1::DURABILITY_SYNC}) {
     MapOptions in_memory;
-    ExpectField(change(to, &in_memory), "durability");
+    test::ExpectField(change(to, &in_memory), "durability");
   }
 }
 
@@ -232,32 +104,32 @@ TEST(ConvertOptions, MaxTtlGrowsWithTtlWhereItIsNotSet) {
   from.mutable_ttl()->set_seconds(86'400 * 30);
   EXPECT_EQ(NewOptions(from)->max_ttl_us, NewOptions(from)->ttl_us);
   from.mutable_max_ttl()->set_seconds(1);
-  ExpectField(Validate(*NewOptions(from)), "max_ttl");
+  test::ExpectField(Validate(*NewOptions(from)), "max_ttl");
 }
 
 TEST(ConvertOptions, NumbersThatDoNotFitAreRefused) {
   const uint64_t huge = std::numeric_limits<uint64_t>::max();
   v1::NamespaceOptions from;
   from.set_max_entries(huge);
-  ExpectField(NewOptions(from).status(), "max_entries");
+  test::ExpectField(NewOptions(from).status(), "max_entries");
   from.Clear();
   from.set_max_bytes(huge);
-  ExpectField(NewOptions(from).status(), "max_bytes");
+  test::ExpectField(NewOptions(from).status(), "max_bytes");
   from.Clear();
   from.set_event_retention_bytes(huge);
-  ExpectField(NewOptions(from).status(), "event_retention_bytes");
+  test::ExpectField(NewOptions(from).status(), "event_retention_bytes");
   from.Clear();
   from.set_num_buckets(std::numeric_limits<uint32_t>::max());
-  ExpectField(NewOptions(from).status(), "num_buckets");
+  test::ExpectField(NewOptions(from).status(), "num_buckets");
   from.Clear();
   from.set_num_shards(std::numeric_limits<uint32_t>::max());
-  ExpectField(NewOptions(from).status(), "num_shards");
+  test::ExpectField(NewOptions(from).status(), "num_shards");
   from.Clear();
   from.set_limit_policy(static_cast<v1::LimitPolicy>(9));
-  ExpectField(NewOptions(from).status(), "limit_policy");
+  test::ExpectField(NewOptions(from).status(), "limit_policy");
   from.Clear();
   from.set_durability(static_cast<v1::Durability>(4));
-  ExpectField(NewOptions(from).status(), "durability");
+  test::ExpectField(NewOptions(from).status(), "durability");
 }
 
 TEST(ConvertGroup, OptionsThereAndBackAreTheSameAndUnsetOnesStay) {
@@ -281,13 +153,13 @@ TEST(ConvertGroup, NumbersThatDoNotFitAreRefused) {
   GroupOptions options;
   v1::GroupOptions from;
   from.set_max_attempts(std::numeric_limits<uint32_t>::max());
-  ExpectField(ApplyOptions(from, &options), "max_attempts");
+  test::ExpectField(ApplyOptions(from, &options), "max_attempts");
   from.Clear();
   from.set_max_backlog_bytes(std::numeric_limits<uint64_t>::max());
-  ExpectField(ApplyOptions(from, &options), "max_backlog_bytes");
+  test::ExpectField(ApplyOptions(from, &options), "max_backlog_bytes");
   from.Clear();
   from.mutable_ack_timeout()->set_nanos(-1'000'000'000);
-  ExpectField(ApplyOptions(from, &options), "ack_timeout");
+  test::ExpectField(ApplyOptions(from, &options), "ack_timeout");
 }
 
 TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {

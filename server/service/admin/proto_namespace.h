@@ -1,0 +1,40 @@
+// Between namespaces and consumer groups of messages and the engine's types.
+
+#ifndef TIMECACHED_SERVER_SERVICE_ADMIN_PROTO_NAMESPACE_H_
+#define TIMECACHED_SERVER_SERVICE_ADMIN_PROTO_NAMESPACE_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/map/options.h"
+#include "server/engine/store_types.h"
+#include "timecache/v1/groups.pb.h"
+#include "timecache/v1/namespaces.pb.h"
+
+namespace timecache::server {
+
+// Sets what is set in `from`. INVALID_ARGUMENT for what cannot be represented;
+// ranges are the engine's to check.
+absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to);
+// The same, of a namespace that there is: what is fixed at its creation cannot
+// change any more.
+absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to);
+
+// The options of a new namespace: the defaults, and what is set in `from`.
+absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);
+
+void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);
+
+// With the statistics, if it has them.
+void SetNamespace(const NamespaceInfo& from, v1::Namespace* to);
+void SetStatistics(const MapStatistics& from,
+                   v1::NamespaceStatistics* statistics);
+
+// The same of a consumer group.
+absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to);
+void SetOptions(const GroupOptions& options, v1::GroupOptions* to);
+void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to);
+void SetGroup(const GroupInfo& from, v1::Group* to);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_ADMIN_PROTO_NAMESPACE_H_

@@ -1,0 +1,38 @@
+// Between messages of single operations and the engine's types.
+
+#ifndef TIMECACHED_SERVER_SERVICE_DATA_PROTO_OPERATION_H_
+#define TIMECACHED_SERVER_SERVICE_DATA_PROTO_OPERATION_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "server/engine/map/operation.h"
+#include "timecache/v1/data.pb.h"
+
+namespace timecache::server {
+
+// Operations view the request's key and value. INVALID_ARGUMENT for what the
+// engine does not see: malformed durations, conditions that there are not.
+absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request);
+absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request);
+// The operation leads to `gathering`, which must stay as long as it does.
+absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
+                                      Gathering* gathering);
+
+// Sets field number `field` of `to` to GatheredParts as they lie in a value,
+// without a look at them. They are there once the message has been written and
+// read.
+void SetParts(absl::string_view value, int field,
+              google::protobuf::Message* to);
+
+// Takes the entry's value.
+void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_SERVICE_DATA_PROTO_OPERATION_H_

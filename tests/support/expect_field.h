@@ -1,0 +1,18 @@
+// What a refusal of bad input says.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+#include "server/engine/error.h"
+
+namespace timecache::test {
+
+// INVALID_ARGUMENT, with the name of the field.
+inline void ExpectField(const absl::Status& status, const std::string& field) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(server::FieldOf(status), field) << status;
+}
+
+}  // namespace timecache::test
