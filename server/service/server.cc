@@ -32,11 +32,13 @@ constexpr std::chrono::milliseconds kLastCalls(100);
 // cut, as long as it is not what it has to read that keeps it.
 constexpr std::chrono::milliseconds kGoAwayPatience(1'000);
 
-// Of what strangers send, by what gRPC may keep for requests in all: the rest
-// is for those who are known. Where that has no bound, as where it is least.
+// Of what strangers send, by what gRPC may keep for requests in all, if that
+// has a bound: the rest is for those who are known. The least leaves room for
+// two of the largest requests, and nobody's first request needs the most.
 int64_t MaxUnprovenBytes(int64_t grpc_memory_bytes) {
-  constexpr int64_t kLeastGrpcMemoryBytes = int64_t{64} << 20;
-  return std::max(grpc_memory_bytes, kLeastGrpcMemoryBytes) / 2;
+  constexpr int64_t kLeast = int64_t{32} << 20;
+  constexpr int64_t kMost = int64_t{128} << 20;
+  return std::clamp(grpc_memory_bytes / 2, kLeast, kMost);
 }
 
 using SteadyTime = std::chrono::steady_clock::time_point;

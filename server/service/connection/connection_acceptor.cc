@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "server/engine/check.h"
+#include "server/engine/memory_budget.h"
 
 namespace timecache::server {
 namespace {
@@ -47,7 +48,10 @@ std::chrono::steady_clock::time_point Now() {
 ConnectionAcceptor::ConnectionAcceptor(const Limits& limits)
     : connections_(limits.max_connections),
       pacer_(limits.pace),
-      unproven_(limits.max_unproven_bytes, &connections_),
+      unproven_(limits.max_unproven_bytes, &connections_,
+                [this] {
+                  return memory_.Bytes() - MemoryBudget::Process().used_bytes();
+                }),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   TIMECACHED_CHECK(wake_fd_ >= 0);
 }

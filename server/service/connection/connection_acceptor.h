@@ -22,6 +22,7 @@
 #include "server/service/connection/open_connections.h"
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/peer_guard.h"
+#include "server/service/connection/resident_memory.h"
 #include "server/service/connection/unproven_bytes.h"
 
 namespace timecache::server {
@@ -109,6 +110,7 @@ class ConnectionAcceptor {
 
   OpenConnections connections_;
   ConnectionPacer pacer_;
+  const ResidentMemory memory_;
   UnprovenBytes unproven_;
   PeerGuard guard_{&pacer_, &connections_, &unproven_, [this] { Wake(); }};
   std::vector<Listener> listeners_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "server/engine/check.h"
 
@@ -19,9 +20,11 @@ constexpr std::chrono::seconds kLookAtAll{1};
 }  // namespace
 
 UnprovenBytes::UnprovenBytes(int64_t max_bytes,
-                             const OpenConnections* connections)
+                             const OpenConnections* connections,
+                             std::function<int64_t()> memory_bytes)
     : max_bytes_(max_bytes),
       open_(connections),
+      memory_bytes_(std::move(memory_bytes)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   TIMECACHED_CHECK(epoll_ >= 0);
 }
@@ -96,6 +99,16 @@ bool UnprovenBytes::Count(Connections::iterator it, Time now) {
   return true;
 }
 
+bool UnprovenBytes::HasGrown() {
+  if (by_bytes_.empty()) {
+    memory_before_ = std::nullopt;
+    return false;
+  }
+  const int64_t now = memory_bytes_();
+  if (!memory_before_.has_value()) memory_before_ = now;
+  return now - *memory_before_ > max_bytes_;
+}
+
 void UnprovenBytes::CountAll(Time now) {
   looked_at_ = now;
   const std::vector<std::pair<int64_t, int>> all(by_bytes_.begin(),
@@ -122,8 +135,9 @@ std::vector<UnprovenBytes::Excess> UnprovenBytes::Look(Time now) {
   }
   // Some of those that count may be gone.
   if (sum_bytes_ > max_bytes_ || now >= looked_at_ + kLookAtAll) CountAll(now);
+  const int64_t most = HasGrown() ? 0 : max_bytes_;
   std::vector<Excess> excess;
-  while (sum_bytes_ > max_bytes_) {
+  while (sum_bytes_ > most) {
     const auto [bytes, fd] = *by_bytes_.rbegin();
     const auto it = connections_.find(by_fd_[static_cast<size_t>(fd)]);
     excess.push_back({it->first, bytes});

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,6 +26,12 @@ namespace timecache::server {
 // connections and calls of anybody. So what strangers have sent and nobody has
 // answered has a bound of its own, below gRPC's: past it, the connections that
 // have sent most are to be cut.
+//
+// What it makes of them may be many times as much: of a header of 5 bytes 245,
+// and its limit for headers begins anew with each CONTINUATION frame. So the
+// same bound holds for what the memory of the process has grown by, beyond what
+// is accounted for, since strangers send more than is free: then all are to be
+// cut that do.
 //
 // A connection is a stranger's until a call on it has credentials, or needs
 // none, however long it has been open. kFreeBytes of each do not count: HTTP/2
@@ -49,7 +56,9 @@ class UnprovenBytes {
   static constexpr std::chrono::milliseconds kLookInterval{5};
 
   // `connections`: all that are added here are there before. Not owned.
-  UnprovenBytes(int64_t max_bytes, const OpenConnections* connections);
+  // `memory_bytes` tells what the process has beside what is accounted for.
+  UnprovenBytes(int64_t max_bytes, const OpenConnections* connections,
+                std::function<int64_t()> memory_bytes);
   ~UnprovenBytes();
   UnprovenBytes(const UnprovenBytes&) = delete;
   UnprovenBytes& operator=(const UnprovenBytes&) = delete;
@@ -74,7 +83,8 @@ class UnprovenBytes {
     PeerEndpoint peer;
     int64_t bytes;
   };
-  // What is to be cut, and is forgotten here: most bytes first.
+  // What is to be cut, and is forgotten here: most bytes first. Asks for the
+  // memory if anything counts.
   std::vector<Excess> Look(Time now) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -99,9 +109,12 @@ class UnprovenBytes {
   // So each that is in by_bytes_: max_bytes / kFreeBytes of them, and those
   // that came since the last Look.
   void CountAll(Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether the memory has grown by more than max_bytes_ since anything counts.
+  bool HasGrown() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const int64_t max_bytes_;
   const OpenConnections* const open_;
+  const std::function<int64_t()> memory_bytes_;
   const int epoll_;
   std::atomic<bool> any_{false};
   mutable absl::Mutex mu_;
@@ -111,6 +124,8 @@ class UnprovenBytes {
   // Those that count, and what they count together.
   absl::btree_set<std::pair<int64_t, int>> by_bytes_ ABSL_GUARDED_BY(mu_);
   int64_t sum_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // The memory when the first of those began to count.
+  std::optional<int64_t> memory_before_ ABSL_GUARDED_BY(mu_);
   // When all that count were looked at.
   Time looked_at_ ABSL_GUARDED_BY(mu_);
 };

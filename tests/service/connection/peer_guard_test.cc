@@ -52,7 +52,7 @@ class PeerGuardTest : public ::testing::Test {
 
   OpenConnections connections_{10};
   ConnectionPacer pacer_{kCutsPerSecond};
-  UnprovenBytes unproven_{1 << 20, &connections_};
+  UnprovenBytes unproven_{1 << 20, &connections_, [] { return 0; }};
   PeerGuard guard_{&pacer_, &connections_, &unproven_};
   ConnectionPacer::Time now_{std::chrono::hours(1)};
   int ends_[2];

@@ -67,7 +67,8 @@ class UnprovenBytesTest : public ::testing::Test {
   int last_port_ = 0;
   std::vector<std::unique_ptr<Connection>> all_;
   OpenConnections open_{100};
-  UnprovenBytes unproven_{kMax, &open_};
+  int64_t memory_ = 100 * kMax;
+  UnprovenBytes unproven_{kMax, &open_, [this] { return memory_; }};
   UnprovenBytes::Time now_{std::chrono::hours(1)};
 };
 
@@ -137,6 +138,28 @@ TEST_F(UnprovenBytesTest, WhatIsAnsweredDoesNotCount) {
   // It is forgotten.
   unproven_.CountAnswered(PeerOf(one), kFree);
   EXPECT_THAT(Look(), IsEmpty());
+}
+
+TEST_F(UnprovenBytesTest, AllThatCountAreCutIfTheMemoryGrows) {
+  const size_t few = Connect();
+  const size_t more = Connect();
+  const size_t most = Connect();
+  Send(few, kFree);
+  EXPECT_THAT(Look(), IsEmpty());
+  memory_ += 2 * kMax;
+  Send(most, 3 * kFree);
+  EXPECT_THAT(Look(), IsEmpty());
+  Send(more, 2 * kFree);
+  memory_ += kMax;
+  EXPECT_THAT(Look(), IsEmpty());
+  memory_ += 1;
+  EXPECT_THAT(Look(), ElementsAre(most, more));
+  // Nothing counts: what it was does not matter.
+  EXPECT_THAT(Look(), IsEmpty());
+  memory_ += 2 * kMax;
+  Send(few, 1);
+  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_TRUE(unproven_.any());
 }
 
 TEST_F(UnprovenBytesTest, PingsOfALongTimeDoNotCount) {
