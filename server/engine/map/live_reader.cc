@@ -25,7 +25,7 @@ SegmentPlace Shard::EndOf(SegmentId id) const {
 
 size_t Shard::ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
                        absl::Span<int64_t> deaths) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   after_us = std::max(after_us, Observe(now_us));
   size_t count = 0;
   for (auto it = generations_.upper_bound(after_us);
@@ -96,7 +96,7 @@ bool Shard::ReadSome(const Generation& generation, LivePosition* place,
 
 bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePosition* place,
                      LiveVisitor visit) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   if (death_us <= Observe(now_us)) return true;
   const auto it = generations_.find(death_us);
   return it == generations_.end() || ReadSome(*it->second, place, visit);
@@ -104,7 +104,7 @@ bool Shard::ReadLive(int64_t death_us, int64_t now_us, LivePosition* place,
 
 void Shard::TrackChanges(const std::atomic<int64_t>* until_us,
                          size_t max_changes) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   track_until_us_ = until_us;
   max_changes_ = max_changes;
   if (until_us == nullptr) DropChanges(changes_.size());
@@ -142,7 +142,7 @@ void Shard::DropChanges(size_t count) {
 
 bool Shard::ReadChanges(int64_t now_us, uint64_t* until_change, bool* missed,
                         ChangeVisitor visit) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   now_us = Observe(now_us);
   if (*until_change == 0) *until_change = first_change_ + changes_.size();
   *missed = std::exchange(missed_changes_, false) || *missed;
@@ -170,7 +170,7 @@ bool Shard::ReadChanges(int64_t now_us, uint64_t* until_change, bool* missed,
 }
 
 int64_t Shard::width_us() const {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   return width_us_;
 }
 

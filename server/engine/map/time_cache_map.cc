@@ -179,14 +179,18 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
     valid[count++] = {&ops[i], key_hash_(ops[i].key), &results[i]};
   }
   ItemsByShard items(absl::MakeConstSpan(valid).subspan(0, count), shard_mask_);
-  while (!items.shards().empty()) ApplyTurn(&items, now_us, room);
+  bool stopped = false;
+  while (!items.shards().empty()) {
+    stopped = ApplyTurn(&items, stopped, now_us, room);
+  }
 }
 
 // Applies what fits under the locks of as many shards as are free; others may
 // have the rest, which come again, behind them. Each turn gets on: it waits for
-// the first lock, while it has none.
-void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
-                             ResponseBudget* room)
+// the first lock, while it has none. Behind all others if the turn before it
+// was stopped, and may have been a long one; returns whether this one was.
+bool TimeCacheMap::ApplyTurn(ItemsByShard* items, bool stopped_before,
+                             int64_t now_us, ResponseBudget* room)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
   struct Turn {
     uint16_t shard;
@@ -198,7 +202,9 @@ void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
   size_t left = Shard::kMaxLockItems;
   const auto lock = [&](uint16_t s, bool wait) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (left == 0) return false;
-    if (wait) {
+    if (wait && stopped_before) {
+      shards_[s]->LockInTurn();
+    } else if (wait) {
       shards_[s]->Lock();
     } else if (!shards_[s]->TryLock()) {
       return false;
@@ -208,7 +214,9 @@ void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
     turns[count++] = {s, static_cast<uint16_t>(some), 0};
     return true;
   };
-  items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/false); });
+  if (!stopped_before) {
+    items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/false); });
+  }
   if (count == 0) {
     items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/count == 0); });
   }
@@ -251,6 +259,7 @@ void TimeCacheMap::ApplyTurn(ItemsByShard* items, int64_t now_us,
     }
     if (!items->of(turn.shard).empty()) items->Return(turn.shard);
   }
+  return stopped;
 }
 
 absl::Status TimeCacheMap::RateError(int64_t now_us) const {

@@ -299,7 +299,8 @@ class TimeCacheMap {
                 ResponseBudget* room, Result* result);
   void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                   ResponseBudget* room, absl::Span<Result> results);
-  void ApplyTurn(ItemsByShard* items, int64_t now_us, ResponseBudget* room);
+  bool ApplyTurn(ItemsByShard* items, bool stopped_before, int64_t now_us,
+                 ResponseBudget* room);
   absl::Status Check(const Operation& op) const;
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);

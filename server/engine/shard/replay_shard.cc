@@ -10,7 +10,7 @@
 namespace timecache::server {
 
 bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   // Versions of segments stand beside those of their records, which are then
   // small.
   next_version_ = std::max(next_version_, change.record.version + 1);
@@ -84,7 +84,7 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
 
 void Shard::Skip(const TimeSkip& skip) {
   const int64_t by_us = skip.to_us - skip.from_us;
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   Observe(skip.to_us);
   const auto first = generations_.upper_bound(skip.from_us);
   std::vector<std::unique_ptr<Generation>> live;
@@ -120,7 +120,7 @@ void Shard::MovePutTimes(Segment* segment, int64_t by_us) {
 }
 
 uint64_t Shard::EndReplay(int64_t now_us) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   Observe(now_us);
   versions_end_ = next_version_;
   return next_version_;

@@ -66,7 +66,7 @@ Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
 }
 
 void Shard::SetOptions(const MapOptions& options) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   ttl_us_ = options.ttl_us;
   width_us_ = BucketWidthUs(options);
   sliding_ = options.sliding;
@@ -74,7 +74,7 @@ void Shard::SetOptions(const MapOptions& options) {
 }
 
 void Shard::SetSink(ChangeSink* sink, int shard) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   sink_ = sink;
   sink_shard_ = shard;
 }
@@ -86,7 +86,7 @@ int64_t Shard::Observe(int64_t now_us) {
 
 Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
                             ResponseBudget* room, Result* result) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
   const Outcome outcome = ApplyOne(op, hash, room, result);
@@ -465,24 +465,24 @@ void Shard::SettleCharges() {
 }
 
 uint64_t Shard::copied_bytes() const {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   return copied_bytes_;
 }
 
 OperationCounts Shard::operations() const {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   return operations_;
 }
 
 int64_t Shard::memory_bytes() const {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   return static_cast<int64_t>(sizeof(*this) + slots_.memory_bytes() +
                               segments_.memory_bytes() +
                               generations_.size() * sizeof(Generation));
 }
 
 void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   for (const auto& [death_us, generation] : generations_) {
     if (generation->entries > 0 && death_us > now_us)
       deaths->push_back(death_us);

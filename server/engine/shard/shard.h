@@ -15,7 +15,6 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/engine/clock.h"
 #include "server/engine/map/change.h"
@@ -29,6 +28,7 @@
 #include "server/engine/memory_budget.h"
 #include "server/engine/shard/compact_index.h"
 #include "server/engine/shard/segment.h"
+#include "server/engine/shard/turn_mutex.h"
 #include "server/engine/statistics.h"
 
 namespace timecache::server {
@@ -126,6 +126,10 @@ class Shard {
   // For a death of several shards at one instant: all are locked, then told.
   // Also for a batch that waits, see TryLock.
   void Lock() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) { mu_.Lock(); }
+  // Of a batch that has copied much: behind those that wait by now.
+  void LockInTurn() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) {
+    mu_.LockInTurn();
+  }
   void Unlock() const ABSL_UNLOCK_FUNCTION(mu_) { mu_.Unlock(); }
   int64_t SeenLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return now_us_;
@@ -380,7 +384,7 @@ class Shard {
   const KeyHash key_hash_;
   MemoryCharge charge_;
 
-  mutable absl::Mutex mu_;
+  mutable TurnMutex mu_;
   int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   // See SetSink.
   ChangeSink* sink_ ABSL_GUARDED_BY(mu_) = nullptr;

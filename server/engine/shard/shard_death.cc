@@ -8,7 +8,7 @@
 namespace timecache::server {
 
 void Shard::DetachDue(int64_t now_us, Detached* due) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   DetachDueLocked(now_us, due);
 }
 
@@ -29,7 +29,7 @@ void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
 }
 
 int64_t Shard::NextDeathUs() const {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   return generations_.empty() ? kNeverUs : generations_.begin()->first;
 }
 
@@ -66,13 +66,13 @@ void Shard::EmitKill(Change::Kind kind, const Kill& kill,
 }
 
 const Segment* Shard::DeadSegment(SegmentId id) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   return &segments_[id];
 }
 
 void Shard::EraseDead(absl::Span<DeadRecord> records) {
   TIMECACHED_CHECK(records.size() <= kSweepLockRecords);
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   for (const DeadRecord& record : records) slots_.Touch(record.tag);
   for (DeadRecord& record : records) {
     CompactIndex::Slot* slot = slots_.FindExact(record.tag, record.ref);
@@ -83,7 +83,7 @@ void Shard::EraseDead(absl::Span<DeadRecord> records) {
 
 void Shard::FreeDead(SegmentId id) {
   Block<char[]> data;
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   data = segments_.Free(id);
 }
 

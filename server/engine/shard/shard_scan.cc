@@ -29,7 +29,7 @@ void Shard::Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
 void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
                  int64_t* bytes_left, uint32_t* tag,
                  const EntryVisitor& visit) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   Walk(Observe(now_us), entries_left, bytes_left, tag,
        [&](const Record& record, int64_t) {
          if (!absl::StartsWith(record.key, prefix)) return false;
@@ -40,7 +40,7 @@ void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
 
 void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
                         uint32_t* tag) {
-  absl::MutexLock lock(&mu_);
+  const TurnLock lock(&mu_);
   now_us = Observe(now_us);
   ChangeSink* const sink = sink_;
   const int shard = sink_shard_;
