@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/common/housekeeping.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 
 namespace timecache::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "server/common/housekeeping.h"
 #include "server/security/tls_listeners.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 
 namespace timecache::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/common/read_file.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 
 namespace timecache::server {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cpp/src/rpc/token_file.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 #include "timecache/client.h"
 
 namespace timecache::test {

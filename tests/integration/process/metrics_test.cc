@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/await.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/scrape.h"
 #include "tests/support/server_process.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/support/raw_connection.h"
+#include "tests/support/net/raw_connection.h"
 #include "tests/support/rpc.h"
 #include "tests/support/server_process.h"
 

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 #include "tests/support/process.h"
 
 namespace timecache::test {

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "server/common/housekeeping.h"
 #include "server/security/access_file.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"
 

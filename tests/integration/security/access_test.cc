@@ -8,7 +8,7 @@
 #include "google/protobuf/dynamic_message.h"
 #include "server/service/call/proto_time.h"
 #include "tests/integration/security/access_fixture.h"
-#include "tests/support/raw_call.h"
+#include "tests/support/net/raw_call.h"
 
 namespace timecache::test {
 namespace {

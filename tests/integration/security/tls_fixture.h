@@ -12,7 +12,7 @@
 #include "server/common/housekeeping.h"
 #include "server/security/file_watch.h"
 #include "server/security/tls_listener.h"
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"
 #include "timecache/channel.h"

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "tests/integration/security/tls_fixture.h"
-#include "tests/support/tls_handshake.h"
+#include "tests/support/net/tls_handshake.h"
 #include "tests/support/watch_reader.h"
 
 namespace timecache::test {

@@ -14,7 +14,7 @@
 #include "server/config/config.h"
 #include "server/service/call/proto_time.h"
 #include "tests/support/end_observer.h"
-#include "tests/support/raw_connection.h"
+#include "tests/support/net/raw_connection.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

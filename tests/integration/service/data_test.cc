@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/raw_call.h"
+#include "tests/support/net/raw_call.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/service/watch/event_codec.h"
-#include "tests/support/raw_connection.h"
+#include "tests/support/net/raw_connection.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 #include "server/service/call/method.h"
 #include "server/service/call/request.h"
-#include "tests/support/raw_call.h"
+#include "tests/support/net/raw_call.h"
 #include "tests/support/test_server.h"
 
 namespace timecache::test {

@@ -16,7 +16,7 @@
 #include "tests/support/await.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/group_client.h"
-#include "tests/support/raw_connection.h"
+#include "tests/support/net/raw_connection.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

@@ -11,7 +11,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
-#include "tests/support/raw_connection.h"
+#include "tests/support/net/raw_connection.h"
 #include "tests/support/test_server.h"
 
 namespace timecache::test {

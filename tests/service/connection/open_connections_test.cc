@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
-#include "tests/support/tcp_pair.h"
+#include "tests/support/net/tcp_pair.h"
 
 namespace timecache::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/tcp_pair.h"
+#include "tests/support/net/tcp_pair.h"
 
 namespace timecache::server {
 namespace {

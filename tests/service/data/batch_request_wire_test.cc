@@ -15,7 +15,7 @@
 #include "tests/support/batch_reference.h"
 #include "tests/support/effort.h"
 #include "tests/support/engine/dice.h"
-#include "tests/support/wire_message.h"
+#include "tests/support/net/wire_message.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -1,4 +1,4 @@
-#include "tests/support/raw_call.h"
+#include "tests/support/net/raw_call.h"
 
 #include <grpcpp/generic/generic_stub.h>
 

@@ -1,4 +1,4 @@
-#include "tests/support/certificates.h"
+#include "tests/support/net/certificates.h"
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>

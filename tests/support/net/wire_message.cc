@@ -1,4 +1,4 @@
-#include "tests/support/wire_message.h"
+#include "tests/support/net/wire_message.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tests/support/tls_handshake.h"
+#include "tests/support/net/tls_handshake.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
