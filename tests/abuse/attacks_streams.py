@@ -126,9 +126,10 @@ def too_many_watchers(world):
     return "50 watches at max_watchers 20, one honest: 31 refused"
 
 
-@attack(max_more_mib=512)
+@attack(max_more_mib=512, max_p99_ratio=0, max_wait_ms=1_000)
 def answers_unread(world):
-    """Gets of a large value, as many as windows take, and none is read."""
+    """Gets, as many as windows take, and none is read: a burst of half a second, which is
+    some fifty calls of the honest client."""
     fill(world, 1_000)
     count, calls = world.scale(20, 200), 100
     connections = []
