@@ -54,7 +54,7 @@ void UnprovenBytes::Prove(const PeerEndpoint& peer) {
   absl::MutexLock lock(&mu_);
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
-  // Its number may be another connection's by now, which is looked at less.
+  // It may be closed by now, and its number a file's that is not looked at.
   (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, it->second.fd, nullptr);
   Forget(it);
 }
