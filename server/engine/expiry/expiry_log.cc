@@ -113,7 +113,9 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
   retained_.push_back({first_seq, now_us, std::move(batch)});
   watermark_us_ = std::max(watermark_us_, watermark_us);
-  TrimLocked(now_us, &dropped);
+  // What is killed by hand is published a tick ahead of the clock, and nothing
+  // is retained for less because of it.
+  TrimLocked(now_us - kKillTickUs, &dropped);
   WakeAll();
 }
 
