@@ -35,6 +35,9 @@ class Attack:
     max_wait_ms: float = 0
     # The honest client may have failed calls meanwhile.
     may_disturb: bool = False
+    # Or so many of all, in a small attack: where how late the server comes to look is the
+    # machine's doing, which has other tests to run.
+    max_failed_share: float = 0
     # What the honest client shows.
     token: str = None
     # It starts its own servers.
@@ -91,7 +94,8 @@ def run(found, binary, full):
         after = server.usage()
         server.expect_alive()
         failures = after_attack["failures"]
-        expect(found.may_disturb or not failures,
+        may_fail = 0 if full else found.max_failed_share * after_attack["calls"]
+        expect(found.may_disturb or len(failures) <= may_fail,
                f"the honest client failed {len(failures)} times ({failures[:2]}): {said}")
         held_up_ms = 0 if full else MIN_HELD_UP_MS
         most_p99 = found.max_p99_ratio * max(quiet["p99_ms"], MIN_QUIET_P99_MS)

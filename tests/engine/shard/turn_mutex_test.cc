@@ -28,7 +28,7 @@ TEST_F(TurnMutexTest, WhoComesBackInTurnIsBehindWhoWaits) {
       const TurnLock lock(&mu_);
       had_it = true;
     });
-    ASSERT_TRUE(test::Await([&] { return IsAwaited(); }));
+    EXPECT_TRUE(test::Await([&] { return IsAwaited(); }));
     EXPECT_FALSE(had_it);
     mu_.Unlock();
     mu_.LockInTurn();
