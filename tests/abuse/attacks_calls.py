@@ -191,7 +191,7 @@ def large_requests_unfinished(world):
     return f"{count} requests of 16 MiB begun and left: RSS {during} MiB meanwhile"
 
 
-# Without the bound of what strangers send, nine of ten calls fail.
+# At full scale from many addresses nine of ten calls failed, before strangers had a bound.
 LARGE = {
     "token": TOKEN,
     "max_failed_share": 0.25,

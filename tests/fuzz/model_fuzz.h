@@ -25,13 +25,11 @@ class AbortOnFailure final : public testing::EmptyTestEventListener {
 
 // A failed expectation is a finding, outside of any test, too.
 inline void FailuresAreFindings() {
-  // Owned by GoogleTest.
-  static const auto* const listener = [] {
-    auto* const added = new AbortOnFailure;
-    testing::UnitTest::GetInstance()->listeners().Append(added);
-    return added;
+  [[maybe_unused]] static const bool once = [] {
+    // Which owns it.
+    testing::UnitTest::GetInstance()->listeners().Append(new AbortOnFailure);
+    return true;
   }();
-  (void)listener;
 }
 
 // Dice that fall as the bytes say, and by chance, always the same, once there

@@ -133,8 +133,8 @@ void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
     }
   }
   // For GCC 12 a function that prefetches alone is one without an effect: where
-  // it sees the body and the call together (in a larger unity build, or at link
-  // time) it left the call out, and batches took twice as long.
+  // it sees the body and the call together, as in a larger unity build, it left
+  // the call out, and reads of batches took twice as long.
   asm volatile("");
 }
 

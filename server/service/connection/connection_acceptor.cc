@@ -119,7 +119,7 @@ void ConnectionAcceptor::Run() {
         paused = !AcceptSome(i) || paused;
     }
     AdmitDue();
-    if (may_look) CutExcess();
+    if (polled[1].revents != 0 || (may_look && unproven_.any())) CutExcess();
     if (paused) {
       poll(polled.data(), 1,
            static_cast<int>(absl::ToInt64Milliseconds(kPause)));

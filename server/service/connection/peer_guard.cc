@@ -54,16 +54,13 @@ void PeerGuard::CountAnonymous(absl::string_view peer, Time now) {
 void PeerGuard::CountAnonymousBytes(absl::string_view peer, size_t bytes,
                                     Time now) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
-  unproven_->CountAnswered(endpoint, static_cast<int64_t>(bytes));
-  if (bytes <= kMaxFreeRequestBytes) return;
-  const double connections = static_cast<double>(bytes) / kBytesOfConnection;
-  Count(endpoint, connections / ConnectionPacer::kCallCost, now);
+  const auto answered = static_cast<int64_t>(bytes);
+  unproven_->CountAnswered(endpoint, answered);
+  if (bytes > kMaxFreeRequestBytes) Count(endpoint, CallsOf(answered), now);
 }
 
 void PeerGuard::CutUnproven(const PeerEndpoint& peer, int64_t bytes, Time now) {
-  const double connections = static_cast<double>(bytes) / kBytesOfConnection;
-  pacer_->CountAnonymousCalls(peer.address(),
-                              connections / ConnectionPacer::kCallCost, now);
+  pacer_->CountAnonymousCalls(peer.address(), CallsOf(bytes), now);
   Cut(peer);
 }
 

@@ -28,8 +28,8 @@ namespace timecache::server {
 // ends its Probation.
 //
 // Thread-safe. Costs a look at the clock for a call; while an address
-// connects faster than others, or a connection is on probation, some hundred
-// nanoseconds; a system call for the calls of such an address.
+// connects faster than others, a connection is on probation, or a stranger
+// sends much (UnprovenBytes), some hundred nanoseconds; a system call for the calls of such an address.
 class PeerGuard {
  public:
   // Requests up to this count as a call, whoever makes them.
@@ -83,6 +83,11 @@ class PeerGuard {
   uint64_t cut() const { return cut_.load(std::memory_order_relaxed); }
 
  private:
+  // Calls that cost as much as the bytes of a request.
+  static double CallsOf(int64_t bytes) {
+    return static_cast<double>(bytes) / kBytesOfConnection /
+           ConnectionPacer::kCallCost;
+  }
   // What counts as so many calls. Cuts the connection if its address was in
   // debt.
   void Count(const PeerEndpoint& peer, double calls, Time now);

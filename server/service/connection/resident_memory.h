@@ -8,7 +8,7 @@
 namespace timecache::server {
 
 // Costs a file descriptor, so that it works also where there is none left, and
-// two microseconds for a look. Thread-safe.
+// a microsecond for a look. Thread-safe.
 class ResidentMemory {
  public:
   ResidentMemory();

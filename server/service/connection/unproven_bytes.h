@@ -40,8 +40,8 @@ namespace timecache::server {
 // by the kernel's account of what it received: so as much as arrives in that
 // time may be kept beyond the bound.
 //
-// Thread-safe. All but Look is O(1), without a system call but for Add and
-// Prove; Look costs two for a connection that has sent something, and, past the
+// Thread-safe. All but Look is O(log of those that count), without a system call
+// but for Add and Prove; Look costs two for a connection that has sent something, and, past the
 // bound, for each that counts.
 class UnprovenBytes {
  public:

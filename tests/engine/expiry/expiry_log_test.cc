@@ -257,6 +257,16 @@ TEST(ExpiryLogTest, NeverHoldsMoreThanItsBytes) {
   EXPECT_GE(log.GetStatistics().events, 15u);
 }
 
+// As what is killed by hand is: the clock is a tick behind it.
+TEST(ExpiryLogTest, WhatIsPublishedATickAheadShortensNoRetention) {
+  ExpiryLog log(kSecond, kLogMiB);
+  Append(&log, BatchOf(100, {"a"}), 1'000);
+  Append(&log, BatchOf(200, {"b"}), 1'000 + kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 2u);
+  log.Trim(1'000 + kSecond);
+  EXPECT_EQ(log.GetStatistics().events, 1u);
+}
+
 TEST(ExpiryLogTest, LowerRetentionTakesEffectAtOnce) {
   ExpiryLog log(100 * kSecond, 4 * kLogMiB);
   const auto slow = Subscribe(&log, Start::kNow);
