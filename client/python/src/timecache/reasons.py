@@ -15,9 +15,9 @@ class ErrorReason(str, enum.Enum):
     # INVALID_ARGUMENT: a field is malformed or out of its range; a
     # google.rpc.BadRequest names it.
     INVALID_FIELD = "INVALID_FIELD"
-    # INVALID_ARGUMENT: the bytes are no message of the method's request.
+    # INVALID_ARGUMENT: the bytes do not parse as the method's request message.
     MALFORMED_REQUEST = "MALFORMED_REQUEST"
-    # INVALID_ARGUMENT: the request is too large, and no one field is why.
+    # INVALID_ARGUMENT: the request is too large, and no single field is the cause.
     REQUEST_TOO_LARGE = "REQUEST_TOO_LARGE"
     # NOT_FOUND: no such namespace.
     NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
@@ -27,27 +27,28 @@ class ErrorReason(str, enum.Enum):
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     # UNAUTHENTICATED: the call has neither a client certificate nor a token.
     NO_CREDENTIALS = "NO_CREDENTIALS"
-    # UNAUTHENTICATED: the rules do not know this certificate.
+    # UNAUTHENTICATED: no principal has this certificate.
     UNKNOWN_CERTIFICATE = "UNKNOWN_CERTIFICATE"
-    # UNAUTHENTICATED: the rules do not know this token.
+    # UNAUTHENTICATED: no principal has this token.
     UNKNOWN_TOKEN = "UNKNOWN_TOKEN"
     # UNAUTHENTICATED: the metadata "authorization" is no bearer token.
     MALFORMED_CREDENTIALS = "MALFORMED_CREDENTIALS"
     # PERMISSION_DENIED. Metadata: principal, namespace, verb.
     ACCESS_DENIED = "ACCESS_DENIED"
-    # RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
-    # google.rpc.RetryInfo says when to come again.
+    # RESOURCE_EXHAUSTED: the namespace has reached its max_operations_per_second; a
+    # google.rpc.RetryInfo says when to retry.
     MAX_OPERATION_RATE = "MAX_OPERATION_RATE"
-    # RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have.
+    # RESOURCE_EXHAUSTED: the client of the connection does not read its responses fast
+    # enough, or all clients together do not.
     UNREAD_RESPONSES = "UNREAD_RESPONSES"
     # INTERNAL or UNKNOWN: a bug of the server.
     INTERNAL_ERROR = "INTERNAL_ERROR"
 
     # --- Data.
 
-    # FAILED_PRECONDITION: the key is there.
+    # FAILED_PRECONDITION: the key exists.
     KEY_EXISTS = "KEY_EXISTS"
-    # FAILED_PRECONDITION: the key is not there.
+    # FAILED_PRECONDITION: the key does not exist.
     KEY_NOT_FOUND = "KEY_NOT_FOUND"
     # FAILED_PRECONDITION: the entry has another version.
     VERSION_MISMATCH = "VERSION_MISMATCH"
@@ -72,12 +73,12 @@ class ErrorReason(str, enum.Enum):
     # namespace of durability ASYNC or SYNC. Reads, deaths and watches go on; changes
     # succeed again once there is room.
     DISK_FULL = "DISK_FULL"
-    # RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
-    # google.rpc.RetryInfo says when to come again.
+    # RESOURCE_EXHAUSTED: too many bytes wait for the journal's disk; a
+    # google.rpc.RetryInfo says when to retry.
     JOURNAL_BACKLOG = "JOURNAL_BACKLOG"
-    # FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value would
-    # be larger than the namespace's max_value_bytes. (A value or part that is too large
-    # by itself is INVALID_FIELD.)
+    # FAILED_PRECONDITION: an Append, Combine or Gather would make the value larger
+    # than the namespace's max_value_bytes. (A value or part that is too large by
+    # itself is INVALID_FIELD.)
     VALUE_TOO_LARGE = "VALUE_TOO_LARGE"
     # FAILED_PRECONDITION: an Append or Combine of a key that collects the parts of a
     # Gather, or a Gather of a key that has a value.
@@ -91,12 +92,12 @@ class ErrorReason(str, enum.Enum):
     # ALREADY_EXISTS: the key has a part of that name, with another value.
     PART_EXISTS = "PART_EXISTS"
 
-    # --- What expires.
+    # --- Watches and consumer groups.
 
-    # OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
+    # OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
     # namespace, lost.
     RESUME_POINT_TRIMMED = "RESUME_POINT_TRIMMED"
-    # OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace.
+    # OUT_OF_RANGE: the log has not reached the resume token. Metadata: namespace.
     RESUME_POINT_AHEAD = "RESUME_POINT_AHEAD"
     # FAILED_PRECONDITION: the resume token is of another log. Metadata: namespace.
     LOG_CHANGED = "LOG_CHANGED"
@@ -106,7 +107,7 @@ class ErrorReason(str, enum.Enum):
     MAX_EXPIRING_WATCHERS = "MAX_EXPIRING_WATCHERS"
     # NOT_FOUND: no such event waits to be settled.
     EVENT_NOT_UNSETTLED = "EVENT_NOT_UNSETTLED"
-    # FAILED_PRECONDITION: the event has been given to another member.
+    # FAILED_PRECONDITION: the event has been delivered to another member.
     STALE_ATTEMPT = "STALE_ATTEMPT"
     # NOT_FOUND: no such group.
     GROUP_NOT_FOUND = "GROUP_NOT_FOUND"
@@ -123,12 +124,12 @@ class ErrorReason(str, enum.Enum):
     MAX_GROUPS = "MAX_GROUPS"
     # FAILED_PRECONDITION: the server keeps no journal, so there is nothing to back up.
     NO_JOURNAL = "NO_JOURNAL"
-    # RESOURCE_EXHAUSTED: two backups are under way.
+    # RESOURCE_EXHAUSTED: two backups are in progress.
     MAX_BACKUPS = "MAX_BACKUPS"
 
     # --- grpc.health.v1 and grpc.reflection.
 
     # NOT_FOUND: the server has no such service, or reflection no such symbol.
     UNKNOWN_SERVICE = "UNKNOWN_SERVICE"
-    # RESOURCE_EXHAUSTED: watches of health.
+    # RESOURCE_EXHAUSTED: too many watches of health.
     MAX_HEALTH_WATCHES = "MAX_HEALTH_WATCHES"

@@ -1,60 +1,63 @@
-// timecached: state that expires, and tells you so.
+// timecached: an in-memory key-value server whose entries expire on schedule and
+// are streamed, with their values, to subscribers.
 //
 // A namespace is an expiring map from bytes to bytes. Its entries live in time
-// buckets that die whole: an entry put at time t with a time to live of x is
-// there for every reader until its bucket dies, at some moment in [t+x, t+x+w).
-// w is the namespace's bucket width, ttl / (num_buckets - 1). Every death is
-// told to the namespace's watchers with the entry's key and value.
+// buckets. A bucket dies with all its entries at once: an entry put at time t with a
+// time to live of x is visible to every reader until its bucket dies, at some moment
+// in [t+x, t+x+w). w is the namespace's bucket width, ttl / (num_buckets - 1). Every
+// death is published to the namespace's watchers with the entry's key and value.
 //
 // Errors. Every error of the service carries a google.rpc.ErrorInfo with the domain
 // "timecached" and a reason, which is the name of an ErrorReason; an INVALID_ARGUMENT
-// about a field also carries a google.rpc.BadRequest that names it. These hold for
-// every RPC and are not repeated below:
+// about a field also carries a google.rpc.BadRequest that names it. These errors
+// apply to every RPC and are not repeated below:
 //   INVALID_ARGUMENT  a field is malformed or out of its range (reason
-//                     INVALID_FIELD); the bytes are no message of the RPC's request
-//                     (MALFORMED_REQUEST); the request has more than 16 MiB + 64 KiB
-//                     (INVALID_FIELD about the field that is large, such as value,
-//                     or else REQUEST_TOO_LARGE). Do not retry.
+//                     INVALID_FIELD); the bytes do not parse as the RPC's request
+//                     message (MALFORMED_REQUEST); the request is larger than
+//                     16 MiB + 64 KiB (INVALID_FIELD about the field that is large,
+//                     such as value, or else REQUEST_TOO_LARGE). Do not retry.
 //   NOT_FOUND         the namespace does not exist (reason NAMESPACE_NOT_FOUND).
 //   UNAVAILABLE       the server is draining. Retry.
-//   UNAUTHENTICATED   the server has access rules and does not know who calls
+//   UNAUTHENTICATED   the server has access rules and cannot identify the caller
 //                     (reason NO_CREDENTIALS, UNKNOWN_CERTIFICATE, UNKNOWN_TOKEN or
 //                     MALFORMED_CREDENTIALS). Call with a client certificate or the
 //                     metadata "authorization: Bearer <token>".
-//   PERMISSION_DENIED the caller may not do that (reason ACCESS_DENIED; metadata
-//                     principal, namespace and verb: what lacks). It is the same
-//                     whether or not the namespace exists. In a batch it is the
-//                     error of the operations concerned, and the others are tried,
-//                     unless the caller may do nothing at all in the namespace. A
-//                     stream whose caller loses its right ends with it.
-//   RESOURCE_EXHAUSTED the namespace has had its max_operations_per_second (reason
-//                     MAX_OPERATION_RATE); a google.rpc.RetryInfo says when to come
-//                     again. An operation each; Size and Scan count as one, watching
-//                     and settling do not. Of a batch the last operations fail so.
-//   RESOURCE_EXHAUSTED the connection has asked for more than it reads (reason
-//                     UNREAD_RESPONSES), or all of them together have: see
-//                     limits.max_response_bytes. Nothing was done.
+//   PERMISSION_DENIED the caller lacks a permission (reason ACCESS_DENIED; metadata
+//                     principal, namespace and verb: the missing permission). The
+//                     error is the same whether or not the namespace exists. In a
+//                     batch it is the error of the operations concerned, and the
+//                     others are applied, unless the caller has no permission at all
+//                     in the namespace. A stream ends with this error when its caller
+//                     loses the permission.
+//   RESOURCE_EXHAUSTED the namespace has reached its max_operations_per_second
+//                     (reason MAX_OPERATION_RATE); a google.rpc.RetryInfo says when
+//                     to retry. Each operation counts as one, as do Size and Scan;
+//                     watching and settling do not count. In a batch the last
+//                     operations fail.
+//   RESOURCE_EXHAUSTED the client of the connection does not read its responses fast
+//                     enough (reason UNREAD_RESPONSES), or all clients together do
+//                     not: see limits.max_response_bytes. Nothing was done.
 //   UNIMPLEMENTED     the server has no such method (reason UNKNOWN_METHOD).
-// A put that meets a limit gets RESOURCE_EXHAUSTED with the limit as reason:
+// A put that would exceed a limit gets RESOURCE_EXHAUSTED with the limit as reason:
 // MAX_ENTRIES and MAX_BYTES are the namespace's, SERVER_MAX_ENTRIES and
 // SERVER_MAX_BYTES the server's, MAX_MEMORY is limits.max_memory_bytes, and
-// SHARD_FULL that of 12 million entries a shard. Where the namespace is durable, a
-// change may also find the journal's disk full (DISK_FULL), or too slow
+// SHARD_FULL is the limit of 12 million entries a shard. In a durable namespace a
+// change also fails when the journal's disk is full (DISK_FULL) or too slow
 // (JOURNAL_BACKLOG, with a google.rpc.RetryInfo).
 //
 // gRPC refuses some calls before the service sees them; these errors carry no
 // details. A retry of the same call fails again:
 //   RESOURCE_EXHAUSTED a message of more than 64 MiB, or metadata of more than
-//                     limits.max_metadata_bytes. (A namespace's limits are told
-//                     apart by their ErrorInfo.)
+//                     limits.max_metadata_bytes. (Errors about a namespace's limits
+//                     differ in that they have an ErrorInfo.)
 //   UNIMPLEMENTED     a compressed message: turn compression off.
-// CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE and UNKNOWN without details are the
-// client's own gRPC's: the call may or may not have been done.
+// CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE and UNKNOWN without details come from the
+// client's own gRPC: the call may or may not have been applied.
 //
 // Metadata. The client may send x-request-id (1 to 128 graphic ASCII characters) and
-// traceparent (W3C); they stand in the server's log lines about the call. A call that
-// fails has its request id, the client's or one that the server made, in its trailing
-// metadata.
+// traceparent (W3C); the server's log lines about the call include them. A call that
+// fails has its request id, the client's or one that the server generated, in its
+// trailing metadata.
 
 // Code generated by protoc-gen-go. DO NOT EDIT.
 // versions:
@@ -81,15 +84,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What must hold for a Put to store.
+// The condition under which a Put stores.
 type PutCondition int32
 
 const (
 	// Store always.
 	PutCondition_PUT_CONDITION_UNSPECIFIED PutCondition = 0
-	// Store if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS.
+	// Store if the key does not exist; else FAILED_PRECONDITION, KEY_EXISTS.
 	PutCondition_PUT_CONDITION_IF_ABSENT PutCondition = 1
-	// Store if the key is there; else FAILED_PRECONDITION, KEY_NOT_FOUND.
+	// Store if the key exists; else FAILED_PRECONDITION, KEY_NOT_FOUND.
 	PutCondition_PUT_CONDITION_IF_PRESENT PutCondition = 2
 )
 
@@ -137,16 +140,16 @@ func (PutCondition) EnumDescriptor() ([]byte, []int) {
 // A live entry.
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-	// operation says it.
+	// 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+	// names the key.
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// 0 B to the namespace's max_value_bytes. Empty where only keys were asked for.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Stands for the value: every Put gives a new one, and a renewed time to live
-	// leaves it as it is. Unique in the namespace; grows with every change of one key,
-	// also when the namespace is deleted and made again, and over restarts as long as
-	// the server makes no more than 8 million changes a second on average, all
-	// namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+	// Identifies the value: every Put assigns a new version, and renewing the time to
+	// live does not change it. Unique in the namespace; grows with every change of a
+	// key, also when the namespace is deleted and created again, and across restarts as
+	// long as the server applies no more than 8 million changes a second on average,
+	// all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
 	// 2054.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// When the time to live last began: the last put or touch. Resolution 1 us.
@@ -156,9 +159,9 @@ type Entry struct {
 	// Only in Scan: the size of the value, if it was left out because the entry does
 	// not fit into ScanRequest.max_message_bytes. Otherwise 0.
 	OmittedValueBytes uint64 `protobuf:"varint,6,opt,name=omitted_value_bytes,json=omittedValueBytes,proto3" json:"omitted_value_bytes,omitempty"`
-	// In place of the value: the parts that have come, of a key that collects those of a
-	// Gather. Its size is that of this message. Unset where only keys were asked for, and
-	// where omitted_value_bytes says so.
+	// In place of the value, for a key that collects the parts of a Gather: the parts
+	// collected so far. The size of such a value is the size of this message. Unset
+	// where only keys were asked for, and where omitted_value_bytes is set.
 	Parts         *GatheredParts `protobuf:"bytes,7,opt,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -243,7 +246,7 @@ func (x *Entry) GetParts() *GatheredParts {
 	return nil
 }
 
-// The entry to store, and what must hold for that.
+// The entry to store, and the condition for storing it.
 type PutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
@@ -256,18 +259,18 @@ type PutRequest struct {
 	// microsecond is rounded up. Unset: the namespace's ttl. Zero or negative is an
 	// error.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// What must hold for the value to be stored. Unset: nothing.
+	// The condition under which the value is stored. Unset: always.
 	//
 	// Types that are valid to be assigned to Precondition:
 	//
 	//	*PutRequest_Condition
 	//	*PutRequest_IfVersion
 	Precondition isPutRequest_Precondition `protobuf_oneof:"precondition"`
-	// Answer with the entry that was replaced.
+	// Return the entry that was replaced.
 	ReturnPrevious bool `protobuf:"varint,7,opt,name=return_previous,json=returnPrevious,proto3" json:"return_previous,omitempty"`
-	// An entry that is there keeps its put_time, its deadline and its own ttl; only value
-	// and version are new. One that is not there gets a fresh time to live. Not together
-	// with `ttl`.
+	// An existing entry keeps its put_time, its deadline and its own ttl; only value
+	// and version are new. A new entry gets a fresh time to live. Not together with
+	// `ttl`.
 	KeepDeadline  bool `protobuf:"varint,8,opt,name=keep_deadline,json=keepDeadline,proto3" json:"keep_deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -394,7 +397,7 @@ type PutResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new entry's version.
 	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The replaced entry, if one was there and return_previous was set.
+	// The replaced entry, if there was one and return_previous was set.
 	Previous      *Entry `protobuf:"bytes,2,opt,name=previous,proto3" json:"previous,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -451,8 +454,8 @@ type GetRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Required. 1 B to 4 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Renew the time to live: an entry that was put with its own ttl gets that one
-	// again, any other the namespace's. Always so in a sliding namespace.
+	// Renew the time to live: an entry that was put with its own ttl gets that ttl
+	// again, any other entry the namespace's. In a sliding namespace every Get does so.
 	Touch         bool `protobuf:"varint,3,opt,name=touch,proto3" json:"touch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -555,7 +558,7 @@ func (x *GetResponse) GetEntry() *Entry {
 	return nil
 }
 
-// The entry to remove, and what must hold for that.
+// The entry to remove, and the condition for removing it.
 type RemoveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
@@ -564,7 +567,7 @@ type RemoveRequest struct {
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// Remove only this version. Unset: whatever its version.
 	IfVersion *uint64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
-	// Answer with the entry that was removed.
+	// Return the entry that was removed.
 	ReturnPrevious bool `protobuf:"varint,4,opt,name=return_previous,json=returnPrevious,proto3" json:"return_previous,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -633,7 +636,7 @@ type RemoveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the key was there.
 	Removed bool `protobuf:"varint,1,opt,name=removed,proto3" json:"removed,omitempty"`
-	// The removed entry, if one was there and return_previous was set.
+	// The removed entry, if there was one and return_previous was set.
 	Previous      *Entry `protobuf:"bytes,2,opt,name=previous,proto3" json:"previous,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -885,7 +888,7 @@ func (x *SizeResponse) GetBytes() uint64 {
 	return 0
 }
 
-// The entry to renew, and what must hold for that.
+// The entry to renew, and the condition for renewing it.
 type TouchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
@@ -895,7 +898,7 @@ type TouchRequest struct {
 	// The entry's own time to live from now on: 1 ms to the namespace's max_ttl.
 	// Unset: its own again if it was put with one, else the namespace's.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Renew only this version: a lock, say, only while it is still one's own. Unset:
+	// Renew only this version, for example a lock that the client still holds. Unset:
 	// whatever its version.
 	IfVersion     *uint64 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -965,7 +968,7 @@ type TouchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the key was there.
 	Touched bool `protobuf:"varint,1,opt,name=touched,proto3" json:"touched,omitempty"`
-	// The entry's version, which a touch leaves as it is; 0 on a miss.
+	// The entry's version, which a touch does not change; 0 on a miss.
 	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1022,7 +1025,7 @@ type AppendRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Required. 1 B to 4 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// What is appended: 0 B to the namespace's max_value_bytes.
+	// The bytes to append: 0 B to the namespace's max_value_bytes.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
 	// The own time to live of an entry that is created, and with `touch` of one that is
 	// there: as PutRequest.ttl.
@@ -1156,7 +1159,7 @@ type AppendResponse struct {
 	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The value's new length.
 	ValueBytes uint64 `protobuf:"varint,2,opt,name=value_bytes,json=valueBytes,proto3" json:"value_bytes,omitempty"`
-	// Whether the key was not there.
+	// Whether the entry was created.
 	Created       bool `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1227,18 +1230,17 @@ type CombineRequest struct {
 	//	*CombineRequest_Add
 	//	*CombineRequest_Xor
 	Operand isCombineRequest_Operand `protobuf_oneof:"operand"`
-	// What a key that is not there counts as: the operand is combined with this. 0 unless
-	// it is set.
+	// The value of a missing key: the operand is combined with this. 0 if unset.
 	Initial int64 `protobuf:"zigzag64,5,opt,name=initial,proto3" json:"initial,omitempty"`
-	// Remove the entry if the result is 0. Nothing is created then, either.
+	// Remove the entry if the result is 0. A missing key is not created then either.
 	RemoveIfZero bool `protobuf:"varint,6,opt,name=remove_if_zero,json=removeIfZero,proto3" json:"remove_if_zero,omitempty"`
 	// Renew the time to live of an entry that is there, as Get does.
 	Touch bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
 	// The own time to live of an entry that is created, and with `touch` of one that is
 	// there: as PutRequest.ttl.
 	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-	// Unset: whatever its version.
+	// Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+	// VERSION_MISMATCH. Unset: whatever its version.
 	IfVersion     *uint64 `protobuf:"varint,9,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1366,16 +1368,16 @@ func (*CombineRequest_Add) isCombineRequest_Operand() {}
 
 func (*CombineRequest_Xor) isCombineRequest_Operand() {}
 
-// What a Combine came to.
+// What a Combine did.
 type CombineResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The result.
 	Result int64 `protobuf:"zigzag64,1,opt,name=result,proto3" json:"result,omitempty"`
 	// The entry's new version; 0 if it was removed.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// Whether the key was not there, and is now.
+	// Whether the entry was created.
 	Created bool `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
-	// Whether the result was 0 and remove_if_zero set: the key is not there now.
+	// Whether the result was 0 and remove_if_zero was set: the key no longer exists.
 	Removed       bool `protobuf:"varint,4,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1439,7 +1441,7 @@ func (x *CombineResponse) GetRemoved() bool {
 	return false
 }
 
-// One part, and what is expected under its key.
+// One part, and the parts that its key expects.
 type GatherRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
@@ -1448,11 +1450,11 @@ type GatherRequest struct {
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// Required. The part's name: 1 to 256 B.
 	Part []byte `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
-	// Its value. All parts of a key, with their names and what is expected, are at most
-	// max_value_bytes as a serialized GatheredParts.
+	// Its value. All parts of a key, with their names and the expected names, are at
+	// most max_value_bytes as a serialized GatheredParts.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// How many parts complete the key, whatever their names: 1 to 1,024. This or
-	// expected_names is required, and the same of all parts of a key.
+	// How many parts complete the key, whatever their names: 1 to 1,024. Required,
+	// unless expected_names is set; must be the same for all parts of a key.
 	ExpectedParts uint32 `protobuf:"varint,5,opt,name=expected_parts,json=expectedParts,proto3" json:"expected_parts,omitempty"`
 	// The names of the parts that complete the key: 1 to 1,024 distinct ones of 1 to 256 B,
 	// in any order; `part` must be one of them.
@@ -1552,17 +1554,19 @@ func (x *GatherRequest) GetTtl() *durationpb.Duration {
 	return nil
 }
 
-// What a Gather came to.
+// What a Gather did.
 type GatherResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All parts, in the order in which they came, if this was the last one: the key is
-	// gone then. Unset: it is not complete.
+	// All parts, in the order of arrival, if this was the last one: the key is removed
+	// then. Unset: the key is not complete.
 	Parts *GatheredParts `protobuf:"bytes,1,opt,name=parts,proto3" json:"parts,omitempty"`
-	// The entry's new version; with `duplicate` the one that it has; 0 if it is complete.
+	// The entry's new version; with `duplicate` the current one; 0 if the key is
+	// complete.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// How many parts are in, this one included.
+	// The number of collected parts, this one included.
 	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// Whether this part was in, with the same value: nothing has changed.
+	// Whether this part had been collected before, with the same value: nothing has
+	// changed.
 	Duplicate     bool `protobuf:"varint,4,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1626,10 +1630,10 @@ func (x *GatherResponse) GetDuplicate() bool {
 	return false
 }
 
-// One operation of a batch. Its own `namespace` is left empty, or is the batch's.
+// One operation of a batch. Its own `namespace` is empty or equal to the batch's.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. What to do, with all of its conditions.
+	// Required. The operation, with all of its conditions.
 	//
 	// Types that are valid to be assigned to Request:
 	//
@@ -1820,7 +1824,7 @@ type ExecuteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+	// Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
 	Operations    []*Operation `protobuf:"bytes,2,rep,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1870,10 +1874,11 @@ func (x *ExecuteRequest) GetOperations() []*Operation {
 	return nil
 }
 
-// What became of one operation.
+// The outcome of one operation.
 type OperationResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Always set: the response of the operation's kind, or why it changed nothing.
+	// Always set: the response of the operation's kind, or the error, after which
+	// nothing was changed.
 	//
 	// Types that are valid to be assigned to Result:
 	//
@@ -2014,9 +2019,9 @@ type isOperationResult_Result interface {
 }
 
 type OperationResult_Error struct {
-	// As the operation's own RPC would have ended, details included. And
-	// RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-	// does not fit into the response any more: ask for it in the next request.
+	// The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+	// (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+	// rest of the response: ask for it in the next request.
 	Error *status.Status `protobuf:"bytes,1,opt,name=error,proto3,oneof"`
 }
 
@@ -2078,10 +2083,10 @@ func (*OperationResult_Combine) isOperationResult_Result() {}
 
 func (*OperationResult_Gather) isOperationResult_Result() {}
 
-// What became of a batch.
+// The outcomes of a batch.
 type ExecuteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As many as there were operations, in their order. Their entries' values add up
+	// One for each operation, in the order of the request. Their entries' values add up
 	// to at most 3 MiB, or are a single one that is larger: see Get for such values.
 	Results       []*OperationResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2125,7 +2130,7 @@ func (x *ExecuteResponse) GetResults() []*OperationResult {
 	return nil
 }
 
-// What to scan, and how it comes.
+// What to scan, and how to send it.
 type ScanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
@@ -2134,10 +2139,9 @@ type ScanRequest struct {
 	KeyPrefix []byte `protobuf:"bytes,2,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
 	// Leave the values out.
 	KeysOnly bool `protobuf:"varint,3,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
-	// Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-	// An entry that does not fit comes without its value, whose size is in
-	// Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-	// are set otherwise.
+	// Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+	// 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+	// Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
 	MaxMessageBytes *uint32 `protobuf:"varint,4,opt,name=max_message_bytes,json=maxMessageBytes,proto3,oneof" json:"max_message_bytes,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

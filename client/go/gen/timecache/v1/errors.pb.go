@@ -23,9 +23,9 @@ const (
 )
 
 // The reasons of google.rpc.ErrorInfo: its `reason` is the name of one of these, its
-// `domain` is "timecached". A later server may have more of them: go by the code of
-// the error then. The comments say the code, and the metadata of ErrorInfo if there is
-// any.
+// `domain` is "timecached". A later server may have more of them: a client that does
+// not know a reason goes by the error's code. The comments name the code, and the
+// metadata of ErrorInfo if there is any.
 type ErrorReason int32
 
 const (
@@ -34,9 +34,9 @@ const (
 	// INVALID_ARGUMENT: a field is malformed or out of its range; a
 	// google.rpc.BadRequest names it.
 	ErrorReason_INVALID_FIELD ErrorReason = 1
-	// INVALID_ARGUMENT: the bytes are no message of the method's request.
+	// INVALID_ARGUMENT: the bytes do not parse as the method's request message.
 	ErrorReason_MALFORMED_REQUEST ErrorReason = 2
-	// INVALID_ARGUMENT: the request is too large, and no one field is why.
+	// INVALID_ARGUMENT: the request is too large, and no single field is the cause.
 	ErrorReason_REQUEST_TOO_LARGE ErrorReason = 3
 	// NOT_FOUND: no such namespace.
 	ErrorReason_NAMESPACE_NOT_FOUND ErrorReason = 4
@@ -46,24 +46,25 @@ const (
 	ErrorReason_UNKNOWN_METHOD ErrorReason = 6
 	// UNAUTHENTICATED: the call has neither a client certificate nor a token.
 	ErrorReason_NO_CREDENTIALS ErrorReason = 7
-	// UNAUTHENTICATED: the rules do not know this certificate.
+	// UNAUTHENTICATED: no principal has this certificate.
 	ErrorReason_UNKNOWN_CERTIFICATE ErrorReason = 8
-	// UNAUTHENTICATED: the rules do not know this token.
+	// UNAUTHENTICATED: no principal has this token.
 	ErrorReason_UNKNOWN_TOKEN ErrorReason = 9
 	// UNAUTHENTICATED: the metadata "authorization" is no bearer token.
 	ErrorReason_MALFORMED_CREDENTIALS ErrorReason = 10
 	// PERMISSION_DENIED. Metadata: principal, namespace, verb.
 	ErrorReason_ACCESS_DENIED ErrorReason = 11
-	// RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
-	// google.rpc.RetryInfo says when to come again.
+	// RESOURCE_EXHAUSTED: the namespace has reached its max_operations_per_second; a
+	// google.rpc.RetryInfo says when to retry.
 	ErrorReason_MAX_OPERATION_RATE ErrorReason = 12
-	// RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have.
+	// RESOURCE_EXHAUSTED: the client of the connection does not read its responses fast
+	// enough, or all clients together do not.
 	ErrorReason_UNREAD_RESPONSES ErrorReason = 13
 	// INTERNAL or UNKNOWN: a bug of the server.
 	ErrorReason_INTERNAL_ERROR ErrorReason = 14
-	// FAILED_PRECONDITION: the key is there.
+	// FAILED_PRECONDITION: the key exists.
 	ErrorReason_KEY_EXISTS ErrorReason = 20
-	// FAILED_PRECONDITION: the key is not there.
+	// FAILED_PRECONDITION: the key does not exist.
 	ErrorReason_KEY_NOT_FOUND ErrorReason = 21
 	// FAILED_PRECONDITION: the entry has another version.
 	ErrorReason_VERSION_MISMATCH ErrorReason = 22
@@ -88,12 +89,12 @@ const (
 	// namespace of durability ASYNC or SYNC. Reads, deaths and watches go on; changes
 	// succeed again once there is room.
 	ErrorReason_DISK_FULL ErrorReason = 31
-	// RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
-	// google.rpc.RetryInfo says when to come again.
+	// RESOURCE_EXHAUSTED: too many bytes wait for the journal's disk; a
+	// google.rpc.RetryInfo says when to retry.
 	ErrorReason_JOURNAL_BACKLOG ErrorReason = 32
-	// FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value would
-	// be larger than the namespace's max_value_bytes. (A value or part that is too large
-	// by itself is INVALID_FIELD.)
+	// FAILED_PRECONDITION: an Append, Combine or Gather would make the value larger
+	// than the namespace's max_value_bytes. (A value or part that is too large by
+	// itself is INVALID_FIELD.)
 	ErrorReason_VALUE_TOO_LARGE ErrorReason = 33
 	// FAILED_PRECONDITION: an Append or Combine of a key that collects the parts of a
 	// Gather, or a Gather of a key that has a value.
@@ -106,10 +107,10 @@ const (
 	ErrorReason_GATHER_MISMATCH ErrorReason = 37
 	// ALREADY_EXISTS: the key has a part of that name, with another value.
 	ErrorReason_PART_EXISTS ErrorReason = 38
-	// OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
+	// OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
 	// namespace, lost.
 	ErrorReason_RESUME_POINT_TRIMMED ErrorReason = 40
-	// OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace.
+	// OUT_OF_RANGE: the log has not reached the resume token. Metadata: namespace.
 	ErrorReason_RESUME_POINT_AHEAD ErrorReason = 41
 	// FAILED_PRECONDITION: the resume token is of another log. Metadata: namespace.
 	ErrorReason_LOG_CHANGED ErrorReason = 42
@@ -119,7 +120,7 @@ const (
 	ErrorReason_MAX_EXPIRING_WATCHERS ErrorReason = 44
 	// NOT_FOUND: no such event waits to be settled.
 	ErrorReason_EVENT_NOT_UNSETTLED ErrorReason = 45
-	// FAILED_PRECONDITION: the event has been given to another member.
+	// FAILED_PRECONDITION: the event has been delivered to another member.
 	ErrorReason_STALE_ATTEMPT ErrorReason = 46
 	// NOT_FOUND: no such group.
 	ErrorReason_GROUP_NOT_FOUND ErrorReason = 47
@@ -133,11 +134,11 @@ const (
 	ErrorReason_MAX_GROUPS ErrorReason = 63
 	// FAILED_PRECONDITION: the server keeps no journal, so there is nothing to back up.
 	ErrorReason_NO_JOURNAL ErrorReason = 64
-	// RESOURCE_EXHAUSTED: two backups are under way.
+	// RESOURCE_EXHAUSTED: two backups are in progress.
 	ErrorReason_MAX_BACKUPS ErrorReason = 65
 	// NOT_FOUND: the server has no such service, or reflection no such symbol.
 	ErrorReason_UNKNOWN_SERVICE ErrorReason = 80
-	// RESOURCE_EXHAUSTED: watches of health.
+	// RESOURCE_EXHAUSTED: too many watches of health.
 	ErrorReason_MAX_HEALTH_WATCHES ErrorReason = 81
 )
 

@@ -24,20 +24,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What the journal does to become smaller: a checkpoint writes live entries again, and
-// drops what was before them.
+// How the journal is made smaller: a checkpoint rewrites live entries, and drops the
+// records before them.
 type CheckpointState int32
 
 const (
-	// Not told.
+	// Not reported.
 	CheckpointState_CHECKPOINT_STATE_UNSPECIFIED CheckpointState = 0
 	// Nothing.
 	CheckpointState_CHECKPOINT_STATE_IDLE CheckpointState = 1
-	// Live entries are written again.
+	// Live entries are being rewritten.
 	CheckpointState_CHECKPOINT_STATE_WRITING CheckpointState = 2
-	// They are, and what was before them is dropped once no event from before is retained:
-	// after event_retention, and for a watch that has not read it ten minutes later, at
-	// most.
+	// They are rewritten, and the records before them are dropped once no earlier event
+	// is retained: after event_retention, or at most ten minutes later if a watcher has
+	// not read such an event.
 	CheckpointState_CHECKPOINT_STATE_WAITING CheckpointState = 3
 )
 
@@ -161,7 +161,7 @@ func (*BackupJournalRequest) Descriptor() ([]byte, []int) {
 // A piece of a backup.
 type BackupJournalResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the data of all responses; the same in each.
+	// Size of the data of all responses; the same in each.
 	TotalBytes uint64 `protobuf:"varint,1,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
 	// At most 1 MiB; never empty.
 	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
@@ -213,7 +213,7 @@ func (x *BackupJournalResponse) GetData() []byte {
 	return nil
 }
 
-// A limit, and what counts towards it now.
+// A limit and its current use.
 type LimitUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How much of it is used.
@@ -268,12 +268,12 @@ func (x *LimitUse) GetMax() uint64 {
 	return 0
 }
 
-// What holds the memory that max_memory_bytes counts.
+// How the memory that max_memory_bytes counts is used.
 type MemoryShares struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Live entries, those whose events are to come, and what finds them.
+	// Live entries, dead entries whose events are not published yet, and their indexes.
 	EntriesBytes uint64 `protobuf:"varint,1,opt,name=entries_bytes,json=entriesBytes,proto3" json:"entries_bytes,omitempty"`
-	// Events that logs retain; they give way to entries.
+	// Events that logs retain; they are dropped when entries need the memory.
 	RetainedBytes uint64 `protobuf:"varint,2,opt,name=retained_bytes,json=retainedBytes,proto3" json:"retained_bytes,omitempty"`
 	// Events that only the backlogs of consumer groups, or messages in flight, hold.
 	BacklogBytes  uint64 `protobuf:"varint,3,opt,name=backlog_bytes,json=backlogBytes,proto3" json:"backlog_bytes,omitempty"`
@@ -332,35 +332,35 @@ func (x *MemoryShares) GetBacklogBytes() uint64 {
 	return 0
 }
 
-// The journal on the server's disk, from which durable namespaces come back after a
-// restart. Counts are since the server started. A commit has the appends that came
-// while the one before was written: one for each namespace that has changed.
+// The journal on the server's disk, from which durable namespaces are restored after
+// a restart. Counts start with the server. A commit holds the appends that arrived
+// while the previous one was written: one for each namespace that has changed.
 type JournalStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where it is: journal.directory of the configuration.
 	Directory string `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
 	// Its disk space.
 	DiskBytes uint64 `protobuf:"varint,2,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
-	// Changes in memory that wait for the disk. Beyond the bound changes are refused with
-	// RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+	// Changes in memory that wait for the disk. Beyond the limit changes are refused
+	// with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
 	WaitingBytes *LimitUse `protobuf:"bytes,3,opt,name=waiting_bytes,json=waitingBytes,proto3" json:"waiting_bytes,omitempty"`
 	// The disk is full: changes of durable namespaces are refused with RESOURCE_EXHAUSTED
 	// (reason DISK_FULL) until there is room.
 	DiskFull bool `protobuf:"varint,4,opt,name=disk_full,json=diskFull,proto3" json:"disk_full,omitempty"`
 	// Commits.
 	Commits uint64 `protobuf:"varint,5,opt,name=commits,proto3" json:"commits,omitempty"`
-	// Appends that were in them: appends / commits is the mean group.
+	// Appends in these commits: appends / commits is the mean commit size.
 	Appends uint64 `protobuf:"varint,6,opt,name=appends,proto3" json:"appends,omitempty"`
 	// Bytes that were written to files.
 	WrittenBytes uint64 `protobuf:"varint,7,opt,name=written_bytes,json=writtenBytes,proto3" json:"written_bytes,omitempty"`
-	// What all commits took together: a write, and a sync where one had to be.
+	// Total duration of all commits: each is a write, and a sync where needed.
 	CommitTime *durationpb.Duration `protobuf:"bytes,8,opt,name=commit_time,json=commitTime,proto3" json:"commit_time,omitempty"`
 	// 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-	// factor of two. Unset: there was none.
+	// factor of two. Unset if there was no commit.
 	CommitP99 *durationpb.Duration `protobuf:"bytes,9,opt,name=commit_p99,json=commitP99,proto3" json:"commit_p99,omitempty"`
-	// Checkpoints that are over.
+	// Completed checkpoints.
 	Checkpoints uint64 `protobuf:"varint,10,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
-	// What the one that is not does.
+	// The state of the current checkpoint.
 	CheckpointState CheckpointState `protobuf:"varint,11,opt,name=checkpoint_state,json=checkpointState,proto3,enum=timecache.v1.CheckpointState" json:"checkpoint_state,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -473,7 +473,7 @@ func (x *JournalStatus) GetCheckpointState() CheckpointState {
 	return CheckpointState_CHECKPOINT_STATE_UNSPECIFIED
 }
 
-// The server, and how far its limits are used.
+// The server, its limits and their use.
 type GetServerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "0.1.0".
@@ -482,24 +482,24 @@ type GetServerResponse struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it answered, on the same clock.
 	Now *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=now,proto3" json:"now,omitempty"`
-	// It has been told to stop: new calls belong elsewhere.
+	// Whether the server is stopping: send new calls elsewhere.
 	Draining bool `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`
-	// As in the configuration's ServerLimits. This and what follows is unset for who may
-	// not read all namespaces.
+	// As in the configuration's ServerLimits. This and the fields below are unset if
+	// the caller may not read all namespaces.
 	Namespaces *LimitUse `protobuf:"bytes,5,opt,name=namespaces,proto3" json:"namespaces,omitempty"`
-	// Live entries. Those that died within the last moments may still be counted.
+	// Live entries. Those that died just before may still be counted.
 	Entries *LimitUse `protobuf:"bytes,6,opt,name=entries,proto3" json:"entries,omitempty"`
-	// Bytes of their keys and values. As for entries.
+	// Bytes of their keys and values, with the same imprecision.
 	Bytes *LimitUse `protobuf:"bytes,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Streams of WatchExpired, ConsumeExpired and WatchExpiring.
 	Watchers *LimitUse `protobuf:"bytes,8,opt,name=watchers,proto3" json:"watchers,omitempty"`
-	// What max_memory_bytes counts.
+	// The memory that max_memory_bytes counts.
 	MemoryBytes *LimitUse `protobuf:"bytes,9,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Connections of all listeners.
 	Connections *LimitUse `protobuf:"bytes,10,opt,name=connections,proto3" json:"connections,omitempty"`
-	// What holds memory_bytes.
+	// How memory_bytes is used.
 	MemoryShares *MemoryShares `protobuf:"bytes,11,opt,name=memory_shares,json=memoryShares,proto3" json:"memory_shares,omitempty"`
-	// Also unset if there is no journal: then all namespaces are of durability MEMORY.
+	// Also unset if there is no journal: then all namespaces have durability MEMORY.
 	Journal       *JournalStatus `protobuf:"bytes,12,opt,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,8 +27,8 @@ if _version_not_supported:
 
 
 class TimeCacheServiceStub:
-    """The data of the namespaces. Every call is answered from memory, in O(1)
-    whatever the number of entries or buckets, but for Scan and the watches.
+    """The data of the namespaces. Every call except Scan and the watches is answered from
+    memory in O(1), whatever the number of entries or buckets.
     """
 
     def __init__(self, channel):
@@ -120,20 +120,20 @@ class TimeCacheServiceStub:
 
 
 class TimeCacheServiceServicer:
-    """The data of the namespaces. Every call is answered from memory, in O(1)
-    whatever the number of entries or buckets, but for Scan and the watches.
+    """The data of the namespaces. Every call except Scan and the watches is answered from
+    memory in O(1), whatever the number of entries or buckets.
     """
 
     def Put(self, request, context):
         """Stores a value under a key and gives it a fresh time to live.
 
         Success: the entry's new version. A condition that does not hold:
-        FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-        nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-        limit's name as reason, unless the namespace evicts.
-        With `keep_deadline` an entry that is there keeps its time to live.
-        Idempotent in its effect without a condition, but for the version and the
-        fresh time to live; with a condition a retry may fail on its own success.
+        FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+        nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+        limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+        existing entry keeps its time to live. Without a condition idempotent, except for
+        the version and the fresh time to live; with a condition a retry may fail because
+        the first attempt succeeded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -143,19 +143,19 @@ class TimeCacheServiceServicer:
         """Reads an entry.
 
         Success: the entry. Miss: OK with no entry. A client that reads values of more
-        than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-        call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-        time to live, unless the namespace is sliding or the request says `touch`; the
-        version stays even then. Idempotent.
+        than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+        the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+        the time to live, unless the namespace is sliding or the request sets `touch`;
+        the version does not change even then. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Remove(self, request, context):
-        """Removes an entry. A removed entry makes no expiry event.
+        """Removes an entry. A removed entry has no expiry event.
 
-        Success: whether it was there. Miss: OK with removed = false, or, with
+        Success: whether the entry existed. Miss: OK with removed = false, or, with
         `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
         Idempotent without `if_version`.
         """
@@ -164,7 +164,7 @@ class TimeCacheServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Contains(self, request, context):
-        """Tells whether an entry is there. Never renews the time to live. Idempotent.
+        """Reports whether an entry exists. Never renews the time to live. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,7 +182,7 @@ class TimeCacheServiceServicer:
     def Touch(self, request, context):
         """Gives an entry a fresh time to live without a new value.
 
-        Success: touched = true and the entry's version, which stays as it is. Miss: OK
+        Success: touched = true and the entry's version, which does not change. Miss: OK
         with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
         KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
         """
@@ -191,21 +191,21 @@ class TimeCacheServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Append(self, request, context):
-        """Appends bytes to the value of an entry, or creates it with these. The value stays
-        on the server.
+        """Appends bytes to the value of an entry, or creates the entry with them. The value
+        stays on the server.
 
-        Success: the value's new length and its new version. An entry that is there keeps
-        its deadline, unless the request says `touch`; one that is created gets a fresh
-        time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-        value that would be larger than the namespace's max_value_bytes:
-        FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-        FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-        would be passed: as in Put.
-        Not idempotent: a retry appends again, unless it has `if_version`, with which it
-        may fail on its own success. Costs O(bytes appended), whatever the value's length:
-        a value that grows is copied once for each doubling of its length, and for each
-        bucket that it moves to. One that has been appended to takes up to twice its
-        length of memory; limits count its length.
+        Success: the value's new length and its new version. An existing entry keeps its
+        deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+        A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+        would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+        (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+        (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+        that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+        it has `if_version`, with which it may fail because the first attempt succeeded.
+        Costs O(bytes appended), whatever the value's length: a growing value is copied
+        once for each doubling of its length, and for each bucket that it moves to. A
+        value that has been appended to takes up to twice its length of memory; limits
+        count its length.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -215,44 +215,45 @@ class TimeCacheServiceServicer:
         """Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
 
         The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-        "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-        entry that is there keeps its deadline, unless the request says `touch`; one that
-        is created gets a fresh time to live.
+        "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+        An existing entry keeps its deadline, unless the request sets `touch`; a new
+        entry gets a fresh time to live.
         Success: the result, which is the new value; with `remove_if_zero` a result of 0
-        removes the entry instead, which makes no expiry event. A value that is no such
+        removes the entry instead, without an expiry event. A value that is no such
         number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-        FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-        that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-        that would be passed: as in Put.
+        FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+        key that collects the parts of a Gather: as in Append. After each of these errors
+        nothing is changed. A limit that would be exceeded: as in Put.
         Not idempotent: a retry combines again, unless it has `if_version`, with which it
-        may fail on its own success. A second xor with the same number undoes the first.
-        O(1).
+        may fail because the first attempt succeeded. A second xor with the same number
+        undoes the first. O(1).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Gather(self, request, context):
-        """Collects named parts under a key. The call that brings the last part that is
-        expected gets all of them, and the key is gone: exactly one call gets them. What is
-        not complete in time expires as any entry, with the parts that came: see
+        """Collects named parts under a key. The call that adds the last expected part gets
+        all of them and removes the key: exactly one call gets them. A key that is not
+        complete in time expires as any entry does, with the parts collected so far: see
         ExpiredEvent.parts.
 
-        An entry that is there keeps its deadline, unless the request says `touch`; the
-        first part gets a fresh time to live.
-        Success: all parts, or how many are in. The same part with the same value again is
-        a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-        (PART_EXISTS). Parts that expect something else than those that are in:
-        FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+        An existing entry keeps its deadline, unless the request sets `touch`; the first
+        part gets a fresh time to live.
+        Success: all parts, or how many have been collected. The same part with the same
+        value again is a success that changes nothing (`duplicate`); with another value:
+        ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+        collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
         FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-        and what is expected, would be larger than the namespace's max_value_bytes:
-        FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-        be passed: as in Put.
+        and the expected names, would be larger than the namespace's max_value_bytes:
+        FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+        changed. A limit that would be exceeded: as in Put.
         A retry is a duplicate as long as the key is incomplete. A retry of the part that
-        completed it begins anew: who must not join twice remembers the key for a while, or
-        names the key by what is joined once. Costs O(1) for each part that is in, whatever
-        their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-        the answer: see Get for answers of more than 4 MiB.
+        completed the key starts a new collection: a client that must not join twice
+        remembers the key for a while, or derives the key from what is joined once. Costs
+        O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+        where it completes the key. max_value_bytes bounds the response: see Get for
+        answers of more than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -262,12 +263,12 @@ class TimeCacheServiceServicer:
         """Applies many operations on one namespace in one request.
 
         Not a transaction: each operation succeeds or fails by itself, with its own
-        result, and others may come between. The operations of one key apply in the
-        order of the request. The call fails as a whole, with nothing applied, only
-        where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-        large, NOT_FOUND for its namespace.
-        Idempotent if all of its operations are. Costs one round trip, and three
-        short locks for each of the namespace's shards that are met.
+        result, and operations of other calls may come between. The operations of one key
+        apply in the order of the request. The call fails as a whole, with nothing
+        applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+        is empty or too large, NOT_FOUND for its namespace.
+        Idempotent if all of its operations are. Costs one round trip, and three short
+        locks for each of the namespace's shards that it uses.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -277,13 +278,13 @@ class TimeCacheServiceServicer:
         """A stream of Execute requests, each answered by one response, in order.
 
         Requests are applied one after the other: what a request writes, the next one
-        reads. A client may send on without waiting for answers. One that does not
-        read them is read from no further once 16 answers, or 8 MiB of them, wait for
-        it: flow control then holds it up, and nothing is lost.
-        A request that fails as a whole, as in Execute, ends the stream with that
-        error: the requests that were answered have been applied; it and those after
-        it have not. When the server stops, it answers the requests that it has read
-        and ends the stream with UNAVAILABLE (reason DRAINING).
+        reads. A client may send requests without waiting for responses. The server stops
+        reading from a client for which 16 responses, or 8 MiB of them, wait: flow
+        control then stops the client, and nothing is lost.
+        A request that fails as a whole, as in Execute, ends the stream with that error:
+        the requests that were answered have been applied; this request and those after
+        it have not. When the server stops, it answers the requests that it has read and
+        ends the stream with UNAVAILABLE (reason DRAINING).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -293,10 +294,10 @@ class TimeCacheServiceServicer:
         """Streams the live entries whose key begins with a prefix, in no particular
         order.
 
-        An entry that is live during the whole scan is in it exactly once; one that is
-        put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-        entries and about 1 MiB. Writers are never held up for longer than one step of
-        the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+        An entry that is live during the whole scan appears exactly once; one that is
+        put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+        entries and about 1 MiB. Writers are never blocked for longer than one step of
+        the scan. A scan that takes longer than limits.max_call_duration, 1 min by
         default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -304,23 +305,23 @@ class TimeCacheServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchExpired(self, request, context):
-        """Streams what expires, as it expires.
+        """Streams entries as they expire.
 
-        The first message of each namespace comes at once: it says that the watch
-        stands and where it starts. From then on every entry that dies comes exactly
-        once, in order of death, never before its deadline. A message comes at least
-        every `heartbeat_interval`, with no event if none happened.
+        The first message of each namespace is sent at once: it confirms the watch and
+        says where it starts. From then on every entry that dies is delivered exactly
+        once, in order of death, never before its deadline. A message is sent at least
+        every `heartbeat_interval`, without events if there are none.
 
-        Nothing is lost in silence. Every message has a `resume_token`: a call that
-        brings it back goes on behind that message, for as long as the events are
-        retained. A watcher that reads too slowly, or comes back too late, never slows
-        a writer or another watcher: what it missed is counted in `lost`, exactly, and
-        the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-        RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-        not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-        before the namespace's deletion, the server's restart (MEMORY), a power loss
-        (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-        was lost then is not known. Each of them has the metadata `namespace`.
+        No event is silently dropped. Every message has a `resume_token`: a call with
+        that token continues after that message, for as long as the events are retained.
+        A watcher that reads too slowly, or resumes too late, never slows a writer or
+        another watcher: `lost` counts exactly the events that it missed, and the stream
+        continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+        RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+        reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+        the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+        the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+        lost is then unknown. Each of these errors has the metadata `namespace`.
 
         The stream ends with OK when the server stops, after a last watermark, and
         with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
@@ -331,43 +332,48 @@ class TimeCacheServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ConsumeExpired(self, request, context):
-        """Streams a member's share of what expires: the events of a namespace are shared
-        out among the members of a consumer group.
+        """Streams a member's share of the expired entries: the events of a namespace are
+        distributed among the members of a consumer group.
 
         Each event goes to one member, which must settle it (SettleExpired) within the
-        group's ack_timeout; else, and when the member's stream ends before, it goes to
-        another at once. At least once: an event is given out again until it is settled,
-        after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-        one key come one after the other: a later one waits until the earlier is settled.
-        First attempts come in order of death, but for those that wait so.
+        group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+        to another member at once. Delivery is at least once: an event is delivered again
+        until it is settled; after max_attempts it goes to the namespace's
+        dead_letter_namespace, if set. The events of one key are delivered one after the
+        other: a later one waits until the earlier one is settled. First attempts are
+        delivered in order of death, except for those that wait for an earlier event of
+        their key.
 
-        An event that timed out or was NACKed goes to another member, as long as there
-        is one whose stream is read, also if that one is at its max_in_flight now; and
-        to one that does not let events time out, if there is one. A member that lets
-        events time out is given fewer: each halves what it may hold, down to one event;
-        each that it settles, in time or late, adds one again, up to max_in_flight.
+        An event that timed out or was NACKed goes to another member, as long as there is
+        one whose stream is read, even if that member is at its max_in_flight now; and to
+        one that does not let events time out, if there is one. A member that lets events
+        time out gets fewer: each time-out halves the number of events that it may hold,
+        down to one; each event that it settles, in time or late, adds one, up to
+        max_in_flight.
 
-        The first message comes at once, and the stream ends, as in WatchExpired; also
-        with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+        The first message is sent at once, and the stream ends, as in WatchExpired; the
+        stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+        deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchExpiring(self, request, context):
-        """Streams not what died but what is going to, in time to Touch it.
+        """Streams entries that are about to die, in time to Touch them.
 
-        Each entry that has no more than `lead_time` left until its death_time is told
-        once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-        1 s. An entry that comes into the map with less than that left is told as soon.
-        One that is touched or put into a later bucket is told again when its time comes:
-        touched, under the same version with a later deadline. What is told may come
-        twice, under the same version and deadline, and up to 5 s after it was removed or
-        written anew. An entry that dies before it could be told, as its own ttl is that
-        short or its watcher reads too slowly, is not told any more, nor counted:
-        WatchExpired tells it.
+        Each entry that has no more than `lead_time` left until its death_time is
+        delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+        later. An entry that is put with less than lead_time left is delivered within the
+        same time after the put. An entry that is touched or put into a later bucket is
+        delivered again when its new time comes: after a touch, with the same version and
+        a later deadline. An entry may be delivered twice, with the same version and
+        deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+        before it could be delivered, because its own ttl is that short or its watcher
+        reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+        it.
 
-        The first message comes at once, and the stream ends, as in WatchExpired. More
+        The first message is sent at once, and the stream ends, as in WatchExpired. More
         than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
         MAX_EXPIRING_WATCHERS).
         """
@@ -376,15 +382,15 @@ class TimeCacheServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SettleExpired(self, request, context):
-        """Settles events that members of a consumer group were given: done, try again
-        later, or back into the map.
+        """Settles events that were delivered to members of a consumer group: done, deliver
+        again later, or put back into the namespace.
 
         Each settlement succeeds or fails by itself, with its own result. The call
         fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
         empty or too large, NOT_FOUND for its namespace or group (reasons
         NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-        one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-        for what the first call settled.
+        one to which the event was delivered. A retry gets NOT_FOUND
+        (EVENT_NOT_UNSETTLED) for the events that the first call settled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -482,8 +488,8 @@ def add_TimeCacheServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TimeCacheService:
-    """The data of the namespaces. Every call is answered from memory, in O(1)
-    whatever the number of entries or buckets, but for Scan and the watches.
+    """The data of the namespaces. Every call except Scan and the watches is answered from
+    memory in O(1), whatever the number of entries or buckets.
     """
 
     @staticmethod

@@ -67,12 +67,11 @@ class GroupServiceServicer:
     """
 
     def CreateGroup(self, request, context):
-        """Makes a consumer group of a namespace. Options that are unset take their
-        defaults.
+        """Creates a consumer group of a namespace. Unset options take their defaults.
 
-        A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-        namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-        find its own success.
+        A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+        in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+        may fail because the first attempt succeeded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,17 +94,16 @@ class GroupServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateGroup(self, request, context):
-        """Changes a group's options while it is in use, from now on: events that are with a
-        member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-        Idempotent.
+        """Changes a group's options while it is in use. Events that a member holds keep
+        their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteGroup(self, request, context):
-        """Deletes a group with all that it has not settled; its members' streams end with
-        NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+        """Deletes a group with all events that it has not settled. Its members' streams end
+        with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -72,11 +72,11 @@ class NamespaceServiceServicer:
     """
 
     def CreateNamespace(self, request, context):
-        """Makes a namespace. Options that are unset take their defaults.
+        """Creates a namespace. Unset options take their defaults.
 
-        A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-        the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-        Not idempotent: a retry may find its own success.
+        A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+        than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+        idempotent: a retry may fail because the first attempt succeeded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,8 +91,8 @@ class NamespaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListNamespaces(self, request, context):
-        """Describes the namespaces, ordered by name, in pages: each describes those that
-        are there when it is asked for. Idempotent.
+        """Describes the namespaces, ordered by name, in pages: each page describes the
+        namespaces that exist when it is requested. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -101,18 +101,18 @@ class NamespaceServiceServicer:
     def UpdateNamespace(self, request, context):
         """Changes a namespace's options while it is in use.
 
-        They take effect for puts and touches from now on. Entries that are in keep the
-        deadline that they were promised. A limit below what is in refuses (or evicts
-        on) the next put. num_shards cannot change, nor durability between MEMORY and the
-        others. Idempotent.
+        The options take effect for later puts and touches. Existing entries keep their
+        deadlines. A limit below the current content makes the next put fail (or evict).
+        num_shards cannot change, nor durability between MEMORY and the others.
+        Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteNamespace(self, request, context):
-        """Deletes a namespace with everything in it. Its entries make no events; its
-        watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+        """Deletes a namespace with everything in it. Its entries have no expiry events; its
+        watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -120,8 +120,8 @@ class NamespaceServiceServicer:
 
     def RotateNamespace(self, request, context):
         """Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-        when the call answers, and come to the watchers with the cause ROTATED. A
-        namespace without a live bucket is left as it is. Not idempotent.
+        when the call returns, and are delivered to the watchers with the cause ROTATED.
+        A namespace without a live bucket does not change. Not idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

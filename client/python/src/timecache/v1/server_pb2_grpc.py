@@ -52,10 +52,10 @@ class ServerServiceServicer:
     """
 
     def GetServer(self, request, context):
-        """Describes the server itself: its version, its age, its limits and how far they
-        are used, its journal. With access rules for those with any right; how far the
-        limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-        others see is their own.
+        """Describes the server itself: its version, its start time, its limits and their
+        use, its journal. With access rules, open to callers with any permission; the use
+        of the limits and the journal need VERB_READ on the pattern "*", as they cover
+        all namespaces.
         Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -63,20 +63,20 @@ class ServerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def BackupJournal(self, request, context):
-        """Streams a backup of the journal, while the server goes on. It has every change that
-        was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-        server was at one moment, all namespaces together. It becomes a journal's directory
-        again by `timecached --restore` or `timecachectl journal restore`.
+        """Streams a backup of the journal, while the server keeps running. It has every
+        change that was acknowledged before the call began (of durability ASYNC or SYNC),
+        and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+        journal restore` turns it into a journal's directory again.
 
-        The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-        it is not whole. Nothing is copied on the server: what the client has not read yet
-        is kept for it, also what would be trimmed. A client that takes nothing for
-        limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-        with UNAVAILABLE (DRAINING).
+        The backup is the concatenation of `data`: a tar archive. It is complete only if
+        the stream ends with OK. The server copies nothing: it keeps the files that the
+        client has not read yet, even those that it would otherwise trim. The server ends
+        the stream of a client that reads nothing for limits.response_timeout
+        (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
 
-        FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-        (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-        "*": a backup has all keys and values. Each call is a new backup.
+        FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+        (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+        on the pattern "*": a backup has all keys and values. Each call is a new backup.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

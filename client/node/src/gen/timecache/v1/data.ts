@@ -28,13 +28,13 @@ export const protobufPackage = "timecache.v1";
 
 export const protobufFileName = "timecache/v1/data.proto";
 
-/** What must hold for a Put to store. */
+/** The condition under which a Put stores. */
 export enum PutCondition {
   /** PUT_CONDITION_UNSPECIFIED - Store always. */
   PUT_CONDITION_UNSPECIFIED = 0,
-  /** PUT_CONDITION_IF_ABSENT - Store if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS. */
+  /** PUT_CONDITION_IF_ABSENT - Store if the key does not exist; else FAILED_PRECONDITION, KEY_EXISTS. */
   PUT_CONDITION_IF_ABSENT = 1,
-  /** PUT_CONDITION_IF_PRESENT - Store if the key is there; else FAILED_PRECONDITION, KEY_NOT_FOUND. */
+  /** PUT_CONDITION_IF_PRESENT - Store if the key exists; else FAILED_PRECONDITION, KEY_NOT_FOUND. */
   PUT_CONDITION_IF_PRESENT = 2,
   UNRECOGNIZED = -1,
 }
@@ -42,18 +42,18 @@ export enum PutCondition {
 /** A live entry. */
 export interface Entry {
   /**
-   * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-   * operation says it.
+   * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+   * names the key.
    */
   key: Buffer;
   /** 0 B to the namespace's max_value_bytes. Empty where only keys were asked for. */
   value: Buffer;
   /**
-   * Stands for the value: every Put gives a new one, and a renewed time to live
-   * leaves it as it is. Unique in the namespace; grows with every change of one key,
-   * also when the namespace is deleted and made again, and over restarts as long as
-   * the server makes no more than 8 million changes a second on average, all
-   * namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+   * Identifies the value: every Put assigns a new version, and renewing the time to
+   * live does not change it. Unique in the namespace; grows with every change of a
+   * key, also when the namespace is deleted and created again, and across restarts as
+   * long as the server applies no more than 8 million changes a second on average,
+   * all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
    * 2054.
    */
   version: bigint;
@@ -71,14 +71,14 @@ export interface Entry {
    */
   omittedValueBytes: bigint;
   /**
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    */
   parts?: GatheredParts | undefined;
 }
 
-/** The entry to store, and what must hold for that. */
+/** The entry to store, and the condition for storing it. */
 export interface PutRequest {
   /** Required. The namespace's name. */
   namespace: string;
@@ -94,7 +94,7 @@ export interface PutRequest {
   ttl?:
     | Duration
     | undefined;
-  /** What must hold for the value to be stored. Unset: nothing. */
+  /** The condition under which the value is stored. Unset: always. */
   precondition?:
     | //
     /** Whether the key may be there. */
@@ -106,12 +106,12 @@ export interface PutRequest {
      */
     { $case: "ifVersion"; value: bigint }
     | undefined;
-  /** Answer with the entry that was replaced. */
+  /** Return the entry that was replaced. */
   returnPrevious: boolean;
   /**
-   * An entry that is there keeps its put_time, its deadline and its own ttl; only value
-   * and version are new. One that is not there gets a fresh time to live. Not together
-   * with `ttl`.
+   * An existing entry keeps its put_time, its deadline and its own ttl; only value
+   * and version are new. A new entry gets a fresh time to live. Not together with
+   * `ttl`.
    */
   keepDeadline: boolean;
 }
@@ -120,7 +120,7 @@ export interface PutRequest {
 export interface PutResponse {
   /** The new entry's version. */
   version: bigint;
-  /** The replaced entry, if one was there and return_previous was set. */
+  /** The replaced entry, if there was one and return_previous was set. */
   previous?: Entry | undefined;
 }
 
@@ -131,8 +131,8 @@ export interface GetRequest {
   /** Required. 1 B to 4 KiB. */
   key: Buffer;
   /**
-   * Renew the time to live: an entry that was put with its own ttl gets that one
-   * again, any other the namespace's. Always so in a sliding namespace.
+   * Renew the time to live: an entry that was put with its own ttl gets that ttl
+   * again, any other entry the namespace's. In a sliding namespace every Get does so.
    */
   touch: boolean;
 }
@@ -143,7 +143,7 @@ export interface GetResponse {
   entry?: Entry | undefined;
 }
 
-/** The entry to remove, and what must hold for that. */
+/** The entry to remove, and the condition for removing it. */
 export interface RemoveRequest {
   /** Required. The namespace's name. */
   namespace: string;
@@ -153,7 +153,7 @@ export interface RemoveRequest {
   ifVersion?:
     | bigint
     | undefined;
-  /** Answer with the entry that was removed. */
+  /** Return the entry that was removed. */
   returnPrevious: boolean;
 }
 
@@ -161,7 +161,7 @@ export interface RemoveRequest {
 export interface RemoveResponse {
   /** Whether the key was there. */
   removed: boolean;
-  /** The removed entry, if one was there and return_previous was set. */
+  /** The removed entry, if there was one and return_previous was set. */
   previous?: Entry | undefined;
 }
 
@@ -193,7 +193,7 @@ export interface SizeResponse {
   bytes: bigint;
 }
 
-/** The entry to renew, and what must hold for that. */
+/** The entry to renew, and the condition for renewing it. */
 export interface TouchRequest {
   /** Required. The namespace's name. */
   namespace: string;
@@ -207,7 +207,7 @@ export interface TouchRequest {
     | Duration
     | undefined;
   /**
-   * Renew only this version: a lock, say, only while it is still one's own. Unset:
+   * Renew only this version, for example a lock that the client still holds. Unset:
    * whatever its version.
    */
   ifVersion?: bigint | undefined;
@@ -217,7 +217,7 @@ export interface TouchRequest {
 export interface TouchResponse {
   /** Whether the key was there. */
   touched: boolean;
-  /** The entry's version, which a touch leaves as it is; 0 on a miss. */
+  /** The entry's version, which a touch does not change; 0 on a miss. */
   version: bigint;
 }
 
@@ -227,7 +227,7 @@ export interface AppendRequest {
   namespace: string;
   /** Required. 1 B to 4 KiB. */
   key: Buffer;
-  /** What is appended: 0 B to the namespace's max_value_bytes. */
+  /** The bytes to append: 0 B to the namespace's max_value_bytes. */
   value: Buffer;
   /**
    * The own time to live of an entry that is created, and with `touch` of one that is
@@ -258,7 +258,7 @@ export interface AppendResponse {
   version: bigint;
   /** The value's new length. */
   valueBytes: bigint;
-  /** Whether the key was not there. */
+  /** Whether the entry was created. */
   created: boolean;
 }
 
@@ -277,12 +277,9 @@ export interface CombineRequest {
     /** Xor with this, both in two's complement. */
     { $case: "xor"; value: bigint }
     | undefined;
-  /**
-   * What a key that is not there counts as: the operand is combined with this. 0 unless
-   * it is set.
-   */
+  /** The value of a missing key: the operand is combined with this. 0 if unset. */
   initial: bigint;
-  /** Remove the entry if the result is 0. Nothing is created then, either. */
+  /** Remove the entry if the result is 0. A missing key is not created then either. */
   removeIfZero: boolean;
   /** Renew the time to live of an entry that is there, as Get does. */
   touch: boolean;
@@ -294,25 +291,25 @@ export interface CombineRequest {
     | Duration
     | undefined;
   /**
-   * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-   * Unset: whatever its version.
+   * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+   * VERSION_MISMATCH. Unset: whatever its version.
    */
   ifVersion?: bigint | undefined;
 }
 
-/** What a Combine came to. */
+/** What a Combine did. */
 export interface CombineResponse {
   /** The result. */
   result: bigint;
   /** The entry's new version; 0 if it was removed. */
   version: bigint;
-  /** Whether the key was not there, and is now. */
+  /** Whether the entry was created. */
   created: boolean;
-  /** Whether the result was 0 and remove_if_zero set: the key is not there now. */
+  /** Whether the result was 0 and remove_if_zero was set: the key no longer exists. */
   removed: boolean;
 }
 
-/** One part, and what is expected under its key. */
+/** One part, and the parts that its key expects. */
 export interface GatherRequest {
   /** Required. The namespace's name. */
   namespace: string;
@@ -321,13 +318,13 @@ export interface GatherRequest {
   /** Required. The part's name: 1 to 256 B. */
   part: Buffer;
   /**
-   * Its value. All parts of a key, with their names and what is expected, are at most
-   * max_value_bytes as a serialized GatheredParts.
+   * Its value. All parts of a key, with their names and the expected names, are at
+   * most max_value_bytes as a serialized GatheredParts.
    */
   value: Buffer;
   /**
-   * How many parts complete the key, whatever their names: 1 to 1,024. This or
-   * expected_names is required, and the same of all parts of a key.
+   * How many parts complete the key, whatever their names: 1 to 1,024. Required,
+   * unless expected_names is set; must be the same for all parts of a key.
    */
   expectedParts: number;
   /**
@@ -344,26 +341,32 @@ export interface GatherRequest {
   ttl?: Duration | undefined;
 }
 
-/** What a Gather came to. */
+/** What a Gather did. */
 export interface GatherResponse {
   /**
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    */
   parts?:
     | GatheredParts
     | undefined;
-  /** The entry's new version; with `duplicate` the one that it has; 0 if it is complete. */
+  /**
+   * The entry's new version; with `duplicate` the current one; 0 if the key is
+   * complete.
+   */
   version: bigint;
-  /** How many parts are in, this one included. */
+  /** The number of collected parts, this one included. */
   count: number;
-  /** Whether this part was in, with the same value: nothing has changed. */
+  /**
+   * Whether this part had been collected before, with the same value: nothing has
+   * changed.
+   */
   duplicate: boolean;
 }
 
-/** One operation of a batch. Its own `namespace` is left empty, or is the batch's. */
+/** One operation of a batch. Its own `namespace` is empty or equal to the batch's. */
 export interface Operation {
-  /** Required. What to do, with all of its conditions. */
+  /** Required. The operation, with all of its conditions. */
   request?:
     | //
     /** As in Put. */
@@ -396,19 +399,22 @@ export interface Operation {
 export interface ExecuteRequest {
   /** Required. The namespace's name. */
   namespace: string;
-  /** Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB. */
+  /** Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB. */
   operations: Operation[];
 }
 
-/** What became of one operation. */
+/** The outcome of one operation. */
 export interface OperationResult {
-  /** Always set: the response of the operation's kind, or why it changed nothing. */
+  /**
+   * Always set: the response of the operation's kind, or the error, after which
+   * nothing was changed.
+   */
   result?:
     | //
     /**
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      */
     { $case: "error"; value: Status }
     | //
@@ -438,16 +444,16 @@ export interface OperationResult {
     | undefined;
 }
 
-/** What became of a batch. */
+/** The outcomes of a batch. */
 export interface ExecuteResponse {
   /**
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    */
   results: OperationResult[];
 }
 
-/** What to scan, and how it comes. */
+/** What to scan, and how to send it. */
 export interface ScanRequest {
   /** Required. The namespace's name. */
   namespace: string;
@@ -456,10 +462,9 @@ export interface ScanRequest {
   /** Leave the values out. */
   keysOnly: boolean;
   /**
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An entry that does not fit comes without its value, whose size is in
-   * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-   * are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+   * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
    */
   maxMessageBytes?: number | undefined;
 }
@@ -2543,8 +2548,8 @@ export const ScanResponse: MessageFns<ScanResponse> = {
 };
 
 /**
- * The data of the namespaces. Every call is answered from memory, in O(1)
- * whatever the number of entries or buckets, but for Scan and the watches.
+ * The data of the namespaces. Every call except Scan and the watches is answered from
+ * memory in O(1), whatever the number of entries or buckets.
  */
 export type TimeCacheServiceService = typeof TimeCacheServiceService;
 export const TimeCacheServiceService = {
@@ -2552,12 +2557,12 @@ export const TimeCacheServiceService = {
    * Stores a value under a key and gives it a fresh time to live.
    *
    * Success: the entry's new version. A condition that does not hold:
-   * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-   * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-   * limit's name as reason, unless the namespace evicts.
-   * With `keep_deadline` an entry that is there keeps its time to live.
-   * Idempotent in its effect without a condition, but for the version and the
-   * fresh time to live; with a condition a retry may fail on its own success.
+   * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+   * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+   * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+   * existing entry keeps its time to live. Without a condition idempotent, except for
+   * the version and the fresh time to live; with a condition a retry may fail because
+   * the first attempt succeeded.
    */
   put: {
     path: "/timecache.v1.TimeCacheService/Put" as const,
@@ -2572,10 +2577,10 @@ export const TimeCacheServiceService = {
    * Reads an entry.
    *
    * Success: the entry. Miss: OK with no entry. A client that reads values of more
-   * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-   * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-   * time to live, unless the namespace is sliding or the request says `touch`; the
-   * version stays even then. Idempotent.
+   * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+   * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+   * the time to live, unless the namespace is sliding or the request sets `touch`;
+   * the version does not change even then. Idempotent.
    */
   get: {
     path: "/timecache.v1.TimeCacheService/Get" as const,
@@ -2587,9 +2592,9 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): GetResponse => GetResponse.decode(value),
   },
   /**
-   * Removes an entry. A removed entry makes no expiry event.
+   * Removes an entry. A removed entry has no expiry event.
    *
-   * Success: whether it was there. Miss: OK with removed = false, or, with
+   * Success: whether the entry existed. Miss: OK with removed = false, or, with
    * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
    * Idempotent without `if_version`.
    */
@@ -2602,7 +2607,7 @@ export const TimeCacheServiceService = {
     responseSerialize: (value: RemoveResponse): Buffer => Buffer.from(RemoveResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveResponse => RemoveResponse.decode(value),
   },
-  /** Tells whether an entry is there. Never renews the time to live. Idempotent. */
+  /** Reports whether an entry exists. Never renews the time to live. Idempotent. */
   contains: {
     path: "/timecache.v1.TimeCacheService/Contains" as const,
     requestStream: false as const,
@@ -2629,7 +2634,7 @@ export const TimeCacheServiceService = {
   /**
    * Gives an entry a fresh time to live without a new value.
    *
-   * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+   * Success: touched = true and the entry's version, which does not change. Miss: OK
    * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
    * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
    */
@@ -2643,21 +2648,21 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): TouchResponse => TouchResponse.decode(value),
   },
   /**
-   * Appends bytes to the value of an entry, or creates it with these. The value stays
-   * on the server.
+   * Appends bytes to the value of an entry, or creates the entry with them. The value
+   * stays on the server.
    *
-   * Success: the value's new length and its new version. An entry that is there keeps
-   * its deadline, unless the request says `touch`; one that is created gets a fresh
-   * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-   * value that would be larger than the namespace's max_value_bytes:
-   * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-   * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-   * would be passed: as in Put.
-   * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-   * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-   * a value that grows is copied once for each doubling of its length, and for each
-   * bucket that it moves to. One that has been appended to takes up to twice its
-   * length of memory; limits count its length.
+   * Success: the value's new length and its new version. An existing entry keeps its
+   * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+   * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+   * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+   * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+   * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+   * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+   * it has `if_version`, with which it may fail because the first attempt succeeded.
+   * Costs O(bytes appended), whatever the value's length: a growing value is copied
+   * once for each doubling of its length, and for each bucket that it moves to. A
+   * value that has been appended to takes up to twice its length of memory; limits
+   * count its length.
    */
   append: {
     path: "/timecache.v1.TimeCacheService/Append" as const,
@@ -2672,18 +2677,18 @@ export const TimeCacheServiceService = {
    * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
    *
    * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-   * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-   * entry that is there keeps its deadline, unless the request says `touch`; one that
-   * is created gets a fresh time to live.
+   * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+   * An existing entry keeps its deadline, unless the request sets `touch`; a new
+   * entry gets a fresh time to live.
    * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-   * removes the entry instead, which makes no expiry event. A value that is no such
+   * removes the entry instead, without an expiry event. A value that is no such
    * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-   * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-   * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-   * that would be passed: as in Put.
+   * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+   * key that collects the parts of a Gather: as in Append. After each of these errors
+   * nothing is changed. A limit that would be exceeded: as in Put.
    * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-   * may fail on its own success. A second xor with the same number undoes the first.
-   * O(1).
+   * may fail because the first attempt succeeded. A second xor with the same number
+   * undoes the first. O(1).
    */
   combine: {
     path: "/timecache.v1.TimeCacheService/Combine" as const,
@@ -2695,26 +2700,27 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): CombineResponse => CombineResponse.decode(value),
   },
   /**
-   * Collects named parts under a key. The call that brings the last part that is
-   * expected gets all of them, and the key is gone: exactly one call gets them. What is
-   * not complete in time expires as any entry, with the parts that came: see
+   * Collects named parts under a key. The call that adds the last expected part gets
+   * all of them and removes the key: exactly one call gets them. A key that is not
+   * complete in time expires as any entry does, with the parts collected so far: see
    * ExpiredEvent.parts.
    *
-   * An entry that is there keeps its deadline, unless the request says `touch`; the
-   * first part gets a fresh time to live.
-   * Success: all parts, or how many are in. The same part with the same value again is
-   * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-   * (PART_EXISTS). Parts that expect something else than those that are in:
-   * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+   * An existing entry keeps its deadline, unless the request sets `touch`; the first
+   * part gets a fresh time to live.
+   * Success: all parts, or how many have been collected. The same part with the same
+   * value again is a success that changes nothing (`duplicate`); with another value:
+   * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+   * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
    * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-   * and what is expected, would be larger than the namespace's max_value_bytes:
-   * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-   * be passed: as in Put.
+   * and the expected names, would be larger than the namespace's max_value_bytes:
+   * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+   * changed. A limit that would be exceeded: as in Put.
    * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-   * completed it begins anew: who must not join twice remembers the key for a while, or
-   * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-   * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-   * the answer: see Get for answers of more than 4 MiB.
+   * completed the key starts a new collection: a client that must not join twice
+   * remembers the key for a while, or derives the key from what is joined once. Costs
+   * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+   * where it completes the key. max_value_bytes bounds the response: see Get for
+   * answers of more than 4 MiB.
    */
   gather: {
     path: "/timecache.v1.TimeCacheService/Gather" as const,
@@ -2729,12 +2735,12 @@ export const TimeCacheServiceService = {
    * Applies many operations on one namespace in one request.
    *
    * Not a transaction: each operation succeeds or fails by itself, with its own
-   * result, and others may come between. The operations of one key apply in the
-   * order of the request. The call fails as a whole, with nothing applied, only
-   * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-   * large, NOT_FOUND for its namespace.
-   * Idempotent if all of its operations are. Costs one round trip, and three
-   * short locks for each of the namespace's shards that are met.
+   * result, and operations of other calls may come between. The operations of one key
+   * apply in the order of the request. The call fails as a whole, with nothing
+   * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+   * is empty or too large, NOT_FOUND for its namespace.
+   * Idempotent if all of its operations are. Costs one round trip, and three short
+   * locks for each of the namespace's shards that it uses.
    */
   execute: {
     path: "/timecache.v1.TimeCacheService/Execute" as const,
@@ -2749,13 +2755,13 @@ export const TimeCacheServiceService = {
    * A stream of Execute requests, each answered by one response, in order.
    *
    * Requests are applied one after the other: what a request writes, the next one
-   * reads. A client may send on without waiting for answers. One that does not
-   * read them is read from no further once 16 answers, or 8 MiB of them, wait for
-   * it: flow control then holds it up, and nothing is lost.
-   * A request that fails as a whole, as in Execute, ends the stream with that
-   * error: the requests that were answered have been applied; it and those after
-   * it have not. When the server stops, it answers the requests that it has read
-   * and ends the stream with UNAVAILABLE (reason DRAINING).
+   * reads. A client may send requests without waiting for responses. The server stops
+   * reading from a client for which 16 responses, or 8 MiB of them, wait: flow
+   * control then stops the client, and nothing is lost.
+   * A request that fails as a whole, as in Execute, ends the stream with that error:
+   * the requests that were answered have been applied; this request and those after
+   * it have not. When the server stops, it answers the requests that it has read and
+   * ends the stream with UNAVAILABLE (reason DRAINING).
    */
   pipeline: {
     path: "/timecache.v1.TimeCacheService/Pipeline" as const,
@@ -2770,10 +2776,10 @@ export const TimeCacheServiceService = {
    * Streams the live entries whose key begins with a prefix, in no particular
    * order.
    *
-   * An entry that is live during the whole scan is in it exactly once; one that is
-   * put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-   * entries and about 1 MiB. Writers are never held up for longer than one step of
-   * the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+   * An entry that is live during the whole scan appears exactly once; one that is
+   * put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+   * entries and about 1 MiB. Writers are never blocked for longer than one step of
+   * the scan. A scan that takes longer than limits.max_call_duration, 1 min by
    * default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
    */
   scan: {
@@ -2786,23 +2792,23 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): ScanResponse => ScanResponse.decode(value),
   },
   /**
-   * Streams what expires, as it expires.
+   * Streams entries as they expire.
    *
-   * The first message of each namespace comes at once: it says that the watch
-   * stands and where it starts. From then on every entry that dies comes exactly
-   * once, in order of death, never before its deadline. A message comes at least
-   * every `heartbeat_interval`, with no event if none happened.
+   * The first message of each namespace is sent at once: it confirms the watch and
+   * says where it starts. From then on every entry that dies is delivered exactly
+   * once, in order of death, never before its deadline. A message is sent at least
+   * every `heartbeat_interval`, without events if there are none.
    *
-   * Nothing is lost in silence. Every message has a `resume_token`: a call that
-   * brings it back goes on behind that message, for as long as the events are
-   * retained. A watcher that reads too slowly, or comes back too late, never slows
-   * a writer or another watcher: what it missed is counted in `lost`, exactly, and
-   * the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-   * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-   * not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-   * before the namespace's deletion, the server's restart (MEMORY), a power loss
-   * (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-   * was lost then is not known. Each of them has the metadata `namespace`.
+   * No event is silently dropped. Every message has a `resume_token`: a call with
+   * that token continues after that message, for as long as the events are retained.
+   * A watcher that reads too slowly, or resumes too late, never slows a writer or
+   * another watcher: `lost` counts exactly the events that it missed, and the stream
+   * continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+   * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+   * reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+   * the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+   * the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+   * lost is then unknown. Each of these errors has the metadata `namespace`.
    *
    * The stream ends with OK when the server stops, after a last watermark, and
    * with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
@@ -2819,24 +2825,28 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): WatchExpiredResponse => WatchExpiredResponse.decode(value),
   },
   /**
-   * Streams a member's share of what expires: the events of a namespace are shared
-   * out among the members of a consumer group.
+   * Streams a member's share of the expired entries: the events of a namespace are
+   * distributed among the members of a consumer group.
    *
    * Each event goes to one member, which must settle it (SettleExpired) within the
-   * group's ack_timeout; else, and when the member's stream ends before, it goes to
-   * another at once. At least once: an event is given out again until it is settled,
-   * after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-   * one key come one after the other: a later one waits until the earlier is settled.
-   * First attempts come in order of death, but for those that wait so.
+   * group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+   * to another member at once. Delivery is at least once: an event is delivered again
+   * until it is settled; after max_attempts it goes to the namespace's
+   * dead_letter_namespace, if set. The events of one key are delivered one after the
+   * other: a later one waits until the earlier one is settled. First attempts are
+   * delivered in order of death, except for those that wait for an earlier event of
+   * their key.
    *
-   * An event that timed out or was NACKed goes to another member, as long as there
-   * is one whose stream is read, also if that one is at its max_in_flight now; and
-   * to one that does not let events time out, if there is one. A member that lets
-   * events time out is given fewer: each halves what it may hold, down to one event;
-   * each that it settles, in time or late, adds one again, up to max_in_flight.
+   * An event that timed out or was NACKed goes to another member, as long as there is
+   * one whose stream is read, even if that member is at its max_in_flight now; and to
+   * one that does not let events time out, if there is one. A member that lets events
+   * time out gets fewer: each time-out halves the number of events that it may hold,
+   * down to one; each event that it settles, in time or late, adds one, up to
+   * max_in_flight.
    *
-   * The first message comes at once, and the stream ends, as in WatchExpired; also
-   * with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+   * The first message is sent at once, and the stream ends, as in WatchExpired; the
+   * stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+   * deleted.
    */
   consumeExpired: {
     path: "/timecache.v1.TimeCacheService/ConsumeExpired" as const,
@@ -2850,19 +2860,20 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): ConsumeExpiredResponse => ConsumeExpiredResponse.decode(value),
   },
   /**
-   * Streams not what died but what is going to, in time to Touch it.
+   * Streams entries that are about to die, in time to Touch them.
    *
-   * Each entry that has no more than `lead_time` left until its death_time is told
-   * once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-   * 1 s. An entry that comes into the map with less than that left is told as soon.
-   * One that is touched or put into a later bucket is told again when its time comes:
-   * touched, under the same version with a later deadline. What is told may come
-   * twice, under the same version and deadline, and up to 5 s after it was removed or
-   * written anew. An entry that dies before it could be told, as its own ttl is that
-   * short or its watcher reads too slowly, is not told any more, nor counted:
-   * WatchExpired tells it.
+   * Each entry that has no more than `lead_time` left until its death_time is
+   * delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+   * later. An entry that is put with less than lead_time left is delivered within the
+   * same time after the put. An entry that is touched or put into a later bucket is
+   * delivered again when its new time comes: after a touch, with the same version and
+   * a later deadline. An entry may be delivered twice, with the same version and
+   * deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+   * before it could be delivered, because its own ttl is that short or its watcher
+   * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+   * it.
    *
-   * The first message comes at once, and the stream ends, as in WatchExpired. More
+   * The first message is sent at once, and the stream ends, as in WatchExpired. More
    * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
    * MAX_EXPIRING_WATCHERS).
    */
@@ -2877,15 +2888,15 @@ export const TimeCacheServiceService = {
     responseDeserialize: (value: Buffer): WatchExpiringResponse => WatchExpiringResponse.decode(value),
   },
   /**
-   * Settles events that members of a consumer group were given: done, try again
-   * later, or back into the map.
+   * Settles events that were delivered to members of a consumer group: done, deliver
+   * again later, or put back into the namespace.
    *
    * Each settlement succeeds or fails by itself, with its own result. The call
    * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
    * empty or too large, NOT_FOUND for its namespace or group (reasons
    * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-   * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-   * for what the first call settled.
+   * one to which the event was delivered. A retry gets NOT_FOUND
+   * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
    */
   settleExpired: {
     path: "/timecache.v1.TimeCacheService/SettleExpired" as const,
@@ -2904,33 +2915,33 @@ export interface TimeCacheServiceServer extends UntypedServiceImplementation {
    * Stores a value under a key and gives it a fresh time to live.
    *
    * Success: the entry's new version. A condition that does not hold:
-   * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-   * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-   * limit's name as reason, unless the namespace evicts.
-   * With `keep_deadline` an entry that is there keeps its time to live.
-   * Idempotent in its effect without a condition, but for the version and the
-   * fresh time to live; with a condition a retry may fail on its own success.
+   * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+   * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+   * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+   * existing entry keeps its time to live. Without a condition idempotent, except for
+   * the version and the fresh time to live; with a condition a retry may fail because
+   * the first attempt succeeded.
    */
   put: handleUnaryCall<PutRequest, PutResponse>;
   /**
    * Reads an entry.
    *
    * Success: the entry. Miss: OK with no entry. A client that reads values of more
-   * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-   * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-   * time to live, unless the namespace is sliding or the request says `touch`; the
-   * version stays even then. Idempotent.
+   * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+   * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+   * the time to live, unless the namespace is sliding or the request sets `touch`;
+   * the version does not change even then. Idempotent.
    */
   get: handleUnaryCall<GetRequest, GetResponse>;
   /**
-   * Removes an entry. A removed entry makes no expiry event.
+   * Removes an entry. A removed entry has no expiry event.
    *
-   * Success: whether it was there. Miss: OK with removed = false, or, with
+   * Success: whether the entry existed. Miss: OK with removed = false, or, with
    * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
    * Idempotent without `if_version`.
    */
   remove: handleUnaryCall<RemoveRequest, RemoveResponse>;
-  /** Tells whether an entry is there. Never renews the time to live. Idempotent. */
+  /** Reports whether an entry exists. Never renews the time to live. Idempotent. */
   contains: handleUnaryCall<ContainsRequest, ContainsResponse>;
   /**
    * Counts a namespace's live entries and their bytes. Exact: entries whose
@@ -2941,124 +2952,125 @@ export interface TimeCacheServiceServer extends UntypedServiceImplementation {
   /**
    * Gives an entry a fresh time to live without a new value.
    *
-   * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+   * Success: touched = true and the entry's version, which does not change. Miss: OK
    * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
    * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
    */
   touch: handleUnaryCall<TouchRequest, TouchResponse>;
   /**
-   * Appends bytes to the value of an entry, or creates it with these. The value stays
-   * on the server.
+   * Appends bytes to the value of an entry, or creates the entry with them. The value
+   * stays on the server.
    *
-   * Success: the value's new length and its new version. An entry that is there keeps
-   * its deadline, unless the request says `touch`; one that is created gets a fresh
-   * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-   * value that would be larger than the namespace's max_value_bytes:
-   * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-   * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-   * would be passed: as in Put.
-   * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-   * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-   * a value that grows is copied once for each doubling of its length, and for each
-   * bucket that it moves to. One that has been appended to takes up to twice its
-   * length of memory; limits count its length.
+   * Success: the value's new length and its new version. An existing entry keeps its
+   * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+   * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+   * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+   * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+   * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+   * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+   * it has `if_version`, with which it may fail because the first attempt succeeded.
+   * Costs O(bytes appended), whatever the value's length: a growing value is copied
+   * once for each doubling of its length, and for each bucket that it moves to. A
+   * value that has been appended to takes up to twice its length of memory; limits
+   * count its length.
    */
   append: handleUnaryCall<AppendRequest, AppendResponse>;
   /**
    * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
    *
    * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-   * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-   * entry that is there keeps its deadline, unless the request says `touch`; one that
-   * is created gets a fresh time to live.
+   * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+   * An existing entry keeps its deadline, unless the request sets `touch`; a new
+   * entry gets a fresh time to live.
    * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-   * removes the entry instead, which makes no expiry event. A value that is no such
+   * removes the entry instead, without an expiry event. A value that is no such
    * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-   * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-   * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-   * that would be passed: as in Put.
+   * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+   * key that collects the parts of a Gather: as in Append. After each of these errors
+   * nothing is changed. A limit that would be exceeded: as in Put.
    * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-   * may fail on its own success. A second xor with the same number undoes the first.
-   * O(1).
+   * may fail because the first attempt succeeded. A second xor with the same number
+   * undoes the first. O(1).
    */
   combine: handleUnaryCall<CombineRequest, CombineResponse>;
   /**
-   * Collects named parts under a key. The call that brings the last part that is
-   * expected gets all of them, and the key is gone: exactly one call gets them. What is
-   * not complete in time expires as any entry, with the parts that came: see
+   * Collects named parts under a key. The call that adds the last expected part gets
+   * all of them and removes the key: exactly one call gets them. A key that is not
+   * complete in time expires as any entry does, with the parts collected so far: see
    * ExpiredEvent.parts.
    *
-   * An entry that is there keeps its deadline, unless the request says `touch`; the
-   * first part gets a fresh time to live.
-   * Success: all parts, or how many are in. The same part with the same value again is
-   * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-   * (PART_EXISTS). Parts that expect something else than those that are in:
-   * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+   * An existing entry keeps its deadline, unless the request sets `touch`; the first
+   * part gets a fresh time to live.
+   * Success: all parts, or how many have been collected. The same part with the same
+   * value again is a success that changes nothing (`duplicate`); with another value:
+   * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+   * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
    * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-   * and what is expected, would be larger than the namespace's max_value_bytes:
-   * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-   * be passed: as in Put.
+   * and the expected names, would be larger than the namespace's max_value_bytes:
+   * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+   * changed. A limit that would be exceeded: as in Put.
    * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-   * completed it begins anew: who must not join twice remembers the key for a while, or
-   * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-   * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-   * the answer: see Get for answers of more than 4 MiB.
+   * completed the key starts a new collection: a client that must not join twice
+   * remembers the key for a while, or derives the key from what is joined once. Costs
+   * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+   * where it completes the key. max_value_bytes bounds the response: see Get for
+   * answers of more than 4 MiB.
    */
   gather: handleUnaryCall<GatherRequest, GatherResponse>;
   /**
    * Applies many operations on one namespace in one request.
    *
    * Not a transaction: each operation succeeds or fails by itself, with its own
-   * result, and others may come between. The operations of one key apply in the
-   * order of the request. The call fails as a whole, with nothing applied, only
-   * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-   * large, NOT_FOUND for its namespace.
-   * Idempotent if all of its operations are. Costs one round trip, and three
-   * short locks for each of the namespace's shards that are met.
+   * result, and operations of other calls may come between. The operations of one key
+   * apply in the order of the request. The call fails as a whole, with nothing
+   * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+   * is empty or too large, NOT_FOUND for its namespace.
+   * Idempotent if all of its operations are. Costs one round trip, and three short
+   * locks for each of the namespace's shards that it uses.
    */
   execute: handleUnaryCall<ExecuteRequest, ExecuteResponse>;
   /**
    * A stream of Execute requests, each answered by one response, in order.
    *
    * Requests are applied one after the other: what a request writes, the next one
-   * reads. A client may send on without waiting for answers. One that does not
-   * read them is read from no further once 16 answers, or 8 MiB of them, wait for
-   * it: flow control then holds it up, and nothing is lost.
-   * A request that fails as a whole, as in Execute, ends the stream with that
-   * error: the requests that were answered have been applied; it and those after
-   * it have not. When the server stops, it answers the requests that it has read
-   * and ends the stream with UNAVAILABLE (reason DRAINING).
+   * reads. A client may send requests without waiting for responses. The server stops
+   * reading from a client for which 16 responses, or 8 MiB of them, wait: flow
+   * control then stops the client, and nothing is lost.
+   * A request that fails as a whole, as in Execute, ends the stream with that error:
+   * the requests that were answered have been applied; this request and those after
+   * it have not. When the server stops, it answers the requests that it has read and
+   * ends the stream with UNAVAILABLE (reason DRAINING).
    */
   pipeline: handleBidiStreamingCall<ExecuteRequest, ExecuteResponse>;
   /**
    * Streams the live entries whose key begins with a prefix, in no particular
    * order.
    *
-   * An entry that is live during the whole scan is in it exactly once; one that is
-   * put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-   * entries and about 1 MiB. Writers are never held up for longer than one step of
-   * the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+   * An entry that is live during the whole scan appears exactly once; one that is
+   * put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+   * entries and about 1 MiB. Writers are never blocked for longer than one step of
+   * the scan. A scan that takes longer than limits.max_call_duration, 1 min by
    * default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
    */
   scan: handleServerStreamingCall<ScanRequest, ScanResponse>;
   /**
-   * Streams what expires, as it expires.
+   * Streams entries as they expire.
    *
-   * The first message of each namespace comes at once: it says that the watch
-   * stands and where it starts. From then on every entry that dies comes exactly
-   * once, in order of death, never before its deadline. A message comes at least
-   * every `heartbeat_interval`, with no event if none happened.
+   * The first message of each namespace is sent at once: it confirms the watch and
+   * says where it starts. From then on every entry that dies is delivered exactly
+   * once, in order of death, never before its deadline. A message is sent at least
+   * every `heartbeat_interval`, without events if there are none.
    *
-   * Nothing is lost in silence. Every message has a `resume_token`: a call that
-   * brings it back goes on behind that message, for as long as the events are
-   * retained. A watcher that reads too slowly, or comes back too late, never slows
-   * a writer or another watcher: what it missed is counted in `lost`, exactly, and
-   * the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-   * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-   * not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-   * before the namespace's deletion, the server's restart (MEMORY), a power loss
-   * (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-   * was lost then is not known. Each of them has the metadata `namespace`.
+   * No event is silently dropped. Every message has a `resume_token`: a call with
+   * that token continues after that message, for as long as the events are retained.
+   * A watcher that reads too slowly, or resumes too late, never slows a writer or
+   * another watcher: `lost` counts exactly the events that it missed, and the stream
+   * continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+   * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+   * reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+   * the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+   * the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+   * lost is then unknown. Each of these errors has the metadata `namespace`.
    *
    * The stream ends with OK when the server stops, after a last watermark, and
    * with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
@@ -3066,54 +3078,59 @@ export interface TimeCacheServiceServer extends UntypedServiceImplementation {
    */
   watchExpired: handleServerStreamingCall<WatchExpiredRequest, WatchExpiredResponse>;
   /**
-   * Streams a member's share of what expires: the events of a namespace are shared
-   * out among the members of a consumer group.
+   * Streams a member's share of the expired entries: the events of a namespace are
+   * distributed among the members of a consumer group.
    *
    * Each event goes to one member, which must settle it (SettleExpired) within the
-   * group's ack_timeout; else, and when the member's stream ends before, it goes to
-   * another at once. At least once: an event is given out again until it is settled,
-   * after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-   * one key come one after the other: a later one waits until the earlier is settled.
-   * First attempts come in order of death, but for those that wait so.
+   * group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+   * to another member at once. Delivery is at least once: an event is delivered again
+   * until it is settled; after max_attempts it goes to the namespace's
+   * dead_letter_namespace, if set. The events of one key are delivered one after the
+   * other: a later one waits until the earlier one is settled. First attempts are
+   * delivered in order of death, except for those that wait for an earlier event of
+   * their key.
    *
-   * An event that timed out or was NACKed goes to another member, as long as there
-   * is one whose stream is read, also if that one is at its max_in_flight now; and
-   * to one that does not let events time out, if there is one. A member that lets
-   * events time out is given fewer: each halves what it may hold, down to one event;
-   * each that it settles, in time or late, adds one again, up to max_in_flight.
+   * An event that timed out or was NACKed goes to another member, as long as there is
+   * one whose stream is read, even if that member is at its max_in_flight now; and to
+   * one that does not let events time out, if there is one. A member that lets events
+   * time out gets fewer: each time-out halves the number of events that it may hold,
+   * down to one; each event that it settles, in time or late, adds one, up to
+   * max_in_flight.
    *
-   * The first message comes at once, and the stream ends, as in WatchExpired; also
-   * with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+   * The first message is sent at once, and the stream ends, as in WatchExpired; the
+   * stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+   * deleted.
    */
   consumeExpired: handleServerStreamingCall<ConsumeExpiredRequest, ConsumeExpiredResponse>;
   /**
-   * Streams not what died but what is going to, in time to Touch it.
+   * Streams entries that are about to die, in time to Touch them.
    *
-   * Each entry that has no more than `lead_time` left until its death_time is told
-   * once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-   * 1 s. An entry that comes into the map with less than that left is told as soon.
-   * One that is touched or put into a later bucket is told again when its time comes:
-   * touched, under the same version with a later deadline. What is told may come
-   * twice, under the same version and deadline, and up to 5 s after it was removed or
-   * written anew. An entry that dies before it could be told, as its own ttl is that
-   * short or its watcher reads too slowly, is not told any more, nor counted:
-   * WatchExpired tells it.
+   * Each entry that has no more than `lead_time` left until its death_time is
+   * delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+   * later. An entry that is put with less than lead_time left is delivered within the
+   * same time after the put. An entry that is touched or put into a later bucket is
+   * delivered again when its new time comes: after a touch, with the same version and
+   * a later deadline. An entry may be delivered twice, with the same version and
+   * deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+   * before it could be delivered, because its own ttl is that short or its watcher
+   * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+   * it.
    *
-   * The first message comes at once, and the stream ends, as in WatchExpired. More
+   * The first message is sent at once, and the stream ends, as in WatchExpired. More
    * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
    * MAX_EXPIRING_WATCHERS).
    */
   watchExpiring: handleServerStreamingCall<WatchExpiringRequest, WatchExpiringResponse>;
   /**
-   * Settles events that members of a consumer group were given: done, try again
-   * later, or back into the map.
+   * Settles events that were delivered to members of a consumer group: done, deliver
+   * again later, or put back into the namespace.
    *
    * Each settlement succeeds or fails by itself, with its own result. The call
    * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
    * empty or too large, NOT_FOUND for its namespace or group (reasons
    * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-   * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-   * for what the first call settled.
+   * one to which the event was delivered. A retry gets NOT_FOUND
+   * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
    */
   settleExpired: handleUnaryCall<SettleExpiredRequest, SettleExpiredResponse>;
 }

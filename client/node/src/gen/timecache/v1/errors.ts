@@ -9,9 +9,9 @@ export const protobufFileName = "timecache/v1/errors.proto";
 
 /**
  * The reasons of google.rpc.ErrorInfo: its `reason` is the name of one of these, its
- * `domain` is "timecached". A later server may have more of them: go by the code of
- * the error then. The comments say the code, and the metadata of ErrorInfo if there is
- * any.
+ * `domain` is "timecached". A later server may have more of them: a client that does
+ * not know a reason goes by the error's code. The comments name the code, and the
+ * metadata of ErrorInfo if there is any.
  */
 export enum ErrorReason {
   /** ERROR_REASON_UNSPECIFIED - Not a reason. */
@@ -21,9 +21,9 @@ export enum ErrorReason {
    * google.rpc.BadRequest names it.
    */
   INVALID_FIELD = 1,
-  /** MALFORMED_REQUEST - INVALID_ARGUMENT: the bytes are no message of the method's request. */
+  /** MALFORMED_REQUEST - INVALID_ARGUMENT: the bytes do not parse as the method's request message. */
   MALFORMED_REQUEST = 2,
-  /** REQUEST_TOO_LARGE - INVALID_ARGUMENT: the request is too large, and no one field is why. */
+  /** REQUEST_TOO_LARGE - INVALID_ARGUMENT: the request is too large, and no single field is the cause. */
   REQUEST_TOO_LARGE = 3,
   /** NAMESPACE_NOT_FOUND - NOT_FOUND: no such namespace. */
   NAMESPACE_NOT_FOUND = 4,
@@ -33,26 +33,29 @@ export enum ErrorReason {
   UNKNOWN_METHOD = 6,
   /** NO_CREDENTIALS - UNAUTHENTICATED: the call has neither a client certificate nor a token. */
   NO_CREDENTIALS = 7,
-  /** UNKNOWN_CERTIFICATE - UNAUTHENTICATED: the rules do not know this certificate. */
+  /** UNKNOWN_CERTIFICATE - UNAUTHENTICATED: no principal has this certificate. */
   UNKNOWN_CERTIFICATE = 8,
-  /** UNKNOWN_TOKEN - UNAUTHENTICATED: the rules do not know this token. */
+  /** UNKNOWN_TOKEN - UNAUTHENTICATED: no principal has this token. */
   UNKNOWN_TOKEN = 9,
   /** MALFORMED_CREDENTIALS - UNAUTHENTICATED: the metadata "authorization" is no bearer token. */
   MALFORMED_CREDENTIALS = 10,
   /** ACCESS_DENIED - PERMISSION_DENIED. Metadata: principal, namespace, verb. */
   ACCESS_DENIED = 11,
   /**
-   * MAX_OPERATION_RATE - RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
-   * google.rpc.RetryInfo says when to come again.
+   * MAX_OPERATION_RATE - RESOURCE_EXHAUSTED: the namespace has reached its max_operations_per_second; a
+   * google.rpc.RetryInfo says when to retry.
    */
   MAX_OPERATION_RATE = 12,
-  /** UNREAD_RESPONSES - RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have. */
+  /**
+   * UNREAD_RESPONSES - RESOURCE_EXHAUSTED: the client of the connection does not read its responses fast
+   * enough, or all clients together do not.
+   */
   UNREAD_RESPONSES = 13,
   /** INTERNAL_ERROR - INTERNAL or UNKNOWN: a bug of the server. */
   INTERNAL_ERROR = 14,
-  /** KEY_EXISTS - FAILED_PRECONDITION: the key is there. */
+  /** KEY_EXISTS - FAILED_PRECONDITION: the key exists. */
   KEY_EXISTS = 20,
-  /** KEY_NOT_FOUND - FAILED_PRECONDITION: the key is not there. */
+  /** KEY_NOT_FOUND - FAILED_PRECONDITION: the key does not exist. */
   KEY_NOT_FOUND = 21,
   /** VERSION_MISMATCH - FAILED_PRECONDITION: the entry has another version. */
   VERSION_MISMATCH = 22,
@@ -82,14 +85,14 @@ export enum ErrorReason {
    */
   DISK_FULL = 31,
   /**
-   * JOURNAL_BACKLOG - RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
-   * google.rpc.RetryInfo says when to come again.
+   * JOURNAL_BACKLOG - RESOURCE_EXHAUSTED: too many bytes wait for the journal's disk; a
+   * google.rpc.RetryInfo says when to retry.
    */
   JOURNAL_BACKLOG = 32,
   /**
-   * VALUE_TOO_LARGE - FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value would
-   * be larger than the namespace's max_value_bytes. (A value or part that is too large
-   * by itself is INVALID_FIELD.)
+   * VALUE_TOO_LARGE - FAILED_PRECONDITION: an Append, Combine or Gather would make the value larger
+   * than the namespace's max_value_bytes. (A value or part that is too large by
+   * itself is INVALID_FIELD.)
    */
   VALUE_TOO_LARGE = 33,
   /**
@@ -106,11 +109,11 @@ export enum ErrorReason {
   /** PART_EXISTS - ALREADY_EXISTS: the key has a part of that name, with another value. */
   PART_EXISTS = 38,
   /**
-   * RESUME_POINT_TRIMMED - OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
+   * RESUME_POINT_TRIMMED - OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
    * namespace, lost.
    */
   RESUME_POINT_TRIMMED = 40,
-  /** RESUME_POINT_AHEAD - OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace. */
+  /** RESUME_POINT_AHEAD - OUT_OF_RANGE: the log has not reached the resume token. Metadata: namespace. */
   RESUME_POINT_AHEAD = 41,
   /** LOG_CHANGED - FAILED_PRECONDITION: the resume token is of another log. Metadata: namespace. */
   LOG_CHANGED = 42,
@@ -120,7 +123,7 @@ export enum ErrorReason {
   MAX_EXPIRING_WATCHERS = 44,
   /** EVENT_NOT_UNSETTLED - NOT_FOUND: no such event waits to be settled. */
   EVENT_NOT_UNSETTLED = 45,
-  /** STALE_ATTEMPT - FAILED_PRECONDITION: the event has been given to another member. */
+  /** STALE_ATTEMPT - FAILED_PRECONDITION: the event has been delivered to another member. */
   STALE_ATTEMPT = 46,
   /** GROUP_NOT_FOUND - NOT_FOUND: no such group. */
   GROUP_NOT_FOUND = 47,
@@ -134,11 +137,11 @@ export enum ErrorReason {
   MAX_GROUPS = 63,
   /** NO_JOURNAL - FAILED_PRECONDITION: the server keeps no journal, so there is nothing to back up. */
   NO_JOURNAL = 64,
-  /** MAX_BACKUPS - RESOURCE_EXHAUSTED: two backups are under way. */
+  /** MAX_BACKUPS - RESOURCE_EXHAUSTED: two backups are in progress. */
   MAX_BACKUPS = 65,
   /** UNKNOWN_SERVICE - NOT_FOUND: the server has no such service, or reflection no such symbol. */
   UNKNOWN_SERVICE = 80,
-  /** MAX_HEALTH_WATCHES - RESOURCE_EXHAUSTED: watches of health. */
+  /** MAX_HEALTH_WATCHES - RESOURCE_EXHAUSTED: too many watches of health. */
   MAX_HEALTH_WATCHES = 81,
   UNRECOGNIZED = -1,
 }

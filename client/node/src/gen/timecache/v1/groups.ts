@@ -18,14 +18,14 @@ export const protobufFileName = "timecache/v1/groups.proto";
  */
 export interface GroupOptions {
   /**
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    */
   ackTimeout?:
     | Duration
     | undefined;
   /**
-   * How often an event is given out before it goes to the namespace's
+   * How often an event is delivered before it goes to the namespace's
    * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
    */
   maxAttempts?:
@@ -33,50 +33,50 @@ export interface GroupOptions {
     | undefined;
   /**
    * Memory for the events that the group has not settled, which the namespace keeps
-   * beyond event_retention for it. Beyond this the oldest that no member holds are
-   * dropped and counted in `lost`. What members hold counts, too: they are given no
-   * more while it is half of this, but for one event at a time. All groups of a
-   * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-   * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-   * 256 MiB.
+   * beyond event_retention for the group. Beyond this the oldest events that no
+   * member holds are dropped and counted in `lost`. Events that members hold count,
+   * too: while they take half of this, members get only one event at a time. All
+   * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+   * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+   * Default 256 MiB.
    */
   maxBacklogBytes?:
     | bigint
     | undefined;
   /**
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    */
   unusedTtl?: Duration | undefined;
 }
 
-/** What a consumer group holds and has done since it was made. */
+/** What a consumer group holds and has done since it was created. */
 export interface GroupStatistics {
   /** Streams that are members. */
   members: bigint;
   /**
-   * Events that no member holds: not given out yet, waiting behind an earlier one of
-   * their key, or waiting to be given out again.
+   * Events that no member holds: not delivered yet, waiting for an earlier event of
+   * their key, or waiting to be delivered again.
    */
   backlog: bigint;
   /**
-   * Bytes of memory that all unsettled events take, given out or not; shared with
-   * what the namespace retains.
+   * Bytes of memory that all unsettled events take, delivered or not; shared with the
+   * namespace's retained events.
    */
   backlogBytes: bigint;
   /** Events that members hold. */
   inFlight: bigint;
   /**
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    */
   oldestUnsettled?:
     | Timestamp
     | undefined;
-  /** Times that an event was given to a member. */
+  /** Deliveries of an event to a member. */
   delivered: bigint;
   /** Of these, second and later attempts. */
   redelivered: bigint;
@@ -84,19 +84,19 @@ export interface GroupStatistics {
   acked: bigint;
   /** NACKs. */
   nacked: bigint;
-  /** Events settled by PUT_BACK, put or let go. */
+  /** Events settled by PUT_BACK, put or dropped. */
   putBack: bigint;
   /** Times that a member did not settle in time. */
   timedOut: bigint;
   /** Events that went to the dead_letter_namespace. */
   deadLettered: bigint;
-  /** Times that one could not be put there. */
+  /** Times that a dead letter could not be put there. */
   deadLetterFailures: bigint;
   /** Events that were dropped unsettled. */
   lost: bigint;
   /**
-   * Members that let an event time out and have settled none since. They are given
-   * one event at a time, and none that has failed while another member is there.
+   * Members that let an event time out and have settled none since. They get one
+   * event at a time, and none that has failed while there is another member.
    */
   unresponsiveMembers: bigint;
   /** Of `lost`, those whose dead letter is too large for the dead_letter_namespace. */
@@ -104,13 +104,13 @@ export interface GroupStatistics {
   /** Bytes of memory that the events in flight take. */
   inFlightBytes: bigint;
   /**
-   * Of dead_letter_failures, those because the principal that made the group may not
-   * write there.
+   * Of dead_letter_failures, those because the principal that created the group may
+   * not write there.
    */
   deadLettersDenied: bigint;
   /**
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    */
   unusedSince?: Timestamp | undefined;
 }
@@ -119,24 +119,25 @@ export interface GroupStatistics {
 export interface Group {
   /** 1 to 63 characters, [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])? */
   name: string;
-  /** The namespace whose events it shares out. */
+  /** The namespace whose events it distributes. */
   namespace: string;
   /** The options in force. */
   options?:
     | GroupOptions
     | undefined;
-  /** A snapshot of its statistics, where they were asked for. Never read. */
+  /** A snapshot of its statistics, if they were asked for. Ignored in requests. */
   statistics?:
     | GroupStatistics
     | undefined;
   /**
-   * The principal that made it, by CreateGroup or by use; its dead letters need that
-   * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+   * The principal that created it, by CreateGroup or by use; its dead letters need
+   * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+   * requests.
    */
   createdBy: string;
 }
 
-/** The group to make. */
+/** The group to create. */
 export interface CreateGroupRequest {
   /** Required. The namespace's name. */
   namespace: string;
@@ -146,13 +147,16 @@ export interface CreateGroupRequest {
   options?:
     | GroupOptions
     | undefined;
-  /** Begin with the oldest event that is retained; else with what dies from now on. */
+  /**
+   * Start with the oldest retained event; otherwise with the entries that die from
+   * now on.
+   */
   fromEarliest: boolean;
 }
 
-/** The answer to CreateGroup. */
+/** The response to CreateGroup. */
 export interface CreateGroupResponse {
-  /** The group as made. */
+  /** The group as created. */
   group?: Group | undefined;
 }
 
@@ -162,11 +166,11 @@ export interface GetGroupRequest {
   namespace: string;
   /** Required. The group's name. */
   name: string;
-  /** Answer with statistics, too. */
+  /** Include statistics in the response. */
   includeStatistics: boolean;
 }
 
-/** The answer to GetGroup. */
+/** The response to GetGroup. */
 export interface GetGroupResponse {
   /** The group. */
   group?: Group | undefined;
@@ -177,11 +181,11 @@ export interface ListGroupsRequest {
   /** Required. The namespace's name. */
   namespace: string;
   /**
-   * Most groups to describe. 0, and more than 64, are taken as 64, which is all that a
+   * Most groups to describe. 0, and more than 64, are taken as 64, the most that a
    * namespace may have. Not negative.
    */
   pageSize: number;
-  /** The next_page_token of the page before; empty for the first. */
+  /** The next_page_token of the previous page; empty for the first. */
   pageToken: string;
   /** As in GetGroupRequest. */
   includeStatistics: boolean;
@@ -191,7 +195,7 @@ export interface ListGroupsRequest {
 export interface ListGroupsResponse {
   /** Ordered by name. */
   groups: Group[];
-  /** Asks for the page behind this one; empty if there is none. */
+  /** Asks for the page after this one; empty if there is none. */
   nextPageToken: string;
 }
 
@@ -203,15 +207,15 @@ export interface UpdateGroupRequest {
     | undefined;
   /**
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    */
   updateMask?: string[] | undefined;
 }
 
-/** The answer to UpdateGroup. */
+/** The response to UpdateGroup. */
 export interface UpdateGroupResponse {
-  /** The group as changed. */
+  /** The updated group. */
   group?: Group | undefined;
 }
 
@@ -223,7 +227,7 @@ export interface DeleteGroupRequest {
   name: string;
 }
 
-/** The answer to DeleteGroup. */
+/** The response to DeleteGroup. */
 export interface DeleteGroupResponse {
 }
 
@@ -1288,12 +1292,11 @@ export const DeleteGroupResponse: MessageFns<DeleteGroupResponse> = {
 export type GroupServiceService = typeof GroupServiceService;
 export const GroupServiceService = {
   /**
-   * Makes a consumer group of a namespace. Options that are unset take their
-   * defaults.
+   * Creates a consumer group of a namespace. Unset options take their defaults.
    *
-   * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-   * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-   * find its own success.
+   * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+   * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+   * may fail because the first attempt succeeded.
    */
   createGroup: {
     path: "/timecache.v1.GroupService/CreateGroup" as const,
@@ -1331,9 +1334,8 @@ export const GroupServiceService = {
     responseDeserialize: (value: Buffer): ListGroupsResponse => ListGroupsResponse.decode(value),
   },
   /**
-   * Changes a group's options while it is in use, from now on: events that are with a
-   * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-   * Idempotent.
+   * Changes a group's options while it is in use. Events that a member holds keep
+   * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
    */
   updateGroup: {
     path: "/timecache.v1.GroupService/UpdateGroup" as const,
@@ -1345,8 +1347,8 @@ export const GroupServiceService = {
     responseDeserialize: (value: Buffer): UpdateGroupResponse => UpdateGroupResponse.decode(value),
   },
   /**
-   * Deletes a group with all that it has not settled; its members' streams end with
-   * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+   * Deletes a group with all events that it has not settled. Its members' streams end
+   * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
    */
   deleteGroup: {
     path: "/timecache.v1.GroupService/DeleteGroup" as const,
@@ -1361,12 +1363,11 @@ export const GroupServiceService = {
 
 export interface GroupServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes a consumer group of a namespace. Options that are unset take their
-   * defaults.
+   * Creates a consumer group of a namespace. Unset options take their defaults.
    *
-   * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-   * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-   * find its own success.
+   * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+   * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+   * may fail because the first attempt succeeded.
    */
   createGroup: handleUnaryCall<CreateGroupRequest, CreateGroupResponse>;
   /**
@@ -1380,14 +1381,13 @@ export interface GroupServiceServer extends UntypedServiceImplementation {
    */
   listGroups: handleUnaryCall<ListGroupsRequest, ListGroupsResponse>;
   /**
-   * Changes a group's options while it is in use, from now on: events that are with a
-   * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-   * Idempotent.
+   * Changes a group's options while it is in use. Events that a member holds keep
+   * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
    */
   updateGroup: handleUnaryCall<UpdateGroupRequest, UpdateGroupResponse>;
   /**
-   * Deletes a group with all that it has not settled; its members' streams end with
-   * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+   * Deletes a group with all events that it has not settled. Its members' streams end
+   * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
    */
   deleteGroup: handleUnaryCall<DeleteGroupRequest, DeleteGroupResponse>;
 }

@@ -12,42 +12,46 @@ export const protobufPackage = "timecache.v1";
 
 export const protobufFileName = "timecache/v1/namespaces.proto";
 
-/** What to do with a put that would pass max_entries or max_bytes. */
+/** What to do with a put that would exceed max_entries or max_bytes. */
 export enum LimitPolicy {
   /** LIMIT_POLICY_UNSPECIFIED - Take the default, REJECT. */
   LIMIT_POLICY_UNSPECIFIED = 0,
   /** LIMIT_POLICY_REJECT - Refuse it: RESOURCE_EXHAUSTED with the limit's name. */
   LIMIT_POLICY_REJECT = 1,
   /**
-   * LIMIT_POLICY_EVICT_OLDEST - Kill the bucket that would die next, whole, and again until the put fits: entries
-   * that were put within one bucket width go together. Only where all live in one
-   * bucket are they killed singly, the oldest first and no more than must be. They
-   * come to the watchers with the cause EVICTED.
+   * LIMIT_POLICY_EVICT_OLDEST - Kill the bucket that would die next, whole, and the next ones until the put fits:
+   * entries that were put within one bucket width die together. Only if all entries
+   * live in one bucket are they killed singly, the oldest first and no more than
+   * necessary. They are delivered to the watchers with the cause EVICTED.
    */
   LIMIT_POLICY_EVICT_OLDEST = 2,
   UNRECOGNIZED = -1,
 }
 
 /**
- * What a namespace survives. With ASYNC and SYNC these survive a restart of the
- * server: its entries, with versions and deadlines; events that are retained or not
- * yet delivered; resume tokens; consumer groups with what they have not settled. What
- * died while the server was down is published at start, with the time at which it
- * died. Both need ServerConfig.journal: without one they are INVALID_ARGUMENT.
+ * Which failures a namespace survives. With ASYNC and SYNC these survive a restart of
+ * the server: its entries, with versions and deadlines; events that are retained or
+ * not yet delivered; resume tokens; consumer groups with their unsettled events.
+ * Entries that died while the server was down are published at start, with the time
+ * at which they died. Both need ServerConfig.journal: without it they are
+ * INVALID_ARGUMENT.
  */
 export enum Durability {
   /** DURABILITY_UNSPECIFIED - Take the default, MEMORY. */
   DURABILITY_UNSPECIFIED = 0,
-  /** DURABILITY_MEMORY - Nothing: the namespace and all in it end with the process. */
+  /** DURABILITY_MEMORY - None: the namespace and its content end with the process. */
   DURABILITY_MEMORY = 1,
   /**
    * DURABILITY_ASYNC - A crash of the process: an acknowledged write survives it. A loss of power, or a
-   * crash of the machine, takes at most the writes of the last 100 ms.
+   * crash of the machine, loses at most the writes of the last 100 ms, or of twice
+   * the duration of a sync of the disk, if that is longer.
    */
   DURABILITY_ASYNC = 2,
   /**
    * DURABILITY_SYNC - A loss of power, too: a write is acknowledged once it is on disk, and no read,
-   * watch or answer shows what a crash could still take back.
+   * watch or response shows a change that a crash could still undo. Only the
+   * descriptions of namespaces and groups by NamespaceService and GroupService, and
+   * their statistics, may be ahead of the disk.
    */
   DURABILITY_SYNC = 3,
   UNRECOGNIZED = -1,
@@ -58,17 +62,17 @@ export enum RestartPolicy {
   /** RESTART_POLICY_UNSPECIFIED - Take the default, FIRE. */
   RESTART_POLICY_UNSPECIFIED = 0,
   /**
-   * RESTART_POLICY_FIRE - Time goes on while the server is down: what was due meanwhile dies at start, and is
-   * published with the time at which it was due.
+   * RESTART_POLICY_FIRE - Time goes on while the server is down: entries that were due meanwhile die at
+   * start, and are published with the time at which they were due.
    */
   RESTART_POLICY_FIRE = 1,
   /**
    * RESTART_POLICY_PAUSE - The time for which the server was down does not count: put_time, deadline and
-   * death_time of each live entry move by as much, so each lives on for what it had
-   * left. The server counts from the last moment that the journal has of the namespace:
-   * while something lives in it, no older than 2 s when the server ended, so an entry
-   * may live as much longer. Versions stay. Events that are retained, resume tokens and
-   * the delays of consumer groups do not move.
+   * death_time of each live entry move by as much, so each entry keeps its remaining
+   * time to live. The server counts from the last moment of the namespace that the
+   * journal has recorded: while the namespace has live entries, this is at most 2 s
+   * before the server ended, so an entry may live as much longer. Versions stay.
+   * Retained events, resume tokens and the delays of consumer groups do not move.
    */
   RESTART_POLICY_PAUSE = 2,
   UNRECOGNIZED = -1,
@@ -80,17 +84,17 @@ export enum RestartPolicy {
  */
 export interface NamespaceOptions {
   /**
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    */
   ttl?:
     | Duration
     | undefined;
   /**
    * Number of time buckets that ttl is divided into, plus the one that is dying:
-   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-   * width too long. 2 to 100,000, and so that the width is at least 100 us.
-   * Default 101, at most 1 % too long.
+   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+   * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+   * at most 1 % longer.
    */
   numBuckets?:
     | number
@@ -122,95 +126,99 @@ export interface NamespaceOptions {
     | undefined;
   /**
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    */
   eventRetention?:
     | Duration
     | undefined;
   /**
-   * Memory for retained events; beyond it the oldest are dropped, and watchers that
-   * had not read them are told how many they lost. Less where the server's memory
+   * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+   * their number to watchers that had not read them. Less where the server's memory
    * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
    */
   eventRetentionBytes?:
     | bigint
     | undefined;
   /**
-   * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-   * at creation. Default 16.
+   * Number of parts of the namespace, each with its own lock. A power of two from 1
+   * to 256. Fixed at creation. Default 16.
    */
   numShards?:
     | number
     | undefined;
   /**
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key <namespace>/<group>/<event_id>
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * <namespace>/<group>/<event_id> and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    */
   deadLetterNamespace?:
     | string
     | undefined;
   /**
-   * Most operations a second (each of a batch counts as one), averaged; as many may
-   * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-   * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-   * 1,000,000,000. Default 0.
+   * Most operations a second (each of a batch counts as one), averaged; the same
+   * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+   * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+   * limit. Up to 1,000,000,000. Default 0.
    */
   maxOperationsPerSecond?:
     | number
     | undefined;
   /**
-   * Memory for the events that all consumer groups of the namespace together have
-   * not settled, given out or not; a batch that several groups keep counts once.
-   * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-   * Members hold at most half of it at a time, but for one event of each group. 0, or
-   * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-   * set, else for 256 MiB. Default 0.
+   * Memory for the events that all consumer groups of the namespace together have not
+   * settled, delivered or not; a batch that several groups keep counts once. Beyond
+   * it the group that keeps most loses its oldest events, counted in its `lost`.
+   * Members hold at most half of it at a time, except for one event of each group. 0,
+   * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+   * is set, else for 256 MiB. Default 0.
    */
   maxBacklogBytes?:
     | bigint
     | undefined;
   /**
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    */
   unusedGroupTtl?:
     | Duration
     | undefined;
   /**
-   * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-   * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+   * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+   * other, for later writes; whether it is MEMORY is fixed at creation. Default
+   * MEMORY.
    */
   durability: Durability;
   /**
-   * What a restart means for its entries: as set when the server went down. PAUSE needs
-   * a durability of ASYNC or SYNC. Default FIRE.
+   * What a restart means for its entries: the value at the time when the server went
+   * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
    */
   restartPolicy: RestartPolicy;
 }
 
-/** What a namespace holds and has done since it was made. */
+/** What a namespace holds and has done since it was created. */
 export interface NamespaceStatistics {
   /** Live entries. */
   entries: bigint;
   /** Bytes of their keys and values. */
   bytes: bigint;
   /**
-   * Bytes of memory that the map takes: segments, index, tables, and events that
-   * WatchExpiring streams share. Retained events not included.
+   * Bytes of memory that the namespace takes: segments, index, tables, and events
+   * that WatchExpiring streams share. Does not include retained events.
    */
   memoryBytes: bigint;
   /** Buckets with a live entry. */
@@ -221,23 +229,23 @@ export interface NamespaceStatistics {
   evicted: bigint;
   /** Entries that died in RotateNamespace. */
   rotated: bigint;
-  /** Events that can be read from EARLIEST now. */
+  /** Events that a watch from EARLIEST would read now. */
   eventsRetained: bigint;
   /** Bytes of memory that they take. */
   eventsRetainedBytes: bigint;
   /** Watch streams on this namespace. */
   watchers: bigint;
-  /** Everything that died at or before this moment has been published. */
+  /** Every entry that died at or before this moment has been published. */
   watermark?:
     | Timestamp
     | undefined;
   /**
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    */
   latenessP50?:
     | Duration
@@ -265,7 +273,7 @@ export interface NamespaceStatistics {
    * needed their memory.
    */
   eventsReclaimed: bigint;
-  /** Memory of what consumer groups have not settled. */
+  /** Memory of the events that consumer groups have not settled. */
   backlogBytes: bigint;
   /** The most that it may be: see max_backlog_bytes. */
   backlogLimitBytes: bigint;
@@ -287,18 +295,18 @@ export interface Namespace {
   options?:
     | NamespaceOptions
     | undefined;
-  /** A snapshot of its statistics, where they were asked for. Never read. */
+  /** A snapshot of its statistics, if they were asked for. Ignored in requests. */
   statistics?:
     | NamespaceStatistics
     | undefined;
   /**
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    */
   bucketWidth?: Duration | undefined;
 }
 
-/** The namespace to make. */
+/** The namespace to create. */
 export interface CreateNamespaceRequest {
   /** Required. The name of the new namespace. */
   name: string;
@@ -306,9 +314,9 @@ export interface CreateNamespaceRequest {
   options?: NamespaceOptions | undefined;
 }
 
-/** The answer to CreateNamespace. */
+/** The response to CreateNamespace. */
 export interface CreateNamespaceResponse {
-  /** The namespace as made. */
+  /** The namespace as created. */
   namespace?: Namespace | undefined;
 }
 
@@ -316,14 +324,11 @@ export interface CreateNamespaceResponse {
 export interface GetNamespaceRequest {
   /** Required. The namespace's name. */
   name: string;
-  /**
-   * Answer with statistics, too, for which each of the namespace's shards is locked
-   * for a moment.
-   */
+  /** Include statistics in the response; locks each of the namespace's shards briefly. */
   includeStatistics: boolean;
 }
 
-/** The answer to GetNamespace. */
+/** The response to GetNamespace. */
 export interface GetNamespaceResponse {
   /** The namespace. */
   namespace?: Namespace | undefined;
@@ -332,12 +337,12 @@ export interface GetNamespaceResponse {
 /** The namespaces to describe. */
 export interface ListNamespacesRequest {
   /**
-   * Most namespaces to describe; there may be fewer although more follow. 0: 1,000.
-   * More than 4,000 are taken as 4,000, so that a response is below the 4 MiB that
-   * gRPC's clients take. Not negative.
+   * Most namespaces to describe; a page may have fewer although more follow. 0:
+   * 1,000. More than 4,000 are taken as 4,000, so that a response is below the 4 MiB
+   * that gRPC's clients accept by default. Not negative.
    */
   pageSize: number;
-  /** The next_page_token of the page before; empty for the first. */
+  /** The next_page_token of the previous page; empty for the first. */
   pageToken: string;
   /** As in GetNamespaceRequest. */
   includeStatistics: boolean;
@@ -345,9 +350,9 @@ export interface ListNamespacesRequest {
 
 /** One page of namespaces. */
 export interface ListNamespacesResponse {
-  /** Ordered by name. With access rules: those in which the caller has any right. */
+  /** Ordered by name. With access rules: those in which the caller has any permission. */
   namespaces: Namespace[];
-  /** Asks for the page behind this one; empty if there is none. */
+  /** Asks for the page after this one; empty if there is none. */
   nextPageToken: string;
 }
 
@@ -358,17 +363,17 @@ export interface UpdateNamespaceRequest {
     | Namespace
     | undefined;
   /**
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    */
   updateMask?: string[] | undefined;
 }
 
-/** The answer to UpdateNamespace. */
+/** The response to UpdateNamespace. */
 export interface UpdateNamespaceResponse {
-  /** The namespace as changed. */
+  /** The updated namespace. */
   namespace?: Namespace | undefined;
 }
 
@@ -378,17 +383,17 @@ export interface DeleteNamespaceRequest {
   name: string;
 }
 
-/** The answer to DeleteNamespace. */
+/** The response to DeleteNamespace. */
 export interface DeleteNamespaceResponse {
 }
 
-/** The namespace whose oldest bucket to kill. */
+/** The namespace whose oldest bucket is to be killed. */
 export interface RotateNamespaceRequest {
   /** Required. The namespace's name. */
   name: string;
 }
 
-/** What died in RotateNamespace. */
+/** The outcome of RotateNamespace. */
 export interface RotateNamespaceResponse {
   /** Entries that died. */
   entries: bigint;
@@ -1753,11 +1758,11 @@ export const RotateNamespaceResponse: MessageFns<RotateNamespaceResponse> = {
 export type NamespaceServiceService = typeof NamespaceServiceService;
 export const NamespaceServiceService = {
   /**
-   * Makes a namespace. Options that are unset take their defaults.
+   * Creates a namespace. Unset options take their defaults.
    *
-   * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-   * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-   * Not idempotent: a retry may find its own success.
+   * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+   * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+   * idempotent: a retry may fail because the first attempt succeeded.
    */
   createNamespace: {
     path: "/timecache.v1.NamespaceService/CreateNamespace" as const,
@@ -1785,8 +1790,8 @@ export const NamespaceServiceService = {
     responseDeserialize: (value: Buffer): GetNamespaceResponse => GetNamespaceResponse.decode(value),
   },
   /**
-   * Describes the namespaces, ordered by name, in pages: each describes those that
-   * are there when it is asked for. Idempotent.
+   * Describes the namespaces, ordered by name, in pages: each page describes the
+   * namespaces that exist when it is requested. Idempotent.
    */
   listNamespaces: {
     path: "/timecache.v1.NamespaceService/ListNamespaces" as const,
@@ -1802,10 +1807,10 @@ export const NamespaceServiceService = {
   /**
    * Changes a namespace's options while it is in use.
    *
-   * They take effect for puts and touches from now on. Entries that are in keep the
-   * deadline that they were promised. A limit below what is in refuses (or evicts
-   * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-   * others. Idempotent.
+   * The options take effect for later puts and touches. Existing entries keep their
+   * deadlines. A limit below the current content makes the next put fail (or evict).
+   * num_shards cannot change, nor durability between MEMORY and the others.
+   * Idempotent.
    */
   updateNamespace: {
     path: "/timecache.v1.NamespaceService/UpdateNamespace" as const,
@@ -1819,8 +1824,8 @@ export const NamespaceServiceService = {
     responseDeserialize: (value: Buffer): UpdateNamespaceResponse => UpdateNamespaceResponse.decode(value),
   },
   /**
-   * Deletes a namespace with everything in it. Its entries make no events; its
-   * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+   * Deletes a namespace with everything in it. Its entries have no expiry events; its
+   * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
    */
   deleteNamespace: {
     path: "/timecache.v1.NamespaceService/DeleteNamespace" as const,
@@ -1835,8 +1840,8 @@ export const NamespaceServiceService = {
   },
   /**
    * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-   * when the call answers, and come to the watchers with the cause ROTATED. A
-   * namespace without a live bucket is left as it is. Not idempotent.
+   * when the call returns, and are delivered to the watchers with the cause ROTATED.
+   * A namespace without a live bucket does not change. Not idempotent.
    */
   rotateNamespace: {
     path: "/timecache.v1.NamespaceService/RotateNamespace" as const,
@@ -1853,11 +1858,11 @@ export const NamespaceServiceService = {
 
 export interface NamespaceServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes a namespace. Options that are unset take their defaults.
+   * Creates a namespace. Unset options take their defaults.
    *
-   * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-   * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-   * Not idempotent: a retry may find its own success.
+   * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+   * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+   * idempotent: a retry may fail because the first attempt succeeded.
    */
   createNamespace: handleUnaryCall<CreateNamespaceRequest, CreateNamespaceResponse>;
   /**
@@ -1866,28 +1871,28 @@ export interface NamespaceServiceServer extends UntypedServiceImplementation {
    */
   getNamespace: handleUnaryCall<GetNamespaceRequest, GetNamespaceResponse>;
   /**
-   * Describes the namespaces, ordered by name, in pages: each describes those that
-   * are there when it is asked for. Idempotent.
+   * Describes the namespaces, ordered by name, in pages: each page describes the
+   * namespaces that exist when it is requested. Idempotent.
    */
   listNamespaces: handleUnaryCall<ListNamespacesRequest, ListNamespacesResponse>;
   /**
    * Changes a namespace's options while it is in use.
    *
-   * They take effect for puts and touches from now on. Entries that are in keep the
-   * deadline that they were promised. A limit below what is in refuses (or evicts
-   * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-   * others. Idempotent.
+   * The options take effect for later puts and touches. Existing entries keep their
+   * deadlines. A limit below the current content makes the next put fail (or evict).
+   * num_shards cannot change, nor durability between MEMORY and the others.
+   * Idempotent.
    */
   updateNamespace: handleUnaryCall<UpdateNamespaceRequest, UpdateNamespaceResponse>;
   /**
-   * Deletes a namespace with everything in it. Its entries make no events; its
-   * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+   * Deletes a namespace with everything in it. Its entries have no expiry events; its
+   * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
    */
   deleteNamespace: handleUnaryCall<DeleteNamespaceRequest, DeleteNamespaceResponse>;
   /**
    * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-   * when the call answers, and come to the watchers with the cause ROTATED. A
-   * namespace without a live bucket is left as it is. Not idempotent.
+   * when the call returns, and are delivered to the watchers with the cause ROTATED.
+   * A namespace without a live bucket does not change. Not idempotent.
    */
   rotateNamespace: handleUnaryCall<RotateNamespaceRequest, RotateNamespaceResponse>;
 }

@@ -12,20 +12,20 @@ export const protobufPackage = "timecache.v1";
 export const protobufFileName = "timecache/v1/server.proto";
 
 /**
- * What the journal does to become smaller: a checkpoint writes live entries again, and
- * drops what was before them.
+ * How the journal is made smaller: a checkpoint rewrites live entries, and drops the
+ * records before them.
  */
 export enum CheckpointState {
-  /** CHECKPOINT_STATE_UNSPECIFIED - Not told. */
+  /** CHECKPOINT_STATE_UNSPECIFIED - Not reported. */
   CHECKPOINT_STATE_UNSPECIFIED = 0,
   /** CHECKPOINT_STATE_IDLE - Nothing. */
   CHECKPOINT_STATE_IDLE = 1,
-  /** CHECKPOINT_STATE_WRITING - Live entries are written again. */
+  /** CHECKPOINT_STATE_WRITING - Live entries are being rewritten. */
   CHECKPOINT_STATE_WRITING = 2,
   /**
-   * CHECKPOINT_STATE_WAITING - They are, and what was before them is dropped once no event from before is retained:
-   * after event_retention, and for a watch that has not read it ten minutes later, at
-   * most.
+   * CHECKPOINT_STATE_WAITING - They are rewritten, and the records before them are dropped once no earlier event
+   * is retained: after event_retention, or at most ten minutes later if a watcher has
+   * not read such an event.
    */
   CHECKPOINT_STATE_WAITING = 3,
   UNRECOGNIZED = -1,
@@ -41,13 +41,13 @@ export interface BackupJournalRequest {
 
 /** A piece of a backup. */
 export interface BackupJournalResponse {
-  /** Of the data of all responses; the same in each. */
+  /** Size of the data of all responses; the same in each. */
   totalBytes: bigint;
   /** At most 1 MiB; never empty. */
   data: Buffer;
 }
 
-/** A limit, and what counts towards it now. */
+/** A limit and its current use. */
 export interface LimitUse {
   /** How much of it is used. */
   used: bigint;
@@ -55,20 +55,20 @@ export interface LimitUse {
   max: bigint;
 }
 
-/** What holds the memory that max_memory_bytes counts. */
+/** How the memory that max_memory_bytes counts is used. */
 export interface MemoryShares {
-  /** Live entries, those whose events are to come, and what finds them. */
+  /** Live entries, dead entries whose events are not published yet, and their indexes. */
   entriesBytes: bigint;
-  /** Events that logs retain; they give way to entries. */
+  /** Events that logs retain; they are dropped when entries need the memory. */
   retainedBytes: bigint;
   /** Events that only the backlogs of consumer groups, or messages in flight, hold. */
   backlogBytes: bigint;
 }
 
 /**
- * The journal on the server's disk, from which durable namespaces come back after a
- * restart. Counts are since the server started. A commit has the appends that came
- * while the one before was written: one for each namespace that has changed.
+ * The journal on the server's disk, from which durable namespaces are restored after
+ * a restart. Counts start with the server. A commit holds the appends that arrived
+ * while the previous one was written: one for each namespace that has changed.
  */
 export interface JournalStatus {
   /** Where it is: journal.directory of the configuration. */
@@ -76,8 +76,8 @@ export interface JournalStatus {
   /** Its disk space. */
   diskBytes: bigint;
   /**
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    */
   waitingBytes?:
     | LimitUse
@@ -89,28 +89,28 @@ export interface JournalStatus {
   diskFull: boolean;
   /** Commits. */
   commits: bigint;
-  /** Appends that were in them: appends / commits is the mean group. */
+  /** Appends in these commits: appends / commits is the mean commit size. */
   appends: bigint;
   /** Bytes that were written to files. */
   writtenBytes: bigint;
-  /** What all commits took together: a write, and a sync where one had to be. */
+  /** Total duration of all commits: each is a write, and a sync where needed. */
   commitTime?:
     | Duration
     | undefined;
   /**
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    */
   commitP99?:
     | Duration
     | undefined;
-  /** Checkpoints that are over. */
+  /** Completed checkpoints. */
   checkpoints: bigint;
-  /** What the one that is not does. */
+  /** The state of the current checkpoint. */
   checkpointState: CheckpointState;
 }
 
-/** The server, and how far its limits are used. */
+/** The server, its limits and their use. */
 export interface GetServerResponse {
   /** "0.1.0". */
   version: string;
@@ -122,20 +122,20 @@ export interface GetServerResponse {
   now?:
     | Timestamp
     | undefined;
-  /** It has been told to stop: new calls belong elsewhere. */
+  /** Whether the server is stopping: send new calls elsewhere. */
   draining: boolean;
   /**
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    */
   namespaces?:
     | LimitUse
     | undefined;
-  /** Live entries. Those that died within the last moments may still be counted. */
+  /** Live entries. Those that died just before may still be counted. */
   entries?:
     | LimitUse
     | undefined;
-  /** Bytes of their keys and values. As for entries. */
+  /** Bytes of their keys and values, with the same imprecision. */
   bytes?:
     | LimitUse
     | undefined;
@@ -143,7 +143,7 @@ export interface GetServerResponse {
   watchers?:
     | LimitUse
     | undefined;
-  /** What max_memory_bytes counts. */
+  /** The memory that max_memory_bytes counts. */
   memoryBytes?:
     | LimitUse
     | undefined;
@@ -151,11 +151,11 @@ export interface GetServerResponse {
   connections?:
     | LimitUse
     | undefined;
-  /** What holds memory_bytes. */
+  /** How memory_bytes is used. */
   memoryShares?:
     | MemoryShares
     | undefined;
-  /** Also unset if there is no journal: then all namespaces are of durability MEMORY. */
+  /** Also unset if there is no journal: then all namespaces have durability MEMORY. */
   journal?: JournalStatus | undefined;
 }
 
@@ -796,10 +796,10 @@ export const GetServerResponse: MessageFns<GetServerResponse> = {
 export type ServerServiceService = typeof ServerServiceService;
 export const ServerServiceService = {
   /**
-   * Describes the server itself: its version, its age, its limits and how far they
-   * are used, its journal. With access rules for those with any right; how far the
-   * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-   * others see is their own.
+   * Describes the server itself: its version, its start time, its limits and their
+   * use, its journal. With access rules, open to callers with any permission; the use
+   * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+   * all namespaces.
    * Idempotent.
    */
   getServer: {
@@ -812,20 +812,20 @@ export const ServerServiceService = {
     responseDeserialize: (value: Buffer): GetServerResponse => GetServerResponse.decode(value),
   },
   /**
-   * Streams a backup of the journal, while the server goes on. It has every change that
-   * was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-   * server was at one moment, all namespaces together. It becomes a journal's directory
-   * again by `timecached --restore` or `timecachectl journal restore`.
+   * Streams a backup of the journal, while the server keeps running. It has every
+   * change that was acknowledged before the call began (of durability ASYNC or SYNC),
+   * and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+   * journal restore` turns it into a journal's directory again.
    *
-   * The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-   * it is not whole. Nothing is copied on the server: what the client has not read yet
-   * is kept for it, also what would be trimmed. A client that takes nothing for
-   * limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-   * with UNAVAILABLE (DRAINING).
+   * The backup is the concatenation of `data`: a tar archive. It is complete only if
+   * the stream ends with OK. The server copies nothing: it keeps the files that the
+   * client has not read yet, even those that it would otherwise trim. The server ends
+   * the stream of a client that reads nothing for limits.response_timeout
+   * (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
    *
-   * FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-   * (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-   * "*": a backup has all keys and values. Each call is a new backup.
+   * FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+   * (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+   * on the pattern "*": a backup has all keys and values. Each call is a new backup.
    */
   backupJournal: {
     path: "/timecache.v1.ServerService/BackupJournal" as const,
@@ -841,28 +841,28 @@ export const ServerServiceService = {
 
 export interface ServerServiceServer extends UntypedServiceImplementation {
   /**
-   * Describes the server itself: its version, its age, its limits and how far they
-   * are used, its journal. With access rules for those with any right; how far the
-   * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-   * others see is their own.
+   * Describes the server itself: its version, its start time, its limits and their
+   * use, its journal. With access rules, open to callers with any permission; the use
+   * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+   * all namespaces.
    * Idempotent.
    */
   getServer: handleUnaryCall<GetServerRequest, GetServerResponse>;
   /**
-   * Streams a backup of the journal, while the server goes on. It has every change that
-   * was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-   * server was at one moment, all namespaces together. It becomes a journal's directory
-   * again by `timecached --restore` or `timecachectl journal restore`.
+   * Streams a backup of the journal, while the server keeps running. It has every
+   * change that was acknowledged before the call began (of durability ASYNC or SYNC),
+   * and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+   * journal restore` turns it into a journal's directory again.
    *
-   * The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-   * it is not whole. Nothing is copied on the server: what the client has not read yet
-   * is kept for it, also what would be trimmed. A client that takes nothing for
-   * limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-   * with UNAVAILABLE (DRAINING).
+   * The backup is the concatenation of `data`: a tar archive. It is complete only if
+   * the stream ends with OK. The server copies nothing: it keeps the files that the
+   * client has not read yet, even those that it would otherwise trim. The server ends
+   * the stream of a client that reads nothing for limits.response_timeout
+   * (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
    *
-   * FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-   * (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-   * "*": a backup has all keys and values. Each call is a new backup.
+   * FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+   * (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+   * on the pattern "*": a backup has all keys and values. Each call is a new backup.
    */
   backupJournal: handleServerStreamingCall<BackupJournalRequest, BackupJournalResponse>;
 }

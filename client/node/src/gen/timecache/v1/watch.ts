@@ -13,11 +13,11 @@ export const protobufFileName = "timecache/v1/watch.proto";
 
 /** Where a watch starts. */
 export enum WatchStart {
-  /** WATCH_START_UNSPECIFIED - With what dies from now on. */
+  /** WATCH_START_UNSPECIFIED - With the entries that die from now on. */
   WATCH_START_UNSPECIFIED = 0,
   /**
-   * WATCH_START_NOW - The same. In a durable namespace with what died before, too, as far as the
-   * journal has not kept it yet.
+   * WATCH_START_NOW - The same. In a durable namespace also with earlier deaths that the journal has
+   * not stored yet.
    */
   WATCH_START_NOW = 1,
   /** WATCH_START_EARLIEST - With the oldest event that is still retained. */
@@ -43,20 +43,20 @@ export enum ExpiryCause {
   UNRECOGNIZED = -1,
 }
 
-/** What to watch, from where on, and how it comes. */
+/** What to watch, where to start, and how to send it. */
 export interface WatchExpiredRequest {
   /** Required. 1 to 64 namespaces, each once. */
   namespaces: string[];
   /** Where to start in namespaces without a resume token. */
   start: WatchStart;
   /**
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    */
   resumeTokens: Buffer[];
   /**
-   * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) where events are lost, at the start
-   * or later, in place of telling their number and going on.
+   * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
+   * or later, instead of reporting their number and continuing.
    */
   failOnLoss: boolean;
   /** Only keys that begin with this. At most 4 KiB. Empty: all keys. */
@@ -66,35 +66,35 @@ export interface WatchExpiredRequest {
   /**
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    */
   heartbeatInterval?:
     | Duration
     | undefined;
   /**
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An event that does not fit comes without its value, whose size is in
-   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-   * they are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+   * clients.
    */
   maxMessageBytes?: number | undefined;
 }
 
-/** Which group to be a member of, and how its events come. */
+/** Which group to join, and how to send its events. */
 export interface ConsumeExpiredRequest {
   /** Required. 1 to 64 namespaces, each once. */
   namespaces: string[];
   /**
-   * Required. Be a member of this consumer group of each namespace. It is made at
-   * first use, with default options (CreateGroup has others). Same form as a
-   * namespace's name.
+   * Required. The consumer group to join in each namespace. It is created at first
+   * use, with default options (CreateGroup takes others). Same form as a namespace's
+   * name.
    */
   group: string;
-  /** Where a group starts that this call makes. */
+  /** Where a group that this call creates starts. */
   start: WatchStart;
   /**
-   * Most events of each namespace that this member holds unsettled; at that number
-   * it is given no more. 1 to 65,536. Unset: 1,000.
+   * Most events of each namespace that this member holds unsettled; at that number no
+   * more are delivered to it. 1 to 65,536. Unset: 1,000.
    */
   maxInFlight?:
     | number
@@ -109,14 +109,14 @@ export interface ConsumeExpiredRequest {
   maxMessageBytes?: number | undefined;
 }
 
-/** What to watch, how long before its death, and how it comes. */
+/** What to watch, how long before its death, and how to send it. */
 export interface WatchExpiringRequest {
   /** Required. 1 to 64 namespaces, each once. */
   namespaces: string[];
   /**
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    */
   leadTime?:
     | Duration
@@ -141,7 +141,7 @@ export interface ExpiredEvent {
   key: Buffer;
   /** Its value. Empty with keys_only. */
   value: Buffer;
-  /** Its version: tells a re-put of the same key from the value that died. */
+  /** Its version: distinguishes the value that died from later puts of the same key. */
   version: bigint;
   /** When its time to live last began. */
   putTime?:
@@ -152,9 +152,10 @@ export interface ExpiredEvent {
     | Timestamp
     | undefined;
   /**
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    */
   deathTime?:
     | Timestamp
@@ -162,8 +163,8 @@ export interface ExpiredEvent {
   /**
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    */
   deliveredAt?:
     | Timestamp
@@ -176,36 +177,36 @@ export interface ExpiredEvent {
    */
   eventId: bigint;
   /**
-   * Only in ConsumeExpired: how often it has been given to a member, this time
+   * Only in ConsumeExpired: how often it has been delivered to a member, this time
    * included. Otherwise 0.
    */
   attempt: number;
   /**
    * The size of the value, if it was left out because the event does not fit into
-   * the request's max_message_bytes. Otherwise 0. A client that takes larger
-   * messages gets it with the token of an earlier message; in a group, with the next
-   * attempt after a NACK.
+   * the request's max_message_bytes. Otherwise 0. A client that accepts larger
+   * messages gets the value with the token of an earlier message; in a group, with
+   * the next attempt after a NACK.
    */
   omittedValueBytes: bigint;
   /**
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    */
   parts?: GatheredParts | undefined;
 }
 
 /** What Gather has collected under a key. */
 export interface GatheredParts {
-  /** In the order in which they came. Names are distinct. */
+  /** In the order of arrival. Names are distinct. */
   parts: GatheredPart[];
-  /** How many parts complete the key: 1 to 1,024. 0 where expected_names says it. */
+  /** How many parts complete the key: 1 to 1,024. 0 if expected_names is set. */
   expectedParts: number;
   /** The names of the parts that complete the key, in bytewise order. */
   expectedNames: Buffer[];
 }
 
-/** One part of what Gather has collected. */
+/** One part that Gather has collected. */
 export interface GatheredPart {
   /** 1 to 256 B. */
   name: Buffer;
@@ -213,36 +214,40 @@ export interface GatheredPart {
   value: Buffer;
 }
 
-/** Events of one namespace, in order of death, and how far they are complete. */
+/**
+ * Events of one namespace, in order of death, and the moment up to which they are
+ * complete.
+ */
 export interface WatchExpiredResponse {
   /** The namespace that this message is about. */
   namespace: string;
   /**
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    */
   events: ExpiredEvent[];
   /**
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    */
   watermark?:
     | Timestamp
     | undefined;
   /**
    * Events that this stream missed since its last message of this namespace, or its
-   * resume token, before any filter: it read too slowly or came too late, and they
-   * are no longer retained. They died after the events of the last message and
-   * before the ones of this.
+   * resume token, before any filter: the client read too slowly or resumed too late,
+   * and they are no longer retained. They died after the events of the last message
+   * and before those of this one.
    */
   lost: bigint;
   /**
-   * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-   * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
-   * until the server stops; in an ASYNC one until a power loss takes what is before it.
+   * A later call with this in WatchExpiredRequest.resume_tokens continues after this
+   * message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
+   * namespace until the server stops; in an ASYNC one until a power loss destroys
+   * events before it.
    */
   resumeToken: Buffer;
 }
@@ -252,36 +257,39 @@ export interface ConsumeExpiredResponse {
   /** The namespace that this message is about. */
   namespace: string;
   /**
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    */
   events: ExpiredEvent[];
   /**
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    */
   watermark?:
     | Timestamp
     | undefined;
   /**
-   * Events that the group lost, as it held more than its max_backlog_bytes, or the
-   * namespace more than its own, or had expired; each is told to one member.
+   * Events that the group lost, because it held more than its max_backlog_bytes, or
+   * the namespace more than its own, or because the group had expired; each loss is
+   * reported to one member. A loss reported just before a crash of the server may be
+   * reported again after it.
    */
   lost: bigint;
 }
 
-/** Entries of one namespace that are going to die. */
+/** Entries of one namespace that are about to die. */
 export interface WatchExpiringResponse {
   /** The namespace that this message is about. */
   namespace: string;
   /**
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    */
   events: ExpiredEvent[];
   /**
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    */
   watermark?: Timestamp | undefined;
 }
@@ -298,27 +306,27 @@ export interface Settlement {
     /** It is done. */
     { $case: "ack"; value: Ack }
     | //
-    /** It is to be given out again. */
+    /** It is to be delivered again. */
     { $case: "nack"; value: Nack }
     | //
-    /** It is to live again. */
+    /** It is to be put back into the namespace. */
     { $case: "putBack"; value: PutBack }
     | undefined;
 }
 
-/** Done. Accepted also from an earlier attempt, while the event is unsettled. */
+/** Done. Also accepted from an earlier attempt, while the event is unsettled. */
 export interface Ack {
 }
 
-/** Give it out again. */
+/** Deliver it again. */
 export interface Nack {
-  /** 0 to 7 days until then. Unset: 0. */
+  /** How long to wait before that: 0 to 7 days. Unset: 0. */
   delay?: Duration | undefined;
 }
 
 /**
  * Put it back into the namespace, with its value or its parts and a fresh time to live,
- * unless the key is there again; then done.
+ * unless the key exists again; then the event is settled.
  */
 export interface PutBack {
   /** The entry's own time to live, as in PutRequest.ttl. */
@@ -335,28 +343,32 @@ export interface SettleExpiredRequest {
   settlements: Settlement[];
 }
 
-/** What became of one settlement. */
+/** The outcome of one settlement. */
 export interface SettleResult {
   /**
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    */
   error?:
     | Status
     | undefined;
   /**
-   * Of a PUT_BACK: the version of the entry in the map; 0 if the key was there again
-   * and the event was let go.
+   * Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
+   * event was dropped.
    */
   version: bigint;
 }
 
-/** What became of the settlements. */
+/** The outcomes of the settlements. */
 export interface SettleExpiredResponse {
-  /** As many as there were settlements, in their order. */
+  /** One for each settlement, in the order of the request. */
   results: SettleResult[];
 }
 

@@ -55,10 +55,10 @@ class VirtualClockServiceServicer:
         """Moves the clock forward, or leaves it where it is.
 
         Answers once everything that is due at the new time has been swept and
-        published to every watcher, with a watermark at the new time: a test that
-        reads its watch up to that watermark has seen all. A time before now, a
-        negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-        after the other. Idempotent with `to`.
+        published to every watcher, with a watermark at the new time: a test that reads
+        its watch up to that watermark has seen all events. A time before now, a negative
+        duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+        other. Idempotent with `to`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -11,20 +11,20 @@ export const protobufPackage = "timecache.testing.v1";
 
 export const protobufFileName = "timecache/testing/v1/virtual_clock.proto";
 
-/** Where the clock goes. */
+/** How far to move the clock. */
 export interface AdvanceRequest {
   /** Required: one of the two. */
   target?:
     | //
-    /** How far to go on. Zero or more; a part of a microsecond is rounded up. */
+    /** How far to move it. Zero or more; a part of a microsecond is rounded up. */
     { $case: "by"; value: Duration }
     | //
-    /** The time to go to. Now or later; a part of a microsecond is rounded up. */
+    /** The time to move it to. Now or later; a part of a microsecond is rounded up. */
     { $case: "to"; value: Timestamp }
     | undefined;
 }
 
-/** Where the clock went. */
+/** The clock after Advance. */
 export interface AdvanceResponse {
   /** The clock's time now, and the watermark of every namespace. */
   now?: Timestamp | undefined;
@@ -34,7 +34,7 @@ export interface AdvanceResponse {
 export interface NowRequest {
 }
 
-/** Where the clock stands. */
+/** The clock now. */
 export interface NowResponse {
   /** The clock's time. */
   now?: Timestamp | undefined;
@@ -233,10 +233,10 @@ export const VirtualClockServiceService = {
    * Moves the clock forward, or leaves it where it is.
    *
    * Answers once everything that is due at the new time has been swept and
-   * published to every watcher, with a watermark at the new time: a test that
-   * reads its watch up to that watermark has seen all. A time before now, a
-   * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-   * after the other. Idempotent with `to`.
+   * published to every watcher, with a watermark at the new time: a test that reads
+   * its watch up to that watermark has seen all events. A time before now, a negative
+   * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+   * other. Idempotent with `to`.
    */
   advance: {
     path: "/timecache.testing.v1.VirtualClockService/Advance" as const,
@@ -264,10 +264,10 @@ export interface VirtualClockServiceServer extends UntypedServiceImplementation 
    * Moves the clock forward, or leaves it where it is.
    *
    * Answers once everything that is due at the new time has been swept and
-   * published to every watcher, with a watermark at the new time: a test that
-   * reads its watch up to that watermark has seen all. A time before now, a
-   * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-   * after the other. Idempotent with `to`.
+   * published to every watcher, with a watermark at the new time: a test that reads
+   * its watch up to that watermark has seen all events. A time before now, a negative
+   * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+   * other. Idempotent with `to`.
    */
   advance: handleUnaryCall<AdvanceRequest, AdvanceResponse>;
   /** Reads the clock. Idempotent. */

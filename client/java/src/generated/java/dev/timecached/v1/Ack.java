@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * Done. Accepted also from an earlier attempt, while the event is unsettled.
+ * Done. Also accepted from an earlier attempt, while the event is unsettled.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.Ack}
@@ -191,7 +191,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Done. Accepted also from an earlier attempt, while the event is unsettled.
+   * Done. Also accepted from an earlier attempt, while the event is unsettled.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.Ack}

@@ -155,7 +155,7 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.ByteString value_ = com.google.protobuf.ByteString.EMPTY;
   /**
    * <pre>
-   * What is appended: 0 B to the namespace's max_value_bytes.
+   * The bytes to append: 0 B to the namespace's max_value_bytes.
    * </pre>
    *
    * <code>bytes value = 3;</code>
@@ -969,7 +969,7 @@ private static final long serialVersionUID = 0L;
     private com.google.protobuf.ByteString value_ = com.google.protobuf.ByteString.EMPTY;
     /**
      * <pre>
-     * What is appended: 0 B to the namespace's max_value_bytes.
+     * The bytes to append: 0 B to the namespace's max_value_bytes.
      * </pre>
      *
      * <code>bytes value = 3;</code>
@@ -981,7 +981,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is appended: 0 B to the namespace's max_value_bytes.
+     * The bytes to append: 0 B to the namespace's max_value_bytes.
      * </pre>
      *
      * <code>bytes value = 3;</code>
@@ -997,7 +997,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is appended: 0 B to the namespace's max_value_bytes.
+     * The bytes to append: 0 B to the namespace's max_value_bytes.
      * </pre>
      *
      * <code>bytes value = 3;</code>

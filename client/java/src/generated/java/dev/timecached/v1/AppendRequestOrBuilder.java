@@ -40,7 +40,7 @@ public interface AppendRequestOrBuilder extends
 
   /**
    * <pre>
-   * What is appended: 0 B to the namespace's max_value_bytes.
+   * The bytes to append: 0 B to the namespace's max_value_bytes.
    * </pre>
    *
    * <code>bytes value = 3;</code>

@@ -77,7 +77,7 @@ private static final long serialVersionUID = 0L;
   private boolean created_ = false;
   /**
    * <pre>
-   * Whether the key was not there.
+   * Whether the entry was created.
    * </pre>
    *
    * <code>bool created = 3;</code>
@@ -557,7 +557,7 @@ private static final long serialVersionUID = 0L;
     private boolean created_ ;
     /**
      * <pre>
-     * Whether the key was not there.
+     * Whether the entry was created.
      * </pre>
      *
      * <code>bool created = 3;</code>
@@ -569,7 +569,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether the key was not there.
+     * Whether the entry was created.
      * </pre>
      *
      * <code>bool created = 3;</code>
@@ -585,7 +585,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether the key was not there.
+     * Whether the entry was created.
      * </pre>
      *
      * <code>bool created = 3;</code>

@@ -30,7 +30,7 @@ public interface AppendResponseOrBuilder extends
 
   /**
    * <pre>
-   * Whether the key was not there.
+   * Whether the entry was created.
    * </pre>
    *
    * <code>bool created = 3;</code>

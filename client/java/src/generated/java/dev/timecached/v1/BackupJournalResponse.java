@@ -48,7 +48,7 @@ private static final long serialVersionUID = 0L;
   private long totalBytes_ = 0L;
   /**
    * <pre>
-   * Of the data of all responses; the same in each.
+   * Size of the data of all responses; the same in each.
    * </pre>
    *
    * <code>uint64 total_bytes = 1;</code>
@@ -430,7 +430,7 @@ private static final long serialVersionUID = 0L;
     private long totalBytes_ ;
     /**
      * <pre>
-     * Of the data of all responses; the same in each.
+     * Size of the data of all responses; the same in each.
      * </pre>
      *
      * <code>uint64 total_bytes = 1;</code>
@@ -442,7 +442,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of the data of all responses; the same in each.
+     * Size of the data of all responses; the same in each.
      * </pre>
      *
      * <code>uint64 total_bytes = 1;</code>
@@ -458,7 +458,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of the data of all responses; the same in each.
+     * Size of the data of all responses; the same in each.
      * </pre>
      *
      * <code>uint64 total_bytes = 1;</code>

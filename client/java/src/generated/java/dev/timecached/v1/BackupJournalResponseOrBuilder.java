@@ -10,7 +10,7 @@ public interface BackupJournalResponseOrBuilder extends
 
   /**
    * <pre>
-   * Of the data of all responses; the same in each.
+   * Size of the data of all responses; the same in each.
    * </pre>
    *
    * <code>uint64 total_bytes = 1;</code>

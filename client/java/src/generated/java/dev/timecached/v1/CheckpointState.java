@@ -6,8 +6,8 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What the journal does to become smaller: a checkpoint writes live entries again, and
- * drops what was before them.
+ * How the journal is made smaller: a checkpoint rewrites live entries, and drops the
+ * records before them.
  * </pre>
  *
  * Protobuf enum {@code timecache.v1.CheckpointState}
@@ -16,7 +16,7 @@ public enum CheckpointState
     implements com.google.protobuf.ProtocolMessageEnum {
   /**
    * <pre>
-   * Not told.
+   * Not reported.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_UNSPECIFIED = 0;</code>
@@ -32,7 +32,7 @@ public enum CheckpointState
   CHECKPOINT_STATE_IDLE(1),
   /**
    * <pre>
-   * Live entries are written again.
+   * Live entries are being rewritten.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WRITING = 2;</code>
@@ -40,9 +40,9 @@ public enum CheckpointState
   CHECKPOINT_STATE_WRITING(2),
   /**
    * <pre>
-   * They are, and what was before them is dropped once no event from before is retained:
-   * after event_retention, and for a watch that has not read it ten minutes later, at
-   * most.
+   * They are rewritten, and the records before them are dropped once no earlier event
+   * is retained: after event_retention, or at most ten minutes later if a watcher has
+   * not read such an event.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WAITING = 3;</code>
@@ -53,7 +53,7 @@ public enum CheckpointState
 
   /**
    * <pre>
-   * Not told.
+   * Not reported.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_UNSPECIFIED = 0;</code>
@@ -69,7 +69,7 @@ public enum CheckpointState
   public static final int CHECKPOINT_STATE_IDLE_VALUE = 1;
   /**
    * <pre>
-   * Live entries are written again.
+   * Live entries are being rewritten.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WRITING = 2;</code>
@@ -77,9 +77,9 @@ public enum CheckpointState
   public static final int CHECKPOINT_STATE_WRITING_VALUE = 2;
   /**
    * <pre>
-   * They are, and what was before them is dropped once no event from before is retained:
-   * after event_retention, and for a watch that has not read it ten minutes later, at
-   * most.
+   * They are rewritten, and the records before them are dropped once no earlier event
+   * is retained: after event_retention, or at most ten minutes later if a watcher has
+   * not read such an event.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WAITING = 3;</code>

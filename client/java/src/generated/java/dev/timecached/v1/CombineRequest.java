@@ -212,8 +212,7 @@ private static final long serialVersionUID = 0L;
   private long initial_ = 0L;
   /**
    * <pre>
-   * What a key that is not there counts as: the operand is combined with this. 0 unless
-   * it is set.
+   * The value of a missing key: the operand is combined with this. 0 if unset.
    * </pre>
    *
    * <code>sint64 initial = 5;</code>
@@ -228,7 +227,7 @@ private static final long serialVersionUID = 0L;
   private boolean removeIfZero_ = false;
   /**
    * <pre>
-   * Remove the entry if the result is 0. Nothing is created then, either.
+   * Remove the entry if the result is 0. A missing key is not created then either.
    * </pre>
    *
    * <code>bool remove_if_zero = 6;</code>
@@ -299,8 +298,8 @@ private static final long serialVersionUID = 0L;
   private long ifVersion_ = 0L;
   /**
    * <pre>
-   * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-   * Unset: whatever its version.
+   * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+   * VERSION_MISMATCH. Unset: whatever its version.
    * </pre>
    *
    * <code>optional uint64 if_version = 9;</code>
@@ -312,8 +311,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-   * Unset: whatever its version.
+   * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+   * VERSION_MISMATCH. Unset: whatever its version.
    * </pre>
    *
    * <code>optional uint64 if_version = 9;</code>
@@ -1170,8 +1169,7 @@ private static final long serialVersionUID = 0L;
     private long initial_ ;
     /**
      * <pre>
-     * What a key that is not there counts as: the operand is combined with this. 0 unless
-     * it is set.
+     * The value of a missing key: the operand is combined with this. 0 if unset.
      * </pre>
      *
      * <code>sint64 initial = 5;</code>
@@ -1183,8 +1181,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What a key that is not there counts as: the operand is combined with this. 0 unless
-     * it is set.
+     * The value of a missing key: the operand is combined with this. 0 if unset.
      * </pre>
      *
      * <code>sint64 initial = 5;</code>
@@ -1200,8 +1197,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What a key that is not there counts as: the operand is combined with this. 0 unless
-     * it is set.
+     * The value of a missing key: the operand is combined with this. 0 if unset.
      * </pre>
      *
      * <code>sint64 initial = 5;</code>
@@ -1217,7 +1213,7 @@ private static final long serialVersionUID = 0L;
     private boolean removeIfZero_ ;
     /**
      * <pre>
-     * Remove the entry if the result is 0. Nothing is created then, either.
+     * Remove the entry if the result is 0. A missing key is not created then either.
      * </pre>
      *
      * <code>bool remove_if_zero = 6;</code>
@@ -1229,7 +1225,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Remove the entry if the result is 0. Nothing is created then, either.
+     * Remove the entry if the result is 0. A missing key is not created then either.
      * </pre>
      *
      * <code>bool remove_if_zero = 6;</code>
@@ -1245,7 +1241,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Remove the entry if the result is 0. Nothing is created then, either.
+     * Remove the entry if the result is 0. A missing key is not created then either.
      * </pre>
      *
      * <code>bool remove_if_zero = 6;</code>
@@ -1471,8 +1467,8 @@ private static final long serialVersionUID = 0L;
     private long ifVersion_ ;
     /**
      * <pre>
-     * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-     * Unset: whatever its version.
+     * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+     * VERSION_MISMATCH. Unset: whatever its version.
      * </pre>
      *
      * <code>optional uint64 if_version = 9;</code>
@@ -1484,8 +1480,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-     * Unset: whatever its version.
+     * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+     * VERSION_MISMATCH. Unset: whatever its version.
      * </pre>
      *
      * <code>optional uint64 if_version = 9;</code>
@@ -1497,8 +1493,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-     * Unset: whatever its version.
+     * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+     * VERSION_MISMATCH. Unset: whatever its version.
      * </pre>
      *
      * <code>optional uint64 if_version = 9;</code>
@@ -1514,8 +1510,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-     * Unset: whatever its version.
+     * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+     * VERSION_MISMATCH. Unset: whatever its version.
      * </pre>
      *
      * <code>optional uint64 if_version = 9;</code>

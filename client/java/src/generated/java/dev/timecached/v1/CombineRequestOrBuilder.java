@@ -78,8 +78,7 @@ public interface CombineRequestOrBuilder extends
 
   /**
    * <pre>
-   * What a key that is not there counts as: the operand is combined with this. 0 unless
-   * it is set.
+   * The value of a missing key: the operand is combined with this. 0 if unset.
    * </pre>
    *
    * <code>sint64 initial = 5;</code>
@@ -89,7 +88,7 @@ public interface CombineRequestOrBuilder extends
 
   /**
    * <pre>
-   * Remove the entry if the result is 0. Nothing is created then, either.
+   * Remove the entry if the result is 0. A missing key is not created then either.
    * </pre>
    *
    * <code>bool remove_if_zero = 6;</code>
@@ -139,8 +138,8 @@ public interface CombineRequestOrBuilder extends
 
   /**
    * <pre>
-   * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-   * Unset: whatever its version.
+   * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+   * VERSION_MISMATCH. Unset: whatever its version.
    * </pre>
    *
    * <code>optional uint64 if_version = 9;</code>
@@ -149,8 +148,8 @@ public interface CombineRequestOrBuilder extends
   boolean hasIfVersion();
   /**
    * <pre>
-   * Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH.
-   * Unset: whatever its version.
+   * Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
+   * VERSION_MISMATCH. Unset: whatever its version.
    * </pre>
    *
    * <code>optional uint64 if_version = 9;</code>

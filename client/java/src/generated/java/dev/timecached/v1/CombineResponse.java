@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What a Combine came to.
+ * What a Combine did.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.CombineResponse}
@@ -77,7 +77,7 @@ private static final long serialVersionUID = 0L;
   private boolean created_ = false;
   /**
    * <pre>
-   * Whether the key was not there, and is now.
+   * Whether the entry was created.
    * </pre>
    *
    * <code>bool created = 3;</code>
@@ -92,7 +92,7 @@ private static final long serialVersionUID = 0L;
   private boolean removed_ = false;
   /**
    * <pre>
-   * Whether the result was 0 and remove_if_zero set: the key is not there now.
+   * Whether the result was 0 and remove_if_zero was set: the key no longer exists.
    * </pre>
    *
    * <code>bool removed = 4;</code>
@@ -299,7 +299,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What a Combine came to.
+   * What a Combine did.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.CombineResponse}
@@ -596,7 +596,7 @@ private static final long serialVersionUID = 0L;
     private boolean created_ ;
     /**
      * <pre>
-     * Whether the key was not there, and is now.
+     * Whether the entry was created.
      * </pre>
      *
      * <code>bool created = 3;</code>
@@ -608,7 +608,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether the key was not there, and is now.
+     * Whether the entry was created.
      * </pre>
      *
      * <code>bool created = 3;</code>
@@ -624,7 +624,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether the key was not there, and is now.
+     * Whether the entry was created.
      * </pre>
      *
      * <code>bool created = 3;</code>
@@ -640,7 +640,7 @@ private static final long serialVersionUID = 0L;
     private boolean removed_ ;
     /**
      * <pre>
-     * Whether the result was 0 and remove_if_zero set: the key is not there now.
+     * Whether the result was 0 and remove_if_zero was set: the key no longer exists.
      * </pre>
      *
      * <code>bool removed = 4;</code>
@@ -652,7 +652,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether the result was 0 and remove_if_zero set: the key is not there now.
+     * Whether the result was 0 and remove_if_zero was set: the key no longer exists.
      * </pre>
      *
      * <code>bool removed = 4;</code>
@@ -668,7 +668,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether the result was 0 and remove_if_zero set: the key is not there now.
+     * Whether the result was 0 and remove_if_zero was set: the key no longer exists.
      * </pre>
      *
      * <code>bool removed = 4;</code>

@@ -30,7 +30,7 @@ public interface CombineResponseOrBuilder extends
 
   /**
    * <pre>
-   * Whether the key was not there, and is now.
+   * Whether the entry was created.
    * </pre>
    *
    * <code>bool created = 3;</code>
@@ -40,7 +40,7 @@ public interface CombineResponseOrBuilder extends
 
   /**
    * <pre>
-   * Whether the result was 0 and remove_if_zero set: the key is not there now.
+   * Whether the result was 0 and remove_if_zero was set: the key no longer exists.
    * </pre>
    *
    * <code>bool removed = 4;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * Which group to be a member of, and how its events come.
+ * Which group to join, and how to send its events.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.ConsumeExpiredRequest}
@@ -106,9 +106,9 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object group_ = "";
   /**
    * <pre>
-   * Required. Be a member of this consumer group of each namespace. It is made at
-   * first use, with default options (CreateGroup has others). Same form as a
-   * namespace's name.
+   * Required. The consumer group to join in each namespace. It is created at first
+   * use, with default options (CreateGroup takes others). Same form as a namespace's
+   * name.
    * </pre>
    *
    * <code>string group = 2;</code>
@@ -129,9 +129,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. Be a member of this consumer group of each namespace. It is made at
-   * first use, with default options (CreateGroup has others). Same form as a
-   * namespace's name.
+   * Required. The consumer group to join in each namespace. It is created at first
+   * use, with default options (CreateGroup takes others). Same form as a namespace's
+   * name.
    * </pre>
    *
    * <code>string group = 2;</code>
@@ -156,7 +156,7 @@ private static final long serialVersionUID = 0L;
   private int start_ = 0;
   /**
    * <pre>
-   * Where a group starts that this call makes.
+   * Where a group that this call creates starts.
    * </pre>
    *
    * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -167,7 +167,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where a group starts that this call makes.
+   * Where a group that this call creates starts.
    * </pre>
    *
    * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -182,8 +182,8 @@ private static final long serialVersionUID = 0L;
   private int maxInFlight_ = 0;
   /**
    * <pre>
-   * Most events of each namespace that this member holds unsettled; at that number
-   * it is given no more. 1 to 65,536. Unset: 1,000.
+   * Most events of each namespace that this member holds unsettled; at that number no
+   * more are delivered to it. 1 to 65,536. Unset: 1,000.
    * </pre>
    *
    * <code>optional uint32 max_in_flight = 4;</code>
@@ -195,8 +195,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Most events of each namespace that this member holds unsettled; at that number
-   * it is given no more. 1 to 65,536. Unset: 1,000.
+   * Most events of each namespace that this member holds unsettled; at that number no
+   * more are delivered to it. 1 to 65,536. Unset: 1,000.
    * </pre>
    *
    * <code>optional uint32 max_in_flight = 4;</code>
@@ -532,7 +532,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Which group to be a member of, and how its events come.
+   * Which group to join, and how to send its events.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.ConsumeExpiredRequest}
@@ -955,9 +955,9 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object group_ = "";
     /**
      * <pre>
-     * Required. Be a member of this consumer group of each namespace. It is made at
-     * first use, with default options (CreateGroup has others). Same form as a
-     * namespace's name.
+     * Required. The consumer group to join in each namespace. It is created at first
+     * use, with default options (CreateGroup takes others). Same form as a namespace's
+     * name.
      * </pre>
      *
      * <code>string group = 2;</code>
@@ -977,9 +977,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. Be a member of this consumer group of each namespace. It is made at
-     * first use, with default options (CreateGroup has others). Same form as a
-     * namespace's name.
+     * Required. The consumer group to join in each namespace. It is created at first
+     * use, with default options (CreateGroup takes others). Same form as a namespace's
+     * name.
      * </pre>
      *
      * <code>string group = 2;</code>
@@ -1000,9 +1000,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. Be a member of this consumer group of each namespace. It is made at
-     * first use, with default options (CreateGroup has others). Same form as a
-     * namespace's name.
+     * Required. The consumer group to join in each namespace. It is created at first
+     * use, with default options (CreateGroup takes others). Same form as a namespace's
+     * name.
      * </pre>
      *
      * <code>string group = 2;</code>
@@ -1019,9 +1019,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. Be a member of this consumer group of each namespace. It is made at
-     * first use, with default options (CreateGroup has others). Same form as a
-     * namespace's name.
+     * Required. The consumer group to join in each namespace. It is created at first
+     * use, with default options (CreateGroup takes others). Same form as a namespace's
+     * name.
      * </pre>
      *
      * <code>string group = 2;</code>
@@ -1035,9 +1035,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. Be a member of this consumer group of each namespace. It is made at
-     * first use, with default options (CreateGroup has others). Same form as a
-     * namespace's name.
+     * Required. The consumer group to join in each namespace. It is created at first
+     * use, with default options (CreateGroup takes others). Same form as a namespace's
+     * name.
      * </pre>
      *
      * <code>string group = 2;</code>
@@ -1057,7 +1057,7 @@ private static final long serialVersionUID = 0L;
     private int start_ = 0;
     /**
      * <pre>
-     * Where a group starts that this call makes.
+     * Where a group that this call creates starts.
      * </pre>
      *
      * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -1068,7 +1068,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where a group starts that this call makes.
+     * Where a group that this call creates starts.
      * </pre>
      *
      * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -1083,7 +1083,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where a group starts that this call makes.
+     * Where a group that this call creates starts.
      * </pre>
      *
      * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -1096,7 +1096,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where a group starts that this call makes.
+     * Where a group that this call creates starts.
      * </pre>
      *
      * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -1114,7 +1114,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where a group starts that this call makes.
+     * Where a group that this call creates starts.
      * </pre>
      *
      * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -1130,8 +1130,8 @@ private static final long serialVersionUID = 0L;
     private int maxInFlight_ ;
     /**
      * <pre>
-     * Most events of each namespace that this member holds unsettled; at that number
-     * it is given no more. 1 to 65,536. Unset: 1,000.
+     * Most events of each namespace that this member holds unsettled; at that number no
+     * more are delivered to it. 1 to 65,536. Unset: 1,000.
      * </pre>
      *
      * <code>optional uint32 max_in_flight = 4;</code>
@@ -1143,8 +1143,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most events of each namespace that this member holds unsettled; at that number
-     * it is given no more. 1 to 65,536. Unset: 1,000.
+     * Most events of each namespace that this member holds unsettled; at that number no
+     * more are delivered to it. 1 to 65,536. Unset: 1,000.
      * </pre>
      *
      * <code>optional uint32 max_in_flight = 4;</code>
@@ -1156,8 +1156,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most events of each namespace that this member holds unsettled; at that number
-     * it is given no more. 1 to 65,536. Unset: 1,000.
+     * Most events of each namespace that this member holds unsettled; at that number no
+     * more are delivered to it. 1 to 65,536. Unset: 1,000.
      * </pre>
      *
      * <code>optional uint32 max_in_flight = 4;</code>
@@ -1173,8 +1173,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most events of each namespace that this member holds unsettled; at that number
-     * it is given no more. 1 to 65,536. Unset: 1,000.
+     * Most events of each namespace that this member holds unsettled; at that number no
+     * more are delivered to it. 1 to 65,536. Unset: 1,000.
      * </pre>
      *
      * <code>optional uint32 max_in_flight = 4;</code>

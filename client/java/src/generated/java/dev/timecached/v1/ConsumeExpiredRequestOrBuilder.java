@@ -51,9 +51,9 @@ public interface ConsumeExpiredRequestOrBuilder extends
 
   /**
    * <pre>
-   * Required. Be a member of this consumer group of each namespace. It is made at
-   * first use, with default options (CreateGroup has others). Same form as a
-   * namespace's name.
+   * Required. The consumer group to join in each namespace. It is created at first
+   * use, with default options (CreateGroup takes others). Same form as a namespace's
+   * name.
    * </pre>
    *
    * <code>string group = 2;</code>
@@ -62,9 +62,9 @@ public interface ConsumeExpiredRequestOrBuilder extends
   java.lang.String getGroup();
   /**
    * <pre>
-   * Required. Be a member of this consumer group of each namespace. It is made at
-   * first use, with default options (CreateGroup has others). Same form as a
-   * namespace's name.
+   * Required. The consumer group to join in each namespace. It is created at first
+   * use, with default options (CreateGroup takes others). Same form as a namespace's
+   * name.
    * </pre>
    *
    * <code>string group = 2;</code>
@@ -75,7 +75,7 @@ public interface ConsumeExpiredRequestOrBuilder extends
 
   /**
    * <pre>
-   * Where a group starts that this call makes.
+   * Where a group that this call creates starts.
    * </pre>
    *
    * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -84,7 +84,7 @@ public interface ConsumeExpiredRequestOrBuilder extends
   int getStartValue();
   /**
    * <pre>
-   * Where a group starts that this call makes.
+   * Where a group that this call creates starts.
    * </pre>
    *
    * <code>.timecache.v1.WatchStart start = 3;</code>
@@ -94,8 +94,8 @@ public interface ConsumeExpiredRequestOrBuilder extends
 
   /**
    * <pre>
-   * Most events of each namespace that this member holds unsettled; at that number
-   * it is given no more. 1 to 65,536. Unset: 1,000.
+   * Most events of each namespace that this member holds unsettled; at that number no
+   * more are delivered to it. 1 to 65,536. Unset: 1,000.
    * </pre>
    *
    * <code>optional uint32 max_in_flight = 4;</code>
@@ -104,8 +104,8 @@ public interface ConsumeExpiredRequestOrBuilder extends
   boolean hasMaxInFlight();
   /**
    * <pre>
-   * Most events of each namespace that this member holds unsettled; at that number
-   * it is given no more. 1 to 65,536. Unset: 1,000.
+   * Most events of each namespace that this member holds unsettled; at that number no
+   * more are delivered to it. 1 to 65,536. Unset: 1,000.
    * </pre>
    *
    * <code>optional uint32 max_in_flight = 4;</code>

@@ -98,8 +98,8 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.ExpiredEvent> events_;
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -110,8 +110,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -123,8 +123,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -135,8 +135,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -147,8 +147,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -163,8 +163,9 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp watermark_;
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -176,8 +177,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -189,8 +191,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -204,8 +207,10 @@ private static final long serialVersionUID = 0L;
   private long lost_ = 0L;
   /**
    * <pre>
-   * Events that the group lost, as it held more than its max_backlog_bytes, or the
-   * namespace more than its own, or had expired; each is told to one member.
+   * Events that the group lost, because it held more than its max_backlog_bytes, or
+   * the namespace more than its own, or because the group had expired; each loss is
+   * reported to one member. A loss reported just before a crash of the server may be
+   * reported again after it.
    * </pre>
    *
    * <code>uint64 lost = 4;</code>
@@ -794,8 +799,8 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -809,8 +814,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -824,8 +829,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -839,8 +844,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -861,8 +866,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -880,8 +885,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -901,8 +906,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -923,8 +928,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -942,8 +947,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -961,8 +966,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -981,8 +986,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -999,8 +1004,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1017,8 +1022,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1029,8 +1034,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1044,8 +1049,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1060,8 +1065,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1072,8 +1077,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1085,8 +1090,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * This member's share of what died. May be empty. As many as in
-     * WatchExpiredResponse.
+     * This member's share of the entries that died. May be empty. The limits are those
+     * of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1115,8 +1120,9 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> watermarkBuilder_;
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1127,8 +1133,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1143,8 +1150,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1164,8 +1172,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1183,8 +1192,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1209,8 +1219,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1227,8 +1238,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1240,8 +1252,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1256,8 +1269,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment has been settled,
-     * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment has been
+     * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+     * known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1279,8 +1293,10 @@ private static final long serialVersionUID = 0L;
     private long lost_ ;
     /**
      * <pre>
-     * Events that the group lost, as it held more than its max_backlog_bytes, or the
-     * namespace more than its own, or had expired; each is told to one member.
+     * Events that the group lost, because it held more than its max_backlog_bytes, or
+     * the namespace more than its own, or because the group had expired; each loss is
+     * reported to one member. A loss reported just before a crash of the server may be
+     * reported again after it.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1292,8 +1308,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that the group lost, as it held more than its max_backlog_bytes, or the
-     * namespace more than its own, or had expired; each is told to one member.
+     * Events that the group lost, because it held more than its max_backlog_bytes, or
+     * the namespace more than its own, or because the group had expired; each loss is
+     * reported to one member. A loss reported just before a crash of the server may be
+     * reported again after it.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1309,8 +1327,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that the group lost, as it held more than its max_backlog_bytes, or the
-     * namespace more than its own, or had expired; each is told to one member.
+     * Events that the group lost, because it held more than its max_backlog_bytes, or
+     * the namespace more than its own, or because the group had expired; each loss is
+     * reported to one member. A loss reported just before a crash of the server may be
+     * reported again after it.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>

@@ -30,8 +30,8 @@ public interface ConsumeExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -40,8 +40,8 @@ public interface ConsumeExpiredResponseOrBuilder extends
       getEventsList();
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -49,8 +49,8 @@ public interface ConsumeExpiredResponseOrBuilder extends
   dev.timecached.v1.ExpiredEvent getEvents(int index);
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -58,8 +58,8 @@ public interface ConsumeExpiredResponseOrBuilder extends
   int getEventsCount();
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -68,8 +68,8 @@ public interface ConsumeExpiredResponseOrBuilder extends
       getEventsOrBuilderList();
   /**
    * <pre>
-   * This member's share of what died. May be empty. As many as in
-   * WatchExpiredResponse.
+   * This member's share of the entries that died. May be empty. The limits are those
+   * of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -79,8 +79,9 @@ public interface ConsumeExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -89,8 +90,9 @@ public interface ConsumeExpiredResponseOrBuilder extends
   boolean hasWatermark();
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -99,8 +101,9 @@ public interface ConsumeExpiredResponseOrBuilder extends
   com.google.protobuf.Timestamp getWatermark();
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment has been settled,
-   * or counted in `lost`. Never goes back. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment has been
+   * settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
+   * known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -109,8 +112,10 @@ public interface ConsumeExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * Events that the group lost, as it held more than its max_backlog_bytes, or the
-   * namespace more than its own, or had expired; each is told to one member.
+   * Events that the group lost, because it held more than its max_backlog_bytes, or
+   * the namespace more than its own, or because the group had expired; each loss is
+   * reported to one member. A loss reported just before a crash of the server may be
+   * reported again after it.
    * </pre>
    *
    * <code>uint64 lost = 4;</code>

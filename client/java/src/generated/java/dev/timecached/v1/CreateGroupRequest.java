@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The group to make.
+ * The group to create.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.CreateGroupRequest}
@@ -182,7 +182,8 @@ private static final long serialVersionUID = 0L;
   private boolean fromEarliest_ = false;
   /**
    * <pre>
-   * Begin with the oldest event that is retained; else with what dies from now on.
+   * Start with the oldest retained event; otherwise with the entries that die from
+   * now on.
    * </pre>
    *
    * <code>bool from_earliest = 4;</code>
@@ -389,7 +390,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The group to make.
+   * The group to create.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.CreateGroupRequest}
@@ -960,7 +961,8 @@ private static final long serialVersionUID = 0L;
     private boolean fromEarliest_ ;
     /**
      * <pre>
-     * Begin with the oldest event that is retained; else with what dies from now on.
+     * Start with the oldest retained event; otherwise with the entries that die from
+     * now on.
      * </pre>
      *
      * <code>bool from_earliest = 4;</code>
@@ -972,7 +974,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Begin with the oldest event that is retained; else with what dies from now on.
+     * Start with the oldest retained event; otherwise with the entries that die from
+     * now on.
      * </pre>
      *
      * <code>bool from_earliest = 4;</code>
@@ -988,7 +991,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Begin with the oldest event that is retained; else with what dies from now on.
+     * Start with the oldest retained event; otherwise with the entries that die from
+     * now on.
      * </pre>
      *
      * <code>bool from_earliest = 4;</code>

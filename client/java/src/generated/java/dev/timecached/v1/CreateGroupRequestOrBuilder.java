@@ -77,7 +77,8 @@ public interface CreateGroupRequestOrBuilder extends
 
   /**
    * <pre>
-   * Begin with the oldest event that is retained; else with what dies from now on.
+   * Start with the oldest retained event; otherwise with the entries that die from
+   * now on.
    * </pre>
    *
    * <code>bool from_earliest = 4;</code>

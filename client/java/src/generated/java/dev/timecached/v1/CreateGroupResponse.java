@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The answer to CreateGroup.
+ * The response to CreateGroup.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.CreateGroupResponse}
@@ -48,7 +48,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.Group group_;
   /**
    * <pre>
-   * The group as made.
+   * The group as created.
    * </pre>
    *
    * <code>.timecache.v1.Group group = 1;</code>
@@ -60,7 +60,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The group as made.
+   * The group as created.
    * </pre>
    *
    * <code>.timecache.v1.Group group = 1;</code>
@@ -72,7 +72,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The group as made.
+   * The group as created.
    * </pre>
    *
    * <code>.timecache.v1.Group group = 1;</code>
@@ -246,7 +246,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The answer to CreateGroup.
+   * The response to CreateGroup.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.CreateGroupResponse}
@@ -438,7 +438,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.Group, dev.timecached.v1.Group.Builder, dev.timecached.v1.GroupOrBuilder> groupBuilder_;
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -449,7 +449,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -464,7 +464,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -484,7 +484,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -502,7 +502,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -527,7 +527,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -544,7 +544,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -556,7 +556,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>
@@ -571,7 +571,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The group as made.
+     * The group as created.
      * </pre>
      *
      * <code>.timecache.v1.Group group = 1;</code>

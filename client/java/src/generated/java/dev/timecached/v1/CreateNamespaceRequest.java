@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The namespace to make.
+ * The namespace to create.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.CreateNamespaceRequest}
@@ -304,7 +304,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The namespace to make.
+   * The namespace to create.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.CreateNamespaceRequest}

@@ -10,7 +10,7 @@ public interface CreateNamespaceResponseOrBuilder extends
 
   /**
    * <pre>
-   * The namespace as made.
+   * The namespace as created.
    * </pre>
    *
    * <code>.timecache.v1.Namespace namespace = 1;</code>
@@ -19,7 +19,7 @@ public interface CreateNamespaceResponseOrBuilder extends
   boolean hasNamespace();
   /**
    * <pre>
-   * The namespace as made.
+   * The namespace as created.
    * </pre>
    *
    * <code>.timecache.v1.Namespace namespace = 1;</code>
@@ -28,7 +28,7 @@ public interface CreateNamespaceResponseOrBuilder extends
   dev.timecached.v1.Namespace getNamespace();
   /**
    * <pre>
-   * The namespace as made.
+   * The namespace as created.
    * </pre>
    *
    * <code>.timecache.v1.Namespace namespace = 1;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The answer to DeleteGroup.
+ * The response to DeleteGroup.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.DeleteGroupResponse}
@@ -191,7 +191,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The answer to DeleteGroup.
+   * The response to DeleteGroup.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.DeleteGroupResponse}

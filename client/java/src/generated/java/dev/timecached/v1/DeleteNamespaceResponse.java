@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The answer to DeleteNamespace.
+ * The response to DeleteNamespace.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.DeleteNamespaceResponse}
@@ -191,7 +191,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The answer to DeleteNamespace.
+   * The response to DeleteNamespace.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.DeleteNamespaceResponse}

@@ -6,11 +6,12 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What a namespace survives. With ASYNC and SYNC these survive a restart of the
- * server: its entries, with versions and deadlines; events that are retained or not
- * yet delivered; resume tokens; consumer groups with what they have not settled. What
- * died while the server was down is published at start, with the time at which it
- * died. Both need ServerConfig.journal: without one they are INVALID_ARGUMENT.
+ * Which failures a namespace survives. With ASYNC and SYNC these survive a restart of
+ * the server: its entries, with versions and deadlines; events that are retained or
+ * not yet delivered; resume tokens; consumer groups with their unsettled events.
+ * Entries that died while the server was down are published at start, with the time
+ * at which they died. Both need ServerConfig.journal: without it they are
+ * INVALID_ARGUMENT.
  * </pre>
  *
  * Protobuf enum {@code timecache.v1.Durability}
@@ -27,7 +28,7 @@ public enum Durability
   DURABILITY_UNSPECIFIED(0),
   /**
    * <pre>
-   * Nothing: the namespace and all in it end with the process.
+   * None: the namespace and its content end with the process.
    * </pre>
    *
    * <code>DURABILITY_MEMORY = 1;</code>
@@ -36,7 +37,8 @@ public enum Durability
   /**
    * <pre>
    * A crash of the process: an acknowledged write survives it. A loss of power, or a
-   * crash of the machine, takes at most the writes of the last 100 ms.
+   * crash of the machine, loses at most the writes of the last 100 ms, or of twice
+   * the duration of a sync of the disk, if that is longer.
    * </pre>
    *
    * <code>DURABILITY_ASYNC = 2;</code>
@@ -45,7 +47,9 @@ public enum Durability
   /**
    * <pre>
    * A loss of power, too: a write is acknowledged once it is on disk, and no read,
-   * watch or answer shows what a crash could still take back.
+   * watch or response shows a change that a crash could still undo. Only the
+   * descriptions of namespaces and groups by NamespaceService and GroupService, and
+   * their statistics, may be ahead of the disk.
    * </pre>
    *
    * <code>DURABILITY_SYNC = 3;</code>
@@ -64,7 +68,7 @@ public enum Durability
   public static final int DURABILITY_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * Nothing: the namespace and all in it end with the process.
+   * None: the namespace and its content end with the process.
    * </pre>
    *
    * <code>DURABILITY_MEMORY = 1;</code>
@@ -73,7 +77,8 @@ public enum Durability
   /**
    * <pre>
    * A crash of the process: an acknowledged write survives it. A loss of power, or a
-   * crash of the machine, takes at most the writes of the last 100 ms.
+   * crash of the machine, loses at most the writes of the last 100 ms, or of twice
+   * the duration of a sync of the disk, if that is longer.
    * </pre>
    *
    * <code>DURABILITY_ASYNC = 2;</code>
@@ -82,7 +87,9 @@ public enum Durability
   /**
    * <pre>
    * A loss of power, too: a write is acknowledged once it is on disk, and no read,
-   * watch or answer shows what a crash could still take back.
+   * watch or response shows a change that a crash could still undo. Only the
+   * descriptions of namespaces and groups by NamespaceService and GroupService, and
+   * their statistics, may be ahead of the disk.
    * </pre>
    *
    * <code>DURABILITY_SYNC = 3;</code>

@@ -50,8 +50,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.ByteString key_ = com.google.protobuf.ByteString.EMPTY;
   /**
    * <pre>
-   * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-   * operation says it.
+   * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+   * names the key.
    * </pre>
    *
    * <code>bytes key = 1;</code>
@@ -81,11 +81,11 @@ private static final long serialVersionUID = 0L;
   private long version_ = 0L;
   /**
    * <pre>
-   * Stands for the value: every Put gives a new one, and a renewed time to live
-   * leaves it as it is. Unique in the namespace; grows with every change of one key,
-   * also when the namespace is deleted and made again, and over restarts as long as
-   * the server makes no more than 8 million changes a second on average, all
-   * namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+   * Identifies the value: every Put assigns a new version, and renewing the time to
+   * live does not change it. Unique in the namespace; grows with every change of a
+   * key, also when the namespace is deleted and created again, and across restarts as
+   * long as the server applies no more than 8 million changes a second on average,
+   * all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
    * 2054.
    * </pre>
    *
@@ -193,9 +193,9 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.GatheredParts parts_;
   /**
    * <pre>
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -207,9 +207,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -221,9 +221,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -757,8 +757,8 @@ private static final long serialVersionUID = 0L;
     private com.google.protobuf.ByteString key_ = com.google.protobuf.ByteString.EMPTY;
     /**
      * <pre>
-     * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-     * operation says it.
+     * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+     * names the key.
      * </pre>
      *
      * <code>bytes key = 1;</code>
@@ -770,8 +770,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-     * operation says it.
+     * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+     * names the key.
      * </pre>
      *
      * <code>bytes key = 1;</code>
@@ -787,8 +787,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-     * operation says it.
+     * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+     * names the key.
      * </pre>
      *
      * <code>bytes key = 1;</code>
@@ -848,11 +848,11 @@ private static final long serialVersionUID = 0L;
     private long version_ ;
     /**
      * <pre>
-     * Stands for the value: every Put gives a new one, and a renewed time to live
-     * leaves it as it is. Unique in the namespace; grows with every change of one key,
-     * also when the namespace is deleted and made again, and over restarts as long as
-     * the server makes no more than 8 million changes a second on average, all
-     * namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+     * Identifies the value: every Put assigns a new version, and renewing the time to
+     * live does not change it. Unique in the namespace; grows with every change of a
+     * key, also when the namespace is deleted and created again, and across restarts as
+     * long as the server applies no more than 8 million changes a second on average,
+     * all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
      * 2054.
      * </pre>
      *
@@ -865,11 +865,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Stands for the value: every Put gives a new one, and a renewed time to live
-     * leaves it as it is. Unique in the namespace; grows with every change of one key,
-     * also when the namespace is deleted and made again, and over restarts as long as
-     * the server makes no more than 8 million changes a second on average, all
-     * namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+     * Identifies the value: every Put assigns a new version, and renewing the time to
+     * live does not change it. Unique in the namespace; grows with every change of a
+     * key, also when the namespace is deleted and created again, and across restarts as
+     * long as the server applies no more than 8 million changes a second on average,
+     * all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
      * 2054.
      * </pre>
      *
@@ -886,11 +886,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Stands for the value: every Put gives a new one, and a renewed time to live
-     * leaves it as it is. Unique in the namespace; grows with every change of one key,
-     * also when the namespace is deleted and made again, and over restarts as long as
-     * the server makes no more than 8 million changes a second on average, all
-     * namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+     * Identifies the value: every Put assigns a new version, and renewing the time to
+     * live does not change it. Unique in the namespace; grows with every change of a
+     * key, also when the namespace is deleted and created again, and across restarts as
+     * long as the server applies no more than 8 million changes a second on average,
+     * all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
      * 2054.
      * </pre>
      *
@@ -1270,9 +1270,9 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.GatheredParts, dev.timecached.v1.GatheredParts.Builder, dev.timecached.v1.GatheredPartsOrBuilder> partsBuilder_;
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1283,9 +1283,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1300,9 +1300,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1322,9 +1322,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1342,9 +1342,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1369,9 +1369,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1388,9 +1388,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1402,9 +1402,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -1419,9 +1419,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that have come, of a key that collects those of a
-     * Gather. Its size is that of this message. Unset where only keys were asked for, and
-     * where omitted_value_bytes says so.
+     * In place of the value, for a key that collects the parts of a Gather: the parts
+     * collected so far. The size of such a value is the size of this message. Unset
+     * where only keys were asked for, and where omitted_value_bytes is set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 7;</code>

@@ -10,8 +10,8 @@ public interface EntryOrBuilder extends
 
   /**
    * <pre>
-   * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the
-   * operation says it.
+   * 1 B to 4 KiB. Empty in the results of Execute and Pipeline, where the operation
+   * names the key.
    * </pre>
    *
    * <code>bytes key = 1;</code>
@@ -31,11 +31,11 @@ public interface EntryOrBuilder extends
 
   /**
    * <pre>
-   * Stands for the value: every Put gives a new one, and a renewed time to live
-   * leaves it as it is. Unique in the namespace; grows with every change of one key,
-   * also when the namespace is deleted and made again, and over restarts as long as
-   * the server makes no more than 8 million changes a second on average, all
-   * namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+   * Identifies the value: every Put assigns a new version, and renewing the time to
+   * live does not change it. Unique in the namespace; grows with every change of a
+   * key, also when the namespace is deleted and created again, and across restarts as
+   * long as the server applies no more than 8 million changes a second on average,
+   * all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
    * 2054.
    * </pre>
    *
@@ -111,9 +111,9 @@ public interface EntryOrBuilder extends
 
   /**
    * <pre>
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -122,9 +122,9 @@ public interface EntryOrBuilder extends
   boolean hasParts();
   /**
    * <pre>
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 7;</code>
@@ -133,9 +133,9 @@ public interface EntryOrBuilder extends
   dev.timecached.v1.GatheredParts getParts();
   /**
    * <pre>
-   * In place of the value: the parts that have come, of a key that collects those of a
-   * Gather. Its size is that of this message. Unset where only keys were asked for, and
-   * where omitted_value_bytes says so.
+   * In place of the value, for a key that collects the parts of a Gather: the parts
+   * collected so far. The size of such a value is the size of this message. Unset
+   * where only keys were asked for, and where omitted_value_bytes is set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 7;</code>

@@ -7,9 +7,9 @@ package dev.timecached.v1;
 /**
  * <pre>
  * The reasons of google.rpc.ErrorInfo: its `reason` is the name of one of these, its
- * `domain` is "timecached". A later server may have more of them: go by the code of
- * the error then. The comments say the code, and the metadata of ErrorInfo if there is
- * any.
+ * `domain` is "timecached". A later server may have more of them: a client that does
+ * not know a reason goes by the error's code. The comments name the code, and the
+ * metadata of ErrorInfo if there is any.
  * </pre>
  *
  * Protobuf enum {@code timecache.v1.ErrorReason}
@@ -35,7 +35,7 @@ public enum ErrorReason
   INVALID_FIELD(1),
   /**
    * <pre>
-   * INVALID_ARGUMENT: the bytes are no message of the method's request.
+   * INVALID_ARGUMENT: the bytes do not parse as the method's request message.
    * </pre>
    *
    * <code>MALFORMED_REQUEST = 2;</code>
@@ -43,7 +43,7 @@ public enum ErrorReason
   MALFORMED_REQUEST(2),
   /**
    * <pre>
-   * INVALID_ARGUMENT: the request is too large, and no one field is why.
+   * INVALID_ARGUMENT: the request is too large, and no single field is the cause.
    * </pre>
    *
    * <code>REQUEST_TOO_LARGE = 3;</code>
@@ -83,7 +83,7 @@ public enum ErrorReason
   NO_CREDENTIALS(7),
   /**
    * <pre>
-   * UNAUTHENTICATED: the rules do not know this certificate.
+   * UNAUTHENTICATED: no principal has this certificate.
    * </pre>
    *
    * <code>UNKNOWN_CERTIFICATE = 8;</code>
@@ -91,7 +91,7 @@ public enum ErrorReason
   UNKNOWN_CERTIFICATE(8),
   /**
    * <pre>
-   * UNAUTHENTICATED: the rules do not know this token.
+   * UNAUTHENTICATED: no principal has this token.
    * </pre>
    *
    * <code>UNKNOWN_TOKEN = 9;</code>
@@ -115,8 +115,8 @@ public enum ErrorReason
   ACCESS_DENIED(11),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
-   * google.rpc.RetryInfo says when to come again.
+   * RESOURCE_EXHAUSTED: the namespace has reached its max_operations_per_second; a
+   * google.rpc.RetryInfo says when to retry.
    * </pre>
    *
    * <code>MAX_OPERATION_RATE = 12;</code>
@@ -124,7 +124,8 @@ public enum ErrorReason
   MAX_OPERATION_RATE(12),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have.
+   * RESOURCE_EXHAUSTED: the client of the connection does not read its responses fast
+   * enough, or all clients together do not.
    * </pre>
    *
    * <code>UNREAD_RESPONSES = 13;</code>
@@ -140,7 +141,7 @@ public enum ErrorReason
   INTERNAL_ERROR(14),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the key is there.
+   * FAILED_PRECONDITION: the key exists.
    * </pre>
    *
    * <code>KEY_EXISTS = 20;</code>
@@ -148,7 +149,7 @@ public enum ErrorReason
   KEY_EXISTS(20),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the key is not there.
+   * FAILED_PRECONDITION: the key does not exist.
    * </pre>
    *
    * <code>KEY_NOT_FOUND = 21;</code>
@@ -239,8 +240,8 @@ public enum ErrorReason
   DISK_FULL(31),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
-   * google.rpc.RetryInfo says when to come again.
+   * RESOURCE_EXHAUSTED: too many bytes wait for the journal's disk; a
+   * google.rpc.RetryInfo says when to retry.
    * </pre>
    *
    * <code>JOURNAL_BACKLOG = 32;</code>
@@ -248,9 +249,9 @@ public enum ErrorReason
   JOURNAL_BACKLOG(32),
   /**
    * <pre>
-   * FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value would
-   * be larger than the namespace's max_value_bytes. (A value or part that is too large
-   * by itself is INVALID_FIELD.)
+   * FAILED_PRECONDITION: an Append, Combine or Gather would make the value larger
+   * than the namespace's max_value_bytes. (A value or part that is too large by
+   * itself is INVALID_FIELD.)
    * </pre>
    *
    * <code>VALUE_TOO_LARGE = 33;</code>
@@ -299,7 +300,7 @@ public enum ErrorReason
   PART_EXISTS(38),
   /**
    * <pre>
-   * OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
+   * OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
    * namespace, lost.
    * </pre>
    *
@@ -308,7 +309,7 @@ public enum ErrorReason
   RESUME_POINT_TRIMMED(40),
   /**
    * <pre>
-   * OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace.
+   * OUT_OF_RANGE: the log has not reached the resume token. Metadata: namespace.
    * </pre>
    *
    * <code>RESUME_POINT_AHEAD = 41;</code>
@@ -348,7 +349,7 @@ public enum ErrorReason
   EVENT_NOT_UNSETTLED(45),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the event has been given to another member.
+   * FAILED_PRECONDITION: the event has been delivered to another member.
    * </pre>
    *
    * <code>STALE_ATTEMPT = 46;</code>
@@ -404,7 +405,7 @@ public enum ErrorReason
   NO_JOURNAL(64),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: two backups are under way.
+   * RESOURCE_EXHAUSTED: two backups are in progress.
    * </pre>
    *
    * <code>MAX_BACKUPS = 65;</code>
@@ -420,7 +421,7 @@ public enum ErrorReason
   UNKNOWN_SERVICE(80),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: watches of health.
+   * RESOURCE_EXHAUSTED: too many watches of health.
    * </pre>
    *
    * <code>MAX_HEALTH_WATCHES = 81;</code>
@@ -448,7 +449,7 @@ public enum ErrorReason
   public static final int INVALID_FIELD_VALUE = 1;
   /**
    * <pre>
-   * INVALID_ARGUMENT: the bytes are no message of the method's request.
+   * INVALID_ARGUMENT: the bytes do not parse as the method's request message.
    * </pre>
    *
    * <code>MALFORMED_REQUEST = 2;</code>
@@ -456,7 +457,7 @@ public enum ErrorReason
   public static final int MALFORMED_REQUEST_VALUE = 2;
   /**
    * <pre>
-   * INVALID_ARGUMENT: the request is too large, and no one field is why.
+   * INVALID_ARGUMENT: the request is too large, and no single field is the cause.
    * </pre>
    *
    * <code>REQUEST_TOO_LARGE = 3;</code>
@@ -496,7 +497,7 @@ public enum ErrorReason
   public static final int NO_CREDENTIALS_VALUE = 7;
   /**
    * <pre>
-   * UNAUTHENTICATED: the rules do not know this certificate.
+   * UNAUTHENTICATED: no principal has this certificate.
    * </pre>
    *
    * <code>UNKNOWN_CERTIFICATE = 8;</code>
@@ -504,7 +505,7 @@ public enum ErrorReason
   public static final int UNKNOWN_CERTIFICATE_VALUE = 8;
   /**
    * <pre>
-   * UNAUTHENTICATED: the rules do not know this token.
+   * UNAUTHENTICATED: no principal has this token.
    * </pre>
    *
    * <code>UNKNOWN_TOKEN = 9;</code>
@@ -528,8 +529,8 @@ public enum ErrorReason
   public static final int ACCESS_DENIED_VALUE = 11;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
-   * google.rpc.RetryInfo says when to come again.
+   * RESOURCE_EXHAUSTED: the namespace has reached its max_operations_per_second; a
+   * google.rpc.RetryInfo says when to retry.
    * </pre>
    *
    * <code>MAX_OPERATION_RATE = 12;</code>
@@ -537,7 +538,8 @@ public enum ErrorReason
   public static final int MAX_OPERATION_RATE_VALUE = 12;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all have.
+   * RESOURCE_EXHAUSTED: the client of the connection does not read its responses fast
+   * enough, or all clients together do not.
    * </pre>
    *
    * <code>UNREAD_RESPONSES = 13;</code>
@@ -553,7 +555,7 @@ public enum ErrorReason
   public static final int INTERNAL_ERROR_VALUE = 14;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the key is there.
+   * FAILED_PRECONDITION: the key exists.
    * </pre>
    *
    * <code>KEY_EXISTS = 20;</code>
@@ -561,7 +563,7 @@ public enum ErrorReason
   public static final int KEY_EXISTS_VALUE = 20;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the key is not there.
+   * FAILED_PRECONDITION: the key does not exist.
    * </pre>
    *
    * <code>KEY_NOT_FOUND = 21;</code>
@@ -652,8 +654,8 @@ public enum ErrorReason
   public static final int DISK_FULL_VALUE = 31;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
-   * google.rpc.RetryInfo says when to come again.
+   * RESOURCE_EXHAUSTED: too many bytes wait for the journal's disk; a
+   * google.rpc.RetryInfo says when to retry.
    * </pre>
    *
    * <code>JOURNAL_BACKLOG = 32;</code>
@@ -661,9 +663,9 @@ public enum ErrorReason
   public static final int JOURNAL_BACKLOG_VALUE = 32;
   /**
    * <pre>
-   * FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value would
-   * be larger than the namespace's max_value_bytes. (A value or part that is too large
-   * by itself is INVALID_FIELD.)
+   * FAILED_PRECONDITION: an Append, Combine or Gather would make the value larger
+   * than the namespace's max_value_bytes. (A value or part that is too large by
+   * itself is INVALID_FIELD.)
    * </pre>
    *
    * <code>VALUE_TOO_LARGE = 33;</code>
@@ -712,7 +714,7 @@ public enum ErrorReason
   public static final int PART_EXISTS_VALUE = 38;
   /**
    * <pre>
-   * OUT_OF_RANGE: events behind the resume token are no longer retained. Metadata:
+   * OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
    * namespace, lost.
    * </pre>
    *
@@ -721,7 +723,7 @@ public enum ErrorReason
   public static final int RESUME_POINT_TRIMMED_VALUE = 40;
   /**
    * <pre>
-   * OUT_OF_RANGE: the log has not come to the resume token. Metadata: namespace.
+   * OUT_OF_RANGE: the log has not reached the resume token. Metadata: namespace.
    * </pre>
    *
    * <code>RESUME_POINT_AHEAD = 41;</code>
@@ -761,7 +763,7 @@ public enum ErrorReason
   public static final int EVENT_NOT_UNSETTLED_VALUE = 45;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the event has been given to another member.
+   * FAILED_PRECONDITION: the event has been delivered to another member.
    * </pre>
    *
    * <code>STALE_ATTEMPT = 46;</code>
@@ -817,7 +819,7 @@ public enum ErrorReason
   public static final int NO_JOURNAL_VALUE = 64;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: two backups are under way.
+   * RESOURCE_EXHAUSTED: two backups are in progress.
    * </pre>
    *
    * <code>MAX_BACKUPS = 65;</code>
@@ -833,7 +835,7 @@ public enum ErrorReason
   public static final int UNKNOWN_SERVICE_VALUE = 80;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: watches of health.
+   * RESOURCE_EXHAUSTED: too many watches of health.
    * </pre>
    *
    * <code>MAX_HEALTH_WATCHES = 81;</code>

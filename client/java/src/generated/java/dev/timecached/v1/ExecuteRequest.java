@@ -97,7 +97,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.Operation> operations_;
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -108,7 +108,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -120,7 +120,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -131,7 +131,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -142,7 +142,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -661,7 +661,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -675,7 +675,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -689,7 +689,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -703,7 +703,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -724,7 +724,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -742,7 +742,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -762,7 +762,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -783,7 +783,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -801,7 +801,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -819,7 +819,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -838,7 +838,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -855,7 +855,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -872,7 +872,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -883,7 +883,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -897,7 +897,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -912,7 +912,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -923,7 +923,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -935,7 +935,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+     * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
      * </pre>
      *
      * <code>repeated .timecache.v1.Operation operations = 2;</code>

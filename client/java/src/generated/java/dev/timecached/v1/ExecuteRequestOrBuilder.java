@@ -30,7 +30,7 @@ public interface ExecuteRequestOrBuilder extends
 
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -39,7 +39,7 @@ public interface ExecuteRequestOrBuilder extends
       getOperationsList();
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -47,7 +47,7 @@ public interface ExecuteRequestOrBuilder extends
   dev.timecached.v1.Operation getOperations(int index);
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -55,7 +55,7 @@ public interface ExecuteRequestOrBuilder extends
   int getOperationsCount();
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>
@@ -64,7 +64,7 @@ public interface ExecuteRequestOrBuilder extends
       getOperationsOrBuilderList();
   /**
    * <pre>
-   * Required. 1 to 4,096; all of the request at most 16 MiB + 64 KiB.
+   * Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
    * </pre>
    *
    * <code>repeated .timecache.v1.Operation operations = 2;</code>

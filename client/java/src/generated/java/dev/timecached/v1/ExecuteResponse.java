@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What became of a batch.
+ * The outcomes of a batch.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.ExecuteResponse}
@@ -49,7 +49,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.OperationResult> results_;
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -61,7 +61,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -74,7 +74,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -86,7 +86,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -98,7 +98,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -271,7 +271,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What became of a batch.
+   * The outcomes of a batch.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.ExecuteResponse}
@@ -502,7 +502,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -517,7 +517,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -532,7 +532,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -547,7 +547,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -569,7 +569,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -588,7 +588,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -609,7 +609,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -631,7 +631,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -650,7 +650,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -669,7 +669,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -689,7 +689,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -707,7 +707,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -725,7 +725,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -737,7 +737,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -752,7 +752,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -768,7 +768,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -780,7 +780,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *
@@ -793,7 +793,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were operations, in their order. Their entries' values add up
+     * One for each operation, in the order of the request. Their entries' values add up
      * to at most 3 MiB, or are a single one that is larger: see Get for such values.
      * </pre>
      *

@@ -10,7 +10,7 @@ public interface ExecuteResponseOrBuilder extends
 
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -20,7 +20,7 @@ public interface ExecuteResponseOrBuilder extends
       getResultsList();
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -29,7 +29,7 @@ public interface ExecuteResponseOrBuilder extends
   dev.timecached.v1.OperationResult getResults(int index);
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -38,7 +38,7 @@ public interface ExecuteResponseOrBuilder extends
   int getResultsCount();
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *
@@ -48,7 +48,7 @@ public interface ExecuteResponseOrBuilder extends
       getResultsOrBuilderList();
   /**
    * <pre>
-   * As many as there were operations, in their order. Their entries' values add up
+   * One for each operation, in the order of the request. Their entries' values add up
    * to at most 3 MiB, or are a single one that is larger: see Get for such values.
    * </pre>
    *

@@ -129,7 +129,7 @@ private static final long serialVersionUID = 0L;
   private long version_ = 0L;
   /**
    * <pre>
-   * Its version: tells a re-put of the same key from the value that died.
+   * Its version: distinguishes the value that died from later puts of the same key.
    * </pre>
    *
    * <code>uint64 version = 4;</code>
@@ -220,9 +220,10 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp deathTime_;
   /**
    * <pre>
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -234,9 +235,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -248,9 +250,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -266,8 +269,8 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -281,8 +284,8 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -296,8 +299,8 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -353,7 +356,7 @@ private static final long serialVersionUID = 0L;
   private int attempt_ = 0;
   /**
    * <pre>
-   * Only in ConsumeExpired: how often it has been given to a member, this time
+   * Only in ConsumeExpired: how often it has been delivered to a member, this time
    * included. Otherwise 0.
    * </pre>
    *
@@ -370,9 +373,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * The size of the value, if it was left out because the event does not fit into
-   * the request's max_message_bytes. Otherwise 0. A client that takes larger
-   * messages gets it with the token of an earlier message; in a group, with the next
-   * attempt after a NACK.
+   * the request's max_message_bytes. Otherwise 0. A client that accepts larger
+   * messages gets the value with the token of an earlier message; in a group, with
+   * the next attempt after a NACK.
    * </pre>
    *
    * <code>uint64 omitted_value_bytes = 12;</code>
@@ -387,9 +390,9 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.GatheredParts parts_;
   /**
    * <pre>
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -401,9 +404,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -415,9 +418,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -1300,7 +1303,7 @@ private static final long serialVersionUID = 0L;
     private long version_ ;
     /**
      * <pre>
-     * Its version: tells a re-put of the same key from the value that died.
+     * Its version: distinguishes the value that died from later puts of the same key.
      * </pre>
      *
      * <code>uint64 version = 4;</code>
@@ -1312,7 +1315,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Its version: tells a re-put of the same key from the value that died.
+     * Its version: distinguishes the value that died from later puts of the same key.
      * </pre>
      *
      * <code>uint64 version = 4;</code>
@@ -1328,7 +1331,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Its version: tells a re-put of the same key from the value that died.
+     * Its version: distinguishes the value that died from later puts of the same key.
      * </pre>
      *
      * <code>uint64 version = 4;</code>
@@ -1660,9 +1663,10 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> deathTimeBuilder_;
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1673,9 +1677,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1690,9 +1695,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1712,9 +1718,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1732,9 +1739,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1759,9 +1767,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1778,9 +1787,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1792,9 +1802,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1809,9 +1820,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When its bucket died: from here on no reader saw it. In
-     * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-     * killed, or a microsecond later, behind a watermark of the same moment.
+     * When its bucket died: no reader saw the entry from then on. In [deadline,
+     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * entry was killed, or a microsecond later if a watermark of that moment had been
+     * sent.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -1837,8 +1849,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1851,8 +1863,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1869,8 +1881,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1892,8 +1904,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1913,8 +1925,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1941,8 +1953,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1961,8 +1973,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1976,8 +1988,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1994,8 +2006,8 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
-     * Taken at the beginning of the step that found it dead: a step takes about a
-     * millisecond.
+     * Read at the beginning of the sweep step that found the entry dead: a step takes
+     * about a millisecond.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -2137,7 +2149,7 @@ private static final long serialVersionUID = 0L;
     private int attempt_ ;
     /**
      * <pre>
-     * Only in ConsumeExpired: how often it has been given to a member, this time
+     * Only in ConsumeExpired: how often it has been delivered to a member, this time
      * included. Otherwise 0.
      * </pre>
      *
@@ -2150,7 +2162,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only in ConsumeExpired: how often it has been given to a member, this time
+     * Only in ConsumeExpired: how often it has been delivered to a member, this time
      * included. Otherwise 0.
      * </pre>
      *
@@ -2167,7 +2179,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only in ConsumeExpired: how often it has been given to a member, this time
+     * Only in ConsumeExpired: how often it has been delivered to a member, this time
      * included. Otherwise 0.
      * </pre>
      *
@@ -2185,9 +2197,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * The size of the value, if it was left out because the event does not fit into
-     * the request's max_message_bytes. Otherwise 0. A client that takes larger
-     * messages gets it with the token of an earlier message; in a group, with the next
-     * attempt after a NACK.
+     * the request's max_message_bytes. Otherwise 0. A client that accepts larger
+     * messages gets the value with the token of an earlier message; in a group, with
+     * the next attempt after a NACK.
      * </pre>
      *
      * <code>uint64 omitted_value_bytes = 12;</code>
@@ -2200,9 +2212,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * The size of the value, if it was left out because the event does not fit into
-     * the request's max_message_bytes. Otherwise 0. A client that takes larger
-     * messages gets it with the token of an earlier message; in a group, with the next
-     * attempt after a NACK.
+     * the request's max_message_bytes. Otherwise 0. A client that accepts larger
+     * messages gets the value with the token of an earlier message; in a group, with
+     * the next attempt after a NACK.
      * </pre>
      *
      * <code>uint64 omitted_value_bytes = 12;</code>
@@ -2219,9 +2231,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * The size of the value, if it was left out because the event does not fit into
-     * the request's max_message_bytes. Otherwise 0. A client that takes larger
-     * messages gets it with the token of an earlier message; in a group, with the next
-     * attempt after a NACK.
+     * the request's max_message_bytes. Otherwise 0. A client that accepts larger
+     * messages gets the value with the token of an earlier message; in a group, with
+     * the next attempt after a NACK.
      * </pre>
      *
      * <code>uint64 omitted_value_bytes = 12;</code>
@@ -2239,9 +2251,9 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.GatheredParts, dev.timecached.v1.GatheredParts.Builder, dev.timecached.v1.GatheredPartsOrBuilder> partsBuilder_;
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2252,9 +2264,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2269,9 +2281,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2291,9 +2303,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2311,9 +2323,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2338,9 +2350,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2357,9 +2369,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2371,9 +2383,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -2388,9 +2400,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In place of the value: the parts that had come of a Gather that was never
-     * completed, and what it expected. Unset with keys_only and where
-     * omitted_value_bytes says so.
+     * In place of the value, for a Gather that was not completed: the parts collected
+     * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+     * set.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 13;</code>

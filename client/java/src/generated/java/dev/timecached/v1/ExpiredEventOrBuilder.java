@@ -50,7 +50,7 @@ public interface ExpiredEventOrBuilder extends
 
   /**
    * <pre>
-   * Its version: tells a re-put of the same key from the value that died.
+   * Its version: distinguishes the value that died from later puts of the same key.
    * </pre>
    *
    * <code>uint64 version = 4;</code>
@@ -114,9 +114,10 @@ public interface ExpiredEventOrBuilder extends
 
   /**
    * <pre>
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -125,9 +126,10 @@ public interface ExpiredEventOrBuilder extends
   boolean hasDeathTime();
   /**
    * <pre>
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -136,9 +138,10 @@ public interface ExpiredEventOrBuilder extends
   com.google.protobuf.Timestamp getDeathTime();
   /**
    * <pre>
-   * When its bucket died: from here on no reader saw it. In
-   * [deadline, deadline + bucket width) for EXPIRED. Else the moment at which it was
-   * killed, or a microsecond later, behind a watermark of the same moment.
+   * When its bucket died: no reader saw the entry from then on. In [deadline,
+   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * entry was killed, or a microsecond later if a watermark of that moment had been
+   * sent.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp death_time = 7;</code>
@@ -149,8 +152,8 @@ public interface ExpiredEventOrBuilder extends
    * <pre>
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -161,8 +164,8 @@ public interface ExpiredEventOrBuilder extends
    * <pre>
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -173,8 +176,8 @@ public interface ExpiredEventOrBuilder extends
    * <pre>
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
-   * Taken at the beginning of the step that found it dead: a step takes about a
-   * millisecond.
+   * Read at the beginning of the sweep step that found the entry dead: a step takes
+   * about a millisecond.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -213,7 +216,7 @@ public interface ExpiredEventOrBuilder extends
 
   /**
    * <pre>
-   * Only in ConsumeExpired: how often it has been given to a member, this time
+   * Only in ConsumeExpired: how often it has been delivered to a member, this time
    * included. Otherwise 0.
    * </pre>
    *
@@ -225,9 +228,9 @@ public interface ExpiredEventOrBuilder extends
   /**
    * <pre>
    * The size of the value, if it was left out because the event does not fit into
-   * the request's max_message_bytes. Otherwise 0. A client that takes larger
-   * messages gets it with the token of an earlier message; in a group, with the next
-   * attempt after a NACK.
+   * the request's max_message_bytes. Otherwise 0. A client that accepts larger
+   * messages gets the value with the token of an earlier message; in a group, with
+   * the next attempt after a NACK.
    * </pre>
    *
    * <code>uint64 omitted_value_bytes = 12;</code>
@@ -237,9 +240,9 @@ public interface ExpiredEventOrBuilder extends
 
   /**
    * <pre>
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -248,9 +251,9 @@ public interface ExpiredEventOrBuilder extends
   boolean hasParts();
   /**
    * <pre>
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 13;</code>
@@ -259,9 +262,9 @@ public interface ExpiredEventOrBuilder extends
   dev.timecached.v1.GatheredParts getParts();
   /**
    * <pre>
-   * In place of the value: the parts that had come of a Gather that was never
-   * completed, and what it expected. Unset with keys_only and where
-   * omitted_value_bytes says so.
+   * In place of the value, for a Gather that was not completed: the parts collected
+   * and the parts expected. Unset with keys_only and where omitted_value_bytes is
+   * set.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 13;</code>

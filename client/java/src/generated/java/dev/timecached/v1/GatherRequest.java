@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * One part, and what is expected under its key.
+ * One part, and the parts that its key expects.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GatherRequest}
@@ -130,8 +130,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.ByteString value_ = com.google.protobuf.ByteString.EMPTY;
   /**
    * <pre>
-   * Its value. All parts of a key, with their names and what is expected, are at most
-   * max_value_bytes as a serialized GatheredParts.
+   * Its value. All parts of a key, with their names and the expected names, are at
+   * most max_value_bytes as a serialized GatheredParts.
    * </pre>
    *
    * <code>bytes value = 4;</code>
@@ -146,8 +146,8 @@ private static final long serialVersionUID = 0L;
   private int expectedParts_ = 0;
   /**
    * <pre>
-   * How many parts complete the key, whatever their names: 1 to 1,024. This or
-   * expected_names is required, and the same of all parts of a key.
+   * How many parts complete the key, whatever their names: 1 to 1,024. Required,
+   * unless expected_names is set; must be the same for all parts of a key.
    * </pre>
    *
    * <code>uint32 expected_parts = 5;</code>
@@ -506,7 +506,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * One part, and what is expected under its key.
+   * One part, and the parts that its key expects.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GatherRequest}
@@ -972,8 +972,8 @@ private static final long serialVersionUID = 0L;
     private com.google.protobuf.ByteString value_ = com.google.protobuf.ByteString.EMPTY;
     /**
      * <pre>
-     * Its value. All parts of a key, with their names and what is expected, are at most
-     * max_value_bytes as a serialized GatheredParts.
+     * Its value. All parts of a key, with their names and the expected names, are at
+     * most max_value_bytes as a serialized GatheredParts.
      * </pre>
      *
      * <code>bytes value = 4;</code>
@@ -985,8 +985,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Its value. All parts of a key, with their names and what is expected, are at most
-     * max_value_bytes as a serialized GatheredParts.
+     * Its value. All parts of a key, with their names and the expected names, are at
+     * most max_value_bytes as a serialized GatheredParts.
      * </pre>
      *
      * <code>bytes value = 4;</code>
@@ -1002,8 +1002,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Its value. All parts of a key, with their names and what is expected, are at most
-     * max_value_bytes as a serialized GatheredParts.
+     * Its value. All parts of a key, with their names and the expected names, are at
+     * most max_value_bytes as a serialized GatheredParts.
      * </pre>
      *
      * <code>bytes value = 4;</code>
@@ -1019,8 +1019,8 @@ private static final long serialVersionUID = 0L;
     private int expectedParts_ ;
     /**
      * <pre>
-     * How many parts complete the key, whatever their names: 1 to 1,024. This or
-     * expected_names is required, and the same of all parts of a key.
+     * How many parts complete the key, whatever their names: 1 to 1,024. Required,
+     * unless expected_names is set; must be the same for all parts of a key.
      * </pre>
      *
      * <code>uint32 expected_parts = 5;</code>
@@ -1032,8 +1032,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many parts complete the key, whatever their names: 1 to 1,024. This or
-     * expected_names is required, and the same of all parts of a key.
+     * How many parts complete the key, whatever their names: 1 to 1,024. Required,
+     * unless expected_names is set; must be the same for all parts of a key.
      * </pre>
      *
      * <code>uint32 expected_parts = 5;</code>
@@ -1049,8 +1049,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many parts complete the key, whatever their names: 1 to 1,024. This or
-     * expected_names is required, and the same of all parts of a key.
+     * How many parts complete the key, whatever their names: 1 to 1,024. Required,
+     * unless expected_names is set; must be the same for all parts of a key.
      * </pre>
      *
      * <code>uint32 expected_parts = 5;</code>

@@ -50,8 +50,8 @@ public interface GatherRequestOrBuilder extends
 
   /**
    * <pre>
-   * Its value. All parts of a key, with their names and what is expected, are at most
-   * max_value_bytes as a serialized GatheredParts.
+   * Its value. All parts of a key, with their names and the expected names, are at
+   * most max_value_bytes as a serialized GatheredParts.
    * </pre>
    *
    * <code>bytes value = 4;</code>
@@ -61,8 +61,8 @@ public interface GatherRequestOrBuilder extends
 
   /**
    * <pre>
-   * How many parts complete the key, whatever their names: 1 to 1,024. This or
-   * expected_names is required, and the same of all parts of a key.
+   * How many parts complete the key, whatever their names: 1 to 1,024. Required,
+   * unless expected_names is set; must be the same for all parts of a key.
    * </pre>
    *
    * <code>uint32 expected_parts = 5;</code>

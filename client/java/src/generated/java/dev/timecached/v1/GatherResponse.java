@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What a Gather came to.
+ * What a Gather did.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GatherResponse}
@@ -48,8 +48,8 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.GatheredParts parts_;
   /**
    * <pre>
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -61,8 +61,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -74,8 +74,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -89,7 +89,8 @@ private static final long serialVersionUID = 0L;
   private long version_ = 0L;
   /**
    * <pre>
-   * The entry's new version; with `duplicate` the one that it has; 0 if it is complete.
+   * The entry's new version; with `duplicate` the current one; 0 if the key is
+   * complete.
    * </pre>
    *
    * <code>uint64 version = 2;</code>
@@ -104,7 +105,7 @@ private static final long serialVersionUID = 0L;
   private int count_ = 0;
   /**
    * <pre>
-   * How many parts are in, this one included.
+   * The number of collected parts, this one included.
    * </pre>
    *
    * <code>uint32 count = 3;</code>
@@ -119,7 +120,8 @@ private static final long serialVersionUID = 0L;
   private boolean duplicate_ = false;
   /**
    * <pre>
-   * Whether this part was in, with the same value: nothing has changed.
+   * Whether this part had been collected before, with the same value: nothing has
+   * changed.
    * </pre>
    *
    * <code>bool duplicate = 4;</code>
@@ -329,7 +331,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What a Gather came to.
+   * What a Gather did.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GatherResponse}
@@ -557,8 +559,8 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.GatheredParts, dev.timecached.v1.GatheredParts.Builder, dev.timecached.v1.GatheredPartsOrBuilder> partsBuilder_;
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -569,8 +571,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -585,8 +587,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -606,8 +608,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -625,8 +627,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -651,8 +653,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -669,8 +671,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -682,8 +684,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -698,8 +700,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All parts, in the order in which they came, if this was the last one: the key is
-     * gone then. Unset: it is not complete.
+     * All parts, in the order of arrival, if this was the last one: the key is removed
+     * then. Unset: the key is not complete.
      * </pre>
      *
      * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -721,7 +723,8 @@ private static final long serialVersionUID = 0L;
     private long version_ ;
     /**
      * <pre>
-     * The entry's new version; with `duplicate` the one that it has; 0 if it is complete.
+     * The entry's new version; with `duplicate` the current one; 0 if the key is
+     * complete.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -733,7 +736,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's new version; with `duplicate` the one that it has; 0 if it is complete.
+     * The entry's new version; with `duplicate` the current one; 0 if the key is
+     * complete.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -749,7 +753,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's new version; with `duplicate` the one that it has; 0 if it is complete.
+     * The entry's new version; with `duplicate` the current one; 0 if the key is
+     * complete.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -765,7 +770,7 @@ private static final long serialVersionUID = 0L;
     private int count_ ;
     /**
      * <pre>
-     * How many parts are in, this one included.
+     * The number of collected parts, this one included.
      * </pre>
      *
      * <code>uint32 count = 3;</code>
@@ -777,7 +782,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many parts are in, this one included.
+     * The number of collected parts, this one included.
      * </pre>
      *
      * <code>uint32 count = 3;</code>
@@ -793,7 +798,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many parts are in, this one included.
+     * The number of collected parts, this one included.
      * </pre>
      *
      * <code>uint32 count = 3;</code>
@@ -809,7 +814,8 @@ private static final long serialVersionUID = 0L;
     private boolean duplicate_ ;
     /**
      * <pre>
-     * Whether this part was in, with the same value: nothing has changed.
+     * Whether this part had been collected before, with the same value: nothing has
+     * changed.
      * </pre>
      *
      * <code>bool duplicate = 4;</code>
@@ -821,7 +827,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether this part was in, with the same value: nothing has changed.
+     * Whether this part had been collected before, with the same value: nothing has
+     * changed.
      * </pre>
      *
      * <code>bool duplicate = 4;</code>
@@ -837,7 +844,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether this part was in, with the same value: nothing has changed.
+     * Whether this part had been collected before, with the same value: nothing has
+     * changed.
      * </pre>
      *
      * <code>bool duplicate = 4;</code>

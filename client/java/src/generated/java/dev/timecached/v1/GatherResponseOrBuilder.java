@@ -10,8 +10,8 @@ public interface GatherResponseOrBuilder extends
 
   /**
    * <pre>
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -20,8 +20,8 @@ public interface GatherResponseOrBuilder extends
   boolean hasParts();
   /**
    * <pre>
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -30,8 +30,8 @@ public interface GatherResponseOrBuilder extends
   dev.timecached.v1.GatheredParts getParts();
   /**
    * <pre>
-   * All parts, in the order in which they came, if this was the last one: the key is
-   * gone then. Unset: it is not complete.
+   * All parts, in the order of arrival, if this was the last one: the key is removed
+   * then. Unset: the key is not complete.
    * </pre>
    *
    * <code>.timecache.v1.GatheredParts parts = 1;</code>
@@ -40,7 +40,8 @@ public interface GatherResponseOrBuilder extends
 
   /**
    * <pre>
-   * The entry's new version; with `duplicate` the one that it has; 0 if it is complete.
+   * The entry's new version; with `duplicate` the current one; 0 if the key is
+   * complete.
    * </pre>
    *
    * <code>uint64 version = 2;</code>
@@ -50,7 +51,7 @@ public interface GatherResponseOrBuilder extends
 
   /**
    * <pre>
-   * How many parts are in, this one included.
+   * The number of collected parts, this one included.
    * </pre>
    *
    * <code>uint32 count = 3;</code>
@@ -60,7 +61,8 @@ public interface GatherResponseOrBuilder extends
 
   /**
    * <pre>
-   * Whether this part was in, with the same value: nothing has changed.
+   * Whether this part had been collected before, with the same value: nothing has
+   * changed.
    * </pre>
    *
    * <code>bool duplicate = 4;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * One part of what Gather has collected.
+ * One part that Gather has collected.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GatheredPart}
@@ -245,7 +245,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * One part of what Gather has collected.
+   * One part that Gather has collected.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GatheredPart}

@@ -50,7 +50,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.GatheredPart> parts_;
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -61,7 +61,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -73,7 +73,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -84,7 +84,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -95,7 +95,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -110,7 +110,7 @@ private static final long serialVersionUID = 0L;
   private int expectedParts_ = 0;
   /**
    * <pre>
-   * How many parts complete the key: 1 to 1,024. 0 where expected_names says it.
+   * How many parts complete the key: 1 to 1,024. 0 if expected_names is set.
    * </pre>
    *
    * <code>uint32 expected_parts = 2;</code>
@@ -617,7 +617,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -631,7 +631,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -645,7 +645,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -659,7 +659,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -680,7 +680,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -698,7 +698,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -718,7 +718,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -739,7 +739,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -757,7 +757,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -775,7 +775,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -794,7 +794,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -811,7 +811,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -828,7 +828,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -839,7 +839,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -853,7 +853,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -868,7 +868,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -879,7 +879,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -891,7 +891,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * In the order in which they came. Names are distinct.
+     * In the order of arrival. Names are distinct.
      * </pre>
      *
      * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -918,7 +918,7 @@ private static final long serialVersionUID = 0L;
     private int expectedParts_ ;
     /**
      * <pre>
-     * How many parts complete the key: 1 to 1,024. 0 where expected_names says it.
+     * How many parts complete the key: 1 to 1,024. 0 if expected_names is set.
      * </pre>
      *
      * <code>uint32 expected_parts = 2;</code>
@@ -930,7 +930,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many parts complete the key: 1 to 1,024. 0 where expected_names says it.
+     * How many parts complete the key: 1 to 1,024. 0 if expected_names is set.
      * </pre>
      *
      * <code>uint32 expected_parts = 2;</code>
@@ -946,7 +946,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many parts complete the key: 1 to 1,024. 0 where expected_names says it.
+     * How many parts complete the key: 1 to 1,024. 0 if expected_names is set.
      * </pre>
      *
      * <code>uint32 expected_parts = 2;</code>

@@ -10,7 +10,7 @@ public interface GatheredPartsOrBuilder extends
 
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -19,7 +19,7 @@ public interface GatheredPartsOrBuilder extends
       getPartsList();
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -27,7 +27,7 @@ public interface GatheredPartsOrBuilder extends
   dev.timecached.v1.GatheredPart getParts(int index);
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -35,7 +35,7 @@ public interface GatheredPartsOrBuilder extends
   int getPartsCount();
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -44,7 +44,7 @@ public interface GatheredPartsOrBuilder extends
       getPartsOrBuilderList();
   /**
    * <pre>
-   * In the order in which they came. Names are distinct.
+   * In the order of arrival. Names are distinct.
    * </pre>
    *
    * <code>repeated .timecache.v1.GatheredPart parts = 1;</code>
@@ -54,7 +54,7 @@ public interface GatheredPartsOrBuilder extends
 
   /**
    * <pre>
-   * How many parts complete the key: 1 to 1,024. 0 where expected_names says it.
+   * How many parts complete the key: 1 to 1,024. 0 if expected_names is set.
    * </pre>
    *
    * <code>uint32 expected_parts = 2;</code>

@@ -143,7 +143,7 @@ private static final long serialVersionUID = 0L;
   private boolean includeStatistics_ = false;
   /**
    * <pre>
-   * Answer with statistics, too.
+   * Include statistics in the response.
    * </pre>
    *
    * <code>bool include_statistics = 3;</code>
@@ -719,7 +719,7 @@ private static final long serialVersionUID = 0L;
     private boolean includeStatistics_ ;
     /**
      * <pre>
-     * Answer with statistics, too.
+     * Include statistics in the response.
      * </pre>
      *
      * <code>bool include_statistics = 3;</code>
@@ -731,7 +731,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with statistics, too.
+     * Include statistics in the response.
      * </pre>
      *
      * <code>bool include_statistics = 3;</code>
@@ -747,7 +747,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with statistics, too.
+     * Include statistics in the response.
      * </pre>
      *
      * <code>bool include_statistics = 3;</code>

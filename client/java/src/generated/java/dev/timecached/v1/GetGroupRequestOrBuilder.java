@@ -50,7 +50,7 @@ public interface GetGroupRequestOrBuilder extends
 
   /**
    * <pre>
-   * Answer with statistics, too.
+   * Include statistics in the response.
    * </pre>
    *
    * <code>bool include_statistics = 3;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The answer to GetGroup.
+ * The response to GetGroup.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GetGroupResponse}
@@ -246,7 +246,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The answer to GetGroup.
+   * The response to GetGroup.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GetGroupResponse}

@@ -95,8 +95,7 @@ private static final long serialVersionUID = 0L;
   private boolean includeStatistics_ = false;
   /**
    * <pre>
-   * Answer with statistics, too, for which each of the namespace's shards is locked
-   * for a moment.
+   * Include statistics in the response; locks each of the namespace's shards briefly.
    * </pre>
    *
    * <code>bool include_statistics = 2;</code>
@@ -556,8 +555,7 @@ private static final long serialVersionUID = 0L;
     private boolean includeStatistics_ ;
     /**
      * <pre>
-     * Answer with statistics, too, for which each of the namespace's shards is locked
-     * for a moment.
+     * Include statistics in the response; locks each of the namespace's shards briefly.
      * </pre>
      *
      * <code>bool include_statistics = 2;</code>
@@ -569,8 +567,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with statistics, too, for which each of the namespace's shards is locked
-     * for a moment.
+     * Include statistics in the response; locks each of the namespace's shards briefly.
      * </pre>
      *
      * <code>bool include_statistics = 2;</code>
@@ -586,8 +583,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with statistics, too, for which each of the namespace's shards is locked
-     * for a moment.
+     * Include statistics in the response; locks each of the namespace's shards briefly.
      * </pre>
      *
      * <code>bool include_statistics = 2;</code>

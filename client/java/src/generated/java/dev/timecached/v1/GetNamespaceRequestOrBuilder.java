@@ -30,8 +30,7 @@ public interface GetNamespaceRequestOrBuilder extends
 
   /**
    * <pre>
-   * Answer with statistics, too, for which each of the namespace's shards is locked
-   * for a moment.
+   * Include statistics in the response; locks each of the namespace's shards briefly.
    * </pre>
    *
    * <code>bool include_statistics = 2;</code>

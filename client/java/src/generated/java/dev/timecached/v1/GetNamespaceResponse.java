@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The answer to GetNamespace.
+ * The response to GetNamespace.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GetNamespaceResponse}
@@ -246,7 +246,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The answer to GetNamespace.
+   * The response to GetNamespace.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GetNamespaceResponse}

@@ -111,8 +111,8 @@ private static final long serialVersionUID = 0L;
   private boolean touch_ = false;
   /**
    * <pre>
-   * Renew the time to live: an entry that was put with its own ttl gets that one
-   * again, any other the namespace's. Always so in a sliding namespace.
+   * Renew the time to live: an entry that was put with its own ttl gets that ttl
+   * again, any other entry the namespace's. In a sliding namespace every Get does so.
    * </pre>
    *
    * <code>bool touch = 3;</code>
@@ -639,8 +639,8 @@ private static final long serialVersionUID = 0L;
     private boolean touch_ ;
     /**
      * <pre>
-     * Renew the time to live: an entry that was put with its own ttl gets that one
-     * again, any other the namespace's. Always so in a sliding namespace.
+     * Renew the time to live: an entry that was put with its own ttl gets that ttl
+     * again, any other entry the namespace's. In a sliding namespace every Get does so.
      * </pre>
      *
      * <code>bool touch = 3;</code>
@@ -652,8 +652,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Renew the time to live: an entry that was put with its own ttl gets that one
-     * again, any other the namespace's. Always so in a sliding namespace.
+     * Renew the time to live: an entry that was put with its own ttl gets that ttl
+     * again, any other entry the namespace's. In a sliding namespace every Get does so.
      * </pre>
      *
      * <code>bool touch = 3;</code>
@@ -669,8 +669,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Renew the time to live: an entry that was put with its own ttl gets that one
-     * again, any other the namespace's. Always so in a sliding namespace.
+     * Renew the time to live: an entry that was put with its own ttl gets that ttl
+     * again, any other entry the namespace's. In a sliding namespace every Get does so.
      * </pre>
      *
      * <code>bool touch = 3;</code>

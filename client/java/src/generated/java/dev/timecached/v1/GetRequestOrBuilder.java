@@ -40,8 +40,8 @@ public interface GetRequestOrBuilder extends
 
   /**
    * <pre>
-   * Renew the time to live: an entry that was put with its own ttl gets that one
-   * again, any other the namespace's. Always so in a sliding namespace.
+   * Renew the time to live: an entry that was put with its own ttl gets that ttl
+   * again, any other entry the namespace's. In a sliding namespace every Get does so.
    * </pre>
    *
    * <code>bool touch = 3;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The server, and how far its limits are used.
+ * The server, its limits and their use.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GetServerResponse}
@@ -172,7 +172,7 @@ private static final long serialVersionUID = 0L;
   private boolean draining_ = false;
   /**
    * <pre>
-   * It has been told to stop: new calls belong elsewhere.
+   * Whether the server is stopping: send new calls elsewhere.
    * </pre>
    *
    * <code>bool draining = 4;</code>
@@ -187,8 +187,8 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.LimitUse namespaces_;
   /**
    * <pre>
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -200,8 +200,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -213,8 +213,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -228,7 +228,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.LimitUse entries_;
   /**
    * <pre>
-   * Live entries. Those that died within the last moments may still be counted.
+   * Live entries. Those that died just before may still be counted.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -240,7 +240,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Live entries. Those that died within the last moments may still be counted.
+   * Live entries. Those that died just before may still be counted.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -252,7 +252,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Live entries. Those that died within the last moments may still be counted.
+   * Live entries. Those that died just before may still be counted.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -266,7 +266,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.LimitUse bytes_;
   /**
    * <pre>
-   * Bytes of their keys and values. As for entries.
+   * Bytes of their keys and values, with the same imprecision.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -278,7 +278,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Bytes of their keys and values. As for entries.
+   * Bytes of their keys and values, with the same imprecision.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -290,7 +290,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Bytes of their keys and values. As for entries.
+   * Bytes of their keys and values, with the same imprecision.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -342,7 +342,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.LimitUse memoryBytes_;
   /**
    * <pre>
-   * What max_memory_bytes counts.
+   * The memory that max_memory_bytes counts.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -354,7 +354,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What max_memory_bytes counts.
+   * The memory that max_memory_bytes counts.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -366,7 +366,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What max_memory_bytes counts.
+   * The memory that max_memory_bytes counts.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -418,7 +418,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.MemoryShares memoryShares_;
   /**
    * <pre>
-   * What holds memory_bytes.
+   * How memory_bytes is used.
    * </pre>
    *
    * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -430,7 +430,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What holds memory_bytes.
+   * How memory_bytes is used.
    * </pre>
    *
    * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -442,7 +442,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What holds memory_bytes.
+   * How memory_bytes is used.
    * </pre>
    *
    * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -456,7 +456,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.JournalStatus journal_;
   /**
    * <pre>
-   * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+   * Also unset if there is no journal: then all namespaces have durability MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -468,7 +468,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+   * Also unset if there is no journal: then all namespaces have durability MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -480,7 +480,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+   * Also unset if there is no journal: then all namespaces have durability MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -820,7 +820,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The server, and how far its limits are used.
+   * The server, its limits and their use.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GetServerResponse}
@@ -1640,7 +1640,7 @@ private static final long serialVersionUID = 0L;
     private boolean draining_ ;
     /**
      * <pre>
-     * It has been told to stop: new calls belong elsewhere.
+     * Whether the server is stopping: send new calls elsewhere.
      * </pre>
      *
      * <code>bool draining = 4;</code>
@@ -1652,7 +1652,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It has been told to stop: new calls belong elsewhere.
+     * Whether the server is stopping: send new calls elsewhere.
      * </pre>
      *
      * <code>bool draining = 4;</code>
@@ -1668,7 +1668,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It has been told to stop: new calls belong elsewhere.
+     * Whether the server is stopping: send new calls elsewhere.
      * </pre>
      *
      * <code>bool draining = 4;</code>
@@ -1686,8 +1686,8 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.LimitUse, dev.timecached.v1.LimitUse.Builder, dev.timecached.v1.LimitUseOrBuilder> namespacesBuilder_;
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1698,8 +1698,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1714,8 +1714,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1735,8 +1735,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1754,8 +1754,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1780,8 +1780,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1798,8 +1798,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1811,8 +1811,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1827,8 +1827,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As in the configuration's ServerLimits. This and what follows is unset for who may
-     * not read all namespaces.
+     * As in the configuration's ServerLimits. This and the fields below are unset if
+     * the caller may not read all namespaces.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -1852,7 +1852,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.LimitUse, dev.timecached.v1.LimitUse.Builder, dev.timecached.v1.LimitUseOrBuilder> entriesBuilder_;
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1863,7 +1863,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1878,7 +1878,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1898,7 +1898,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1916,7 +1916,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1941,7 +1941,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1958,7 +1958,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1970,7 +1970,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -1985,7 +1985,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries. Those that died within the last moments may still be counted.
+     * Live entries. Those that died just before may still be counted.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -2009,7 +2009,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.LimitUse, dev.timecached.v1.LimitUse.Builder, dev.timecached.v1.LimitUseOrBuilder> bytesBuilder_;
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2020,7 +2020,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2035,7 +2035,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2055,7 +2055,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2073,7 +2073,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2098,7 +2098,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2115,7 +2115,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2127,7 +2127,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2142,7 +2142,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of their keys and values. As for entries.
+     * Bytes of their keys and values, with the same imprecision.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -2323,7 +2323,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.LimitUse, dev.timecached.v1.LimitUse.Builder, dev.timecached.v1.LimitUseOrBuilder> memoryBytesBuilder_;
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2334,7 +2334,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2349,7 +2349,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2369,7 +2369,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2387,7 +2387,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2412,7 +2412,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2429,7 +2429,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2441,7 +2441,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2456,7 +2456,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What max_memory_bytes counts.
+     * The memory that max_memory_bytes counts.
      * </pre>
      *
      * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -2637,7 +2637,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.MemoryShares, dev.timecached.v1.MemoryShares.Builder, dev.timecached.v1.MemorySharesOrBuilder> memorySharesBuilder_;
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2648,7 +2648,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2663,7 +2663,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2683,7 +2683,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2701,7 +2701,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2726,7 +2726,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2743,7 +2743,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2755,7 +2755,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2770,7 +2770,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What holds memory_bytes.
+     * How memory_bytes is used.
      * </pre>
      *
      * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -2794,7 +2794,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.JournalStatus, dev.timecached.v1.JournalStatus.Builder, dev.timecached.v1.JournalStatusOrBuilder> journalBuilder_;
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2805,7 +2805,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2820,7 +2820,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2840,7 +2840,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2858,7 +2858,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2883,7 +2883,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2900,7 +2900,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2912,7 +2912,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -2927,7 +2927,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+     * Also unset if there is no journal: then all namespaces have durability MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.JournalStatus journal = 12;</code>

@@ -84,7 +84,7 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * It has been told to stop: new calls belong elsewhere.
+   * Whether the server is stopping: send new calls elsewhere.
    * </pre>
    *
    * <code>bool draining = 4;</code>
@@ -94,8 +94,8 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -104,8 +104,8 @@ public interface GetServerResponseOrBuilder extends
   boolean hasNamespaces();
   /**
    * <pre>
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -114,8 +114,8 @@ public interface GetServerResponseOrBuilder extends
   dev.timecached.v1.LimitUse getNamespaces();
   /**
    * <pre>
-   * As in the configuration's ServerLimits. This and what follows is unset for who may
-   * not read all namespaces.
+   * As in the configuration's ServerLimits. This and the fields below are unset if
+   * the caller may not read all namespaces.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse namespaces = 5;</code>
@@ -124,7 +124,7 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * Live entries. Those that died within the last moments may still be counted.
+   * Live entries. Those that died just before may still be counted.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -133,7 +133,7 @@ public interface GetServerResponseOrBuilder extends
   boolean hasEntries();
   /**
    * <pre>
-   * Live entries. Those that died within the last moments may still be counted.
+   * Live entries. Those that died just before may still be counted.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -142,7 +142,7 @@ public interface GetServerResponseOrBuilder extends
   dev.timecached.v1.LimitUse getEntries();
   /**
    * <pre>
-   * Live entries. Those that died within the last moments may still be counted.
+   * Live entries. Those that died just before may still be counted.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse entries = 6;</code>
@@ -151,7 +151,7 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * Bytes of their keys and values. As for entries.
+   * Bytes of their keys and values, with the same imprecision.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -160,7 +160,7 @@ public interface GetServerResponseOrBuilder extends
   boolean hasBytes();
   /**
    * <pre>
-   * Bytes of their keys and values. As for entries.
+   * Bytes of their keys and values, with the same imprecision.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -169,7 +169,7 @@ public interface GetServerResponseOrBuilder extends
   dev.timecached.v1.LimitUse getBytes();
   /**
    * <pre>
-   * Bytes of their keys and values. As for entries.
+   * Bytes of their keys and values, with the same imprecision.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse bytes = 7;</code>
@@ -205,7 +205,7 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * What max_memory_bytes counts.
+   * The memory that max_memory_bytes counts.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -214,7 +214,7 @@ public interface GetServerResponseOrBuilder extends
   boolean hasMemoryBytes();
   /**
    * <pre>
-   * What max_memory_bytes counts.
+   * The memory that max_memory_bytes counts.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -223,7 +223,7 @@ public interface GetServerResponseOrBuilder extends
   dev.timecached.v1.LimitUse getMemoryBytes();
   /**
    * <pre>
-   * What max_memory_bytes counts.
+   * The memory that max_memory_bytes counts.
    * </pre>
    *
    * <code>.timecache.v1.LimitUse memory_bytes = 9;</code>
@@ -259,7 +259,7 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * What holds memory_bytes.
+   * How memory_bytes is used.
    * </pre>
    *
    * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -268,7 +268,7 @@ public interface GetServerResponseOrBuilder extends
   boolean hasMemoryShares();
   /**
    * <pre>
-   * What holds memory_bytes.
+   * How memory_bytes is used.
    * </pre>
    *
    * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -277,7 +277,7 @@ public interface GetServerResponseOrBuilder extends
   dev.timecached.v1.MemoryShares getMemoryShares();
   /**
    * <pre>
-   * What holds memory_bytes.
+   * How memory_bytes is used.
    * </pre>
    *
    * <code>.timecache.v1.MemoryShares memory_shares = 11;</code>
@@ -286,7 +286,7 @@ public interface GetServerResponseOrBuilder extends
 
   /**
    * <pre>
-   * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+   * Also unset if there is no journal: then all namespaces have durability MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -295,7 +295,7 @@ public interface GetServerResponseOrBuilder extends
   boolean hasJournal();
   /**
    * <pre>
-   * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+   * Also unset if there is no journal: then all namespaces have durability MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.JournalStatus journal = 12;</code>
@@ -304,7 +304,7 @@ public interface GetServerResponseOrBuilder extends
   dev.timecached.v1.JournalStatus getJournal();
   /**
    * <pre>
-   * Also unset if there is no journal: then all namespaces are of durability MEMORY.
+   * Also unset if there is no journal: then all namespaces have durability MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.JournalStatus journal = 12;</code>

@@ -99,7 +99,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object namespace_ = "";
   /**
    * <pre>
-   * The namespace whose events it shares out.
+   * The namespace whose events it distributes.
    * </pre>
    *
    * <code>string namespace = 2;</code>
@@ -120,7 +120,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The namespace whose events it shares out.
+   * The namespace whose events it distributes.
    * </pre>
    *
    * <code>string namespace = 2;</code>
@@ -183,7 +183,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.GroupStatistics statistics_;
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -195,7 +195,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -207,7 +207,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -222,8 +222,9 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object createdBy_ = "";
   /**
    * <pre>
-   * The principal that made it, by CreateGroup or by use; its dead letters need that
-   * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+   * The principal that created it, by CreateGroup or by use; its dead letters need
+   * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+   * requests.
    * </pre>
    *
    * <code>string created_by = 5;</code>
@@ -244,8 +245,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The principal that made it, by CreateGroup or by use; its dead letters need that
-   * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+   * The principal that created it, by CreateGroup or by use; its dead letters need
+   * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+   * requests.
    * </pre>
    *
    * <code>string created_by = 5;</code>
@@ -822,7 +824,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object namespace_ = "";
     /**
      * <pre>
-     * The namespace whose events it shares out.
+     * The namespace whose events it distributes.
      * </pre>
      *
      * <code>string namespace = 2;</code>
@@ -842,7 +844,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The namespace whose events it shares out.
+     * The namespace whose events it distributes.
      * </pre>
      *
      * <code>string namespace = 2;</code>
@@ -863,7 +865,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The namespace whose events it shares out.
+     * The namespace whose events it distributes.
      * </pre>
      *
      * <code>string namespace = 2;</code>
@@ -880,7 +882,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The namespace whose events it shares out.
+     * The namespace whose events it distributes.
      * </pre>
      *
      * <code>string namespace = 2;</code>
@@ -894,7 +896,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The namespace whose events it shares out.
+     * The namespace whose events it distributes.
      * </pre>
      *
      * <code>string namespace = 2;</code>
@@ -1073,7 +1075,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.GroupStatistics, dev.timecached.v1.GroupStatistics.Builder, dev.timecached.v1.GroupStatisticsOrBuilder> statisticsBuilder_;
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1084,7 +1086,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1099,7 +1101,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1119,7 +1121,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1137,7 +1139,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1162,7 +1164,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1179,7 +1181,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1191,7 +1193,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1206,7 +1208,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -1228,8 +1230,9 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object createdBy_ = "";
     /**
      * <pre>
-     * The principal that made it, by CreateGroup or by use; its dead letters need that
-     * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+     * The principal that created it, by CreateGroup or by use; its dead letters need
+     * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+     * requests.
      * </pre>
      *
      * <code>string created_by = 5;</code>
@@ -1249,8 +1252,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The principal that made it, by CreateGroup or by use; its dead letters need that
-     * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+     * The principal that created it, by CreateGroup or by use; its dead letters need
+     * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+     * requests.
      * </pre>
      *
      * <code>string created_by = 5;</code>
@@ -1271,8 +1275,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The principal that made it, by CreateGroup or by use; its dead letters need that
-     * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+     * The principal that created it, by CreateGroup or by use; its dead letters need
+     * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+     * requests.
      * </pre>
      *
      * <code>string created_by = 5;</code>
@@ -1289,8 +1294,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The principal that made it, by CreateGroup or by use; its dead letters need that
-     * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+     * The principal that created it, by CreateGroup or by use; its dead letters need
+     * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+     * requests.
      * </pre>
      *
      * <code>string created_by = 5;</code>
@@ -1304,8 +1310,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The principal that made it, by CreateGroup or by use; its dead letters need that
-     * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+     * The principal that created it, by CreateGroup or by use; its dead letters need
+     * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+     * requests.
      * </pre>
      *
      * <code>string created_by = 5;</code>

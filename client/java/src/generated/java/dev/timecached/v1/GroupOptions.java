@@ -49,8 +49,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration ackTimeout_;
   /**
    * <pre>
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -62,8 +62,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -75,8 +75,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -90,7 +90,7 @@ private static final long serialVersionUID = 0L;
   private int maxAttempts_ = 0;
   /**
    * <pre>
-   * How often an event is given out before it goes to the namespace's
+   * How often an event is delivered before it goes to the namespace's
    * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
    * </pre>
    *
@@ -103,7 +103,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How often an event is given out before it goes to the namespace's
+   * How often an event is delivered before it goes to the namespace's
    * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
    * </pre>
    *
@@ -120,12 +120,12 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Memory for the events that the group has not settled, which the namespace keeps
-   * beyond event_retention for it. Beyond this the oldest that no member holds are
-   * dropped and counted in `lost`. What members hold counts, too: they are given no
-   * more while it is half of this, but for one event at a time. All groups of a
-   * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-   * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-   * 256 MiB.
+   * beyond event_retention for the group. Beyond this the oldest events that no
+   * member holds are dropped and counted in `lost`. Events that members hold count,
+   * too: while they take half of this, members get only one event at a time. All
+   * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+   * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+   * Default 256 MiB.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -138,12 +138,12 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Memory for the events that the group has not settled, which the namespace keeps
-   * beyond event_retention for it. Beyond this the oldest that no member holds are
-   * dropped and counted in `lost`. What members hold counts, too: they are given no
-   * more while it is half of this, but for one event at a time. All groups of a
-   * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-   * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-   * 256 MiB.
+   * beyond event_retention for the group. Beyond this the oldest events that no
+   * member holds are dropped and counted in `lost`. Events that members hold count,
+   * too: while they take half of this, members get only one event at a time. All
+   * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+   * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+   * Default 256 MiB.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -158,11 +158,11 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration unusedTtl_;
   /**
    * <pre>
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    * </pre>
    *
    * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -174,11 +174,11 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    * </pre>
    *
    * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -190,11 +190,11 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    * </pre>
    *
    * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -658,8 +658,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> ackTimeoutBuilder_;
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -670,8 +670,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -686,8 +686,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -707,8 +707,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -726,8 +726,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -752,8 +752,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -770,8 +770,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -783,8 +783,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -799,8 +799,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before it is given to another. 10 ms to
-     * 7 days. Default 30 s.
+     * How long a member has to settle an event before the event is delivered to
+     * another. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -822,7 +822,7 @@ private static final long serialVersionUID = 0L;
     private int maxAttempts_ ;
     /**
      * <pre>
-     * How often an event is given out before it goes to the namespace's
+     * How often an event is delivered before it goes to the namespace's
      * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
      * </pre>
      *
@@ -835,7 +835,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How often an event is given out before it goes to the namespace's
+     * How often an event is delivered before it goes to the namespace's
      * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
      * </pre>
      *
@@ -848,7 +848,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How often an event is given out before it goes to the namespace's
+     * How often an event is delivered before it goes to the namespace's
      * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
      * </pre>
      *
@@ -865,7 +865,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How often an event is given out before it goes to the namespace's
+     * How often an event is delivered before it goes to the namespace's
      * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
      * </pre>
      *
@@ -883,12 +883,12 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Memory for the events that the group has not settled, which the namespace keeps
-     * beyond event_retention for it. Beyond this the oldest that no member holds are
-     * dropped and counted in `lost`. What members hold counts, too: they are given no
-     * more while it is half of this, but for one event at a time. All groups of a
-     * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-     * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-     * 256 MiB.
+     * beyond event_retention for the group. Beyond this the oldest events that no
+     * member holds are dropped and counted in `lost`. Events that members hold count,
+     * too: while they take half of this, members get only one event at a time. All
+     * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+     * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+     * Default 256 MiB.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -901,12 +901,12 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Memory for the events that the group has not settled, which the namespace keeps
-     * beyond event_retention for it. Beyond this the oldest that no member holds are
-     * dropped and counted in `lost`. What members hold counts, too: they are given no
-     * more while it is half of this, but for one event at a time. All groups of a
-     * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-     * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-     * 256 MiB.
+     * beyond event_retention for the group. Beyond this the oldest events that no
+     * member holds are dropped and counted in `lost`. Events that members hold count,
+     * too: while they take half of this, members get only one event at a time. All
+     * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+     * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+     * Default 256 MiB.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -919,12 +919,12 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Memory for the events that the group has not settled, which the namespace keeps
-     * beyond event_retention for it. Beyond this the oldest that no member holds are
-     * dropped and counted in `lost`. What members hold counts, too: they are given no
-     * more while it is half of this, but for one event at a time. All groups of a
-     * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-     * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-     * 256 MiB.
+     * beyond event_retention for the group. Beyond this the oldest events that no
+     * member holds are dropped and counted in `lost`. Events that members hold count,
+     * too: while they take half of this, members get only one event at a time. All
+     * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+     * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+     * Default 256 MiB.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -941,12 +941,12 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Memory for the events that the group has not settled, which the namespace keeps
-     * beyond event_retention for it. Beyond this the oldest that no member holds are
-     * dropped and counted in `lost`. What members hold counts, too: they are given no
-     * more while it is half of this, but for one event at a time. All groups of a
-     * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-     * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-     * 256 MiB.
+     * beyond event_retention for the group. Beyond this the oldest events that no
+     * member holds are dropped and counted in `lost`. Events that members hold count,
+     * too: while they take half of this, members get only one event at a time. All
+     * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+     * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+     * Default 256 MiB.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -964,11 +964,11 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> unusedTtlBuilder_;
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -979,11 +979,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -998,11 +998,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -1022,11 +1022,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -1044,11 +1044,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -1073,11 +1073,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -1094,11 +1094,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -1110,11 +1110,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -1129,11 +1129,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the group may be without a member before it is deleted with what it has
-     * not settled. A group of the same name that is made later begins with that in
-     * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-     * CreateGroup: 0; of a group that is made by use: the namespace's
-     * unused_group_ttl.
+     * How long the group may be without a member before it is deleted with its
+     * unsettled events. A group of the same name that is created later counts these
+     * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+     * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+     * namespace's unused_group_ttl.
      * </pre>
      *
      * <code>.google.protobuf.Duration unused_ttl = 4;</code>

@@ -10,8 +10,8 @@ public interface GroupOptionsOrBuilder extends
 
   /**
    * <pre>
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -20,8 +20,8 @@ public interface GroupOptionsOrBuilder extends
   boolean hasAckTimeout();
   /**
    * <pre>
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -30,8 +30,8 @@ public interface GroupOptionsOrBuilder extends
   com.google.protobuf.Duration getAckTimeout();
   /**
    * <pre>
-   * How long a member has to settle an event before it is given to another. 10 ms to
-   * 7 days. Default 30 s.
+   * How long a member has to settle an event before the event is delivered to
+   * another. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -40,7 +40,7 @@ public interface GroupOptionsOrBuilder extends
 
   /**
    * <pre>
-   * How often an event is given out before it goes to the namespace's
+   * How often an event is delivered before it goes to the namespace's
    * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
    * </pre>
    *
@@ -50,7 +50,7 @@ public interface GroupOptionsOrBuilder extends
   boolean hasMaxAttempts();
   /**
    * <pre>
-   * How often an event is given out before it goes to the namespace's
+   * How often an event is delivered before it goes to the namespace's
    * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
    * </pre>
    *
@@ -62,12 +62,12 @@ public interface GroupOptionsOrBuilder extends
   /**
    * <pre>
    * Memory for the events that the group has not settled, which the namespace keeps
-   * beyond event_retention for it. Beyond this the oldest that no member holds are
-   * dropped and counted in `lost`. What members hold counts, too: they are given no
-   * more while it is half of this, but for one event at a time. All groups of a
-   * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-   * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-   * 256 MiB.
+   * beyond event_retention for the group. Beyond this the oldest events that no
+   * member holds are dropped and counted in `lost`. Events that members hold count,
+   * too: while they take half of this, members get only one event at a time. All
+   * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+   * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+   * Default 256 MiB.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -77,12 +77,12 @@ public interface GroupOptionsOrBuilder extends
   /**
    * <pre>
    * Memory for the events that the group has not settled, which the namespace keeps
-   * beyond event_retention for it. Beyond this the oldest that no member holds are
-   * dropped and counted in `lost`. What members hold counts, too: they are given no
-   * more while it is half of this, but for one event at a time. All groups of a
-   * namespace also share NamespaceOptions.max_backlog_bytes. Less where the server's
-   * memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default
-   * 256 MiB.
+   * beyond event_retention for the group. Beyond this the oldest events that no
+   * member holds are dropped and counted in `lost`. Events that members hold count,
+   * too: while they take half of this, members get only one event at a time. All
+   * groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
+   * the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
+   * Default 256 MiB.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 3;</code>
@@ -92,11 +92,11 @@ public interface GroupOptionsOrBuilder extends
 
   /**
    * <pre>
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    * </pre>
    *
    * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -105,11 +105,11 @@ public interface GroupOptionsOrBuilder extends
   boolean hasUnusedTtl();
   /**
    * <pre>
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    * </pre>
    *
    * <code>.google.protobuf.Duration unused_ttl = 4;</code>
@@ -118,11 +118,11 @@ public interface GroupOptionsOrBuilder extends
   com.google.protobuf.Duration getUnusedTtl();
   /**
    * <pre>
-   * How long the group may be without a member before it is deleted with what it has
-   * not settled. A group of the same name that is made later begins with that in
-   * its `lost`, and what died since. 0: it stays. 0, or 1 s to 10 years. Default of
-   * CreateGroup: 0; of a group that is made by use: the namespace's
-   * unused_group_ttl.
+   * How long the group may be without a member before it is deleted with its
+   * unsettled events. A group of the same name that is created later counts these
+   * events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
+   * to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
+   * namespace's unused_group_ttl.
    * </pre>
    *
    * <code>.google.protobuf.Duration unused_ttl = 4;</code>

@@ -30,7 +30,7 @@ public interface GroupOrBuilder extends
 
   /**
    * <pre>
-   * The namespace whose events it shares out.
+   * The namespace whose events it distributes.
    * </pre>
    *
    * <code>string namespace = 2;</code>
@@ -39,7 +39,7 @@ public interface GroupOrBuilder extends
   java.lang.String getNamespace();
   /**
    * <pre>
-   * The namespace whose events it shares out.
+   * The namespace whose events it distributes.
    * </pre>
    *
    * <code>string namespace = 2;</code>
@@ -77,7 +77,7 @@ public interface GroupOrBuilder extends
 
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -86,7 +86,7 @@ public interface GroupOrBuilder extends
   boolean hasStatistics();
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -95,7 +95,7 @@ public interface GroupOrBuilder extends
   dev.timecached.v1.GroupStatistics getStatistics();
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.GroupStatistics statistics = 4;</code>
@@ -104,8 +104,9 @@ public interface GroupOrBuilder extends
 
   /**
    * <pre>
-   * The principal that made it, by CreateGroup or by use; its dead letters need that
-   * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+   * The principal that created it, by CreateGroup or by use; its dead letters need
+   * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+   * requests.
    * </pre>
    *
    * <code>string created_by = 5;</code>
@@ -114,8 +115,9 @@ public interface GroupOrBuilder extends
   java.lang.String getCreatedBy();
   /**
    * <pre>
-   * The principal that made it, by CreateGroup or by use; its dead letters need that
-   * principal's VERB_WRITE. "anonymous" without access rules. Never read.
+   * The principal that created it, by CreateGroup or by use; its dead letters need
+   * that principal's VERB_WRITE. "anonymous" without access rules. Ignored in
+   * requests.
    * </pre>
    *
    * <code>string created_by = 5;</code>

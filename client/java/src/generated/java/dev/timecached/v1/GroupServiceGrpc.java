@@ -238,11 +238,10 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Makes a consumer group of a namespace. Options that are unset take their
-     * defaults.
-     * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-     * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-     * find its own success.
+     * Creates a consumer group of a namespace. Unset options take their defaults.
+     * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+     * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+     * may fail because the first attempt succeeded.
      * </pre>
      */
     default void createGroup(dev.timecached.v1.CreateGroupRequest request,
@@ -274,9 +273,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Changes a group's options while it is in use, from now on: events that are with a
-     * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-     * Idempotent.
+     * Changes a group's options while it is in use. Events that a member holds keep
+     * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
      * </pre>
      */
     default void updateGroup(dev.timecached.v1.UpdateGroupRequest request,
@@ -286,8 +284,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a group with all that it has not settled; its members' streams end with
-     * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+     * Deletes a group with all events that it has not settled. Its members' streams end
+     * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
      * </pre>
      */
     default void deleteGroup(dev.timecached.v1.DeleteGroupRequest request,
@@ -331,11 +329,10 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Makes a consumer group of a namespace. Options that are unset take their
-     * defaults.
-     * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-     * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-     * find its own success.
+     * Creates a consumer group of a namespace. Unset options take their defaults.
+     * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+     * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+     * may fail because the first attempt succeeded.
      * </pre>
      */
     public void createGroup(dev.timecached.v1.CreateGroupRequest request,
@@ -370,9 +367,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Changes a group's options while it is in use, from now on: events that are with a
-     * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-     * Idempotent.
+     * Changes a group's options while it is in use. Events that a member holds keep
+     * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
      * </pre>
      */
     public void updateGroup(dev.timecached.v1.UpdateGroupRequest request,
@@ -383,8 +379,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a group with all that it has not settled; its members' streams end with
-     * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+     * Deletes a group with all events that it has not settled. Its members' streams end
+     * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
      * </pre>
      */
     public void deleteGroup(dev.timecached.v1.DeleteGroupRequest request,
@@ -415,11 +411,10 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Makes a consumer group of a namespace. Options that are unset take their
-     * defaults.
-     * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-     * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-     * find its own success.
+     * Creates a consumer group of a namespace. Unset options take their defaults.
+     * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+     * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+     * may fail because the first attempt succeeded.
      * </pre>
      */
     public dev.timecached.v1.CreateGroupResponse createGroup(dev.timecached.v1.CreateGroupRequest request) throws io.grpc.StatusException {
@@ -451,9 +446,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Changes a group's options while it is in use, from now on: events that are with a
-     * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-     * Idempotent.
+     * Changes a group's options while it is in use. Events that a member holds keep
+     * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
      * </pre>
      */
     public dev.timecached.v1.UpdateGroupResponse updateGroup(dev.timecached.v1.UpdateGroupRequest request) throws io.grpc.StatusException {
@@ -463,8 +457,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a group with all that it has not settled; its members' streams end with
-     * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+     * Deletes a group with all events that it has not settled. Its members' streams end
+     * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
      * </pre>
      */
     public dev.timecached.v1.DeleteGroupResponse deleteGroup(dev.timecached.v1.DeleteGroupRequest request) throws io.grpc.StatusException {
@@ -494,11 +488,10 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Makes a consumer group of a namespace. Options that are unset take their
-     * defaults.
-     * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-     * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-     * find its own success.
+     * Creates a consumer group of a namespace. Unset options take their defaults.
+     * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+     * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+     * may fail because the first attempt succeeded.
      * </pre>
      */
     public dev.timecached.v1.CreateGroupResponse createGroup(dev.timecached.v1.CreateGroupRequest request) {
@@ -530,9 +523,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Changes a group's options while it is in use, from now on: events that are with a
-     * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-     * Idempotent.
+     * Changes a group's options while it is in use. Events that a member holds keep
+     * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
      * </pre>
      */
     public dev.timecached.v1.UpdateGroupResponse updateGroup(dev.timecached.v1.UpdateGroupRequest request) {
@@ -542,8 +534,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a group with all that it has not settled; its members' streams end with
-     * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+     * Deletes a group with all events that it has not settled. Its members' streams end
+     * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
      * </pre>
      */
     public dev.timecached.v1.DeleteGroupResponse deleteGroup(dev.timecached.v1.DeleteGroupRequest request) {
@@ -573,11 +565,10 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Makes a consumer group of a namespace. Options that are unset take their
-     * defaults.
-     * A group of that name: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64 in the
-     * namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry may
-     * find its own success.
+     * Creates a consumer group of a namespace. Unset options take their defaults.
+     * A group of that name exists: ALREADY_EXISTS (reason GROUP_EXISTS). More than 64
+     * in the namespace: RESOURCE_EXHAUSTED (reason MAX_GROUPS). Not idempotent: a retry
+     * may fail because the first attempt succeeded.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.CreateGroupResponse> createGroup(
@@ -612,9 +603,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Changes a group's options while it is in use, from now on: events that are with a
-     * member keep their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND).
-     * Idempotent.
+     * Changes a group's options while it is in use. Events that a member holds keep
+     * their time-out. No such group: NOT_FOUND (reason GROUP_NOT_FOUND). Idempotent.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.UpdateGroupResponse> updateGroup(
@@ -625,8 +615,8 @@ public final class GroupServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a group with all that it has not settled; its members' streams end with
-     * NOT_FOUND (reason GROUP_NOT_FOUND), as does a retry.
+     * Deletes a group with all events that it has not settled. Its members' streams end
+     * with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.DeleteGroupResponse> deleteGroup(

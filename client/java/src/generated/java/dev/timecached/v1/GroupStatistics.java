@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What a consumer group holds and has done since it was made.
+ * What a consumer group holds and has done since it was created.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.GroupStatistics}
@@ -63,8 +63,8 @@ private static final long serialVersionUID = 0L;
   private long backlog_ = 0L;
   /**
    * <pre>
-   * Events that no member holds: not given out yet, waiting behind an earlier one of
-   * their key, or waiting to be given out again.
+   * Events that no member holds: not delivered yet, waiting for an earlier event of
+   * their key, or waiting to be delivered again.
    * </pre>
    *
    * <code>uint64 backlog = 2;</code>
@@ -79,8 +79,8 @@ private static final long serialVersionUID = 0L;
   private long backlogBytes_ = 0L;
   /**
    * <pre>
-   * Bytes of memory that all unsettled events take, given out or not; shared with
-   * what the namespace retains.
+   * Bytes of memory that all unsettled events take, delivered or not; shared with the
+   * namespace's retained events.
    * </pre>
    *
    * <code>uint64 backlog_bytes = 3;</code>
@@ -110,8 +110,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp oldestUnsettled_;
   /**
    * <pre>
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -123,8 +123,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -136,8 +136,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -151,7 +151,7 @@ private static final long serialVersionUID = 0L;
   private long delivered_ = 0L;
   /**
    * <pre>
-   * Times that an event was given to a member.
+   * Deliveries of an event to a member.
    * </pre>
    *
    * <code>uint64 delivered = 6;</code>
@@ -211,7 +211,7 @@ private static final long serialVersionUID = 0L;
   private long putBack_ = 0L;
   /**
    * <pre>
-   * Events settled by PUT_BACK, put or let go.
+   * Events settled by PUT_BACK, put or dropped.
    * </pre>
    *
    * <code>uint64 put_back = 10;</code>
@@ -256,7 +256,7 @@ private static final long serialVersionUID = 0L;
   private long deadLetterFailures_ = 0L;
   /**
    * <pre>
-   * Times that one could not be put there.
+   * Times that a dead letter could not be put there.
    * </pre>
    *
    * <code>uint64 dead_letter_failures = 13;</code>
@@ -286,8 +286,8 @@ private static final long serialVersionUID = 0L;
   private long unresponsiveMembers_ = 0L;
   /**
    * <pre>
-   * Members that let an event time out and have settled none since. They are given
-   * one event at a time, and none that has failed while another member is there.
+   * Members that let an event time out and have settled none since. They get one
+   * event at a time, and none that has failed while there is another member.
    * </pre>
    *
    * <code>uint64 unresponsive_members = 15;</code>
@@ -332,8 +332,8 @@ private static final long serialVersionUID = 0L;
   private long deadLettersDenied_ = 0L;
   /**
    * <pre>
-   * Of dead_letter_failures, those because the principal that made the group may not
-   * write there.
+   * Of dead_letter_failures, those because the principal that created the group may
+   * not write there.
    * </pre>
    *
    * <code>uint64 dead_letters_denied = 18;</code>
@@ -348,8 +348,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp unusedSince_;
   /**
    * <pre>
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -361,8 +361,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -374,8 +374,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -769,7 +769,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What a consumer group holds and has done since it was made.
+   * What a consumer group holds and has done since it was created.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.GroupStatistics}
@@ -1229,8 +1229,8 @@ private static final long serialVersionUID = 0L;
     private long backlog_ ;
     /**
      * <pre>
-     * Events that no member holds: not given out yet, waiting behind an earlier one of
-     * their key, or waiting to be given out again.
+     * Events that no member holds: not delivered yet, waiting for an earlier event of
+     * their key, or waiting to be delivered again.
      * </pre>
      *
      * <code>uint64 backlog = 2;</code>
@@ -1242,8 +1242,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that no member holds: not given out yet, waiting behind an earlier one of
-     * their key, or waiting to be given out again.
+     * Events that no member holds: not delivered yet, waiting for an earlier event of
+     * their key, or waiting to be delivered again.
      * </pre>
      *
      * <code>uint64 backlog = 2;</code>
@@ -1259,8 +1259,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that no member holds: not given out yet, waiting behind an earlier one of
-     * their key, or waiting to be given out again.
+     * Events that no member holds: not delivered yet, waiting for an earlier event of
+     * their key, or waiting to be delivered again.
      * </pre>
      *
      * <code>uint64 backlog = 2;</code>
@@ -1276,8 +1276,8 @@ private static final long serialVersionUID = 0L;
     private long backlogBytes_ ;
     /**
      * <pre>
-     * Bytes of memory that all unsettled events take, given out or not; shared with
-     * what the namespace retains.
+     * Bytes of memory that all unsettled events take, delivered or not; shared with the
+     * namespace's retained events.
      * </pre>
      *
      * <code>uint64 backlog_bytes = 3;</code>
@@ -1289,8 +1289,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of memory that all unsettled events take, given out or not; shared with
-     * what the namespace retains.
+     * Bytes of memory that all unsettled events take, delivered or not; shared with the
+     * namespace's retained events.
      * </pre>
      *
      * <code>uint64 backlog_bytes = 3;</code>
@@ -1306,8 +1306,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of memory that all unsettled events take, given out or not; shared with
-     * what the namespace retains.
+     * Bytes of memory that all unsettled events take, delivered or not; shared with the
+     * namespace's retained events.
      * </pre>
      *
      * <code>uint64 backlog_bytes = 3;</code>
@@ -1369,8 +1369,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> oldestUnsettledBuilder_;
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1381,8 +1381,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1397,8 +1397,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1418,8 +1418,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1437,8 +1437,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1463,8 +1463,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1481,8 +1481,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1494,8 +1494,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1510,8 +1510,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * When the oldest unsettled event died: now minus this is how far the group is
-     * behind. Unset if there is none.
+     * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+     * there is none.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -1533,7 +1533,7 @@ private static final long serialVersionUID = 0L;
     private long delivered_ ;
     /**
      * <pre>
-     * Times that an event was given to a member.
+     * Deliveries of an event to a member.
      * </pre>
      *
      * <code>uint64 delivered = 6;</code>
@@ -1545,7 +1545,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Times that an event was given to a member.
+     * Deliveries of an event to a member.
      * </pre>
      *
      * <code>uint64 delivered = 6;</code>
@@ -1561,7 +1561,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Times that an event was given to a member.
+     * Deliveries of an event to a member.
      * </pre>
      *
      * <code>uint64 delivered = 6;</code>
@@ -1709,7 +1709,7 @@ private static final long serialVersionUID = 0L;
     private long putBack_ ;
     /**
      * <pre>
-     * Events settled by PUT_BACK, put or let go.
+     * Events settled by PUT_BACK, put or dropped.
      * </pre>
      *
      * <code>uint64 put_back = 10;</code>
@@ -1721,7 +1721,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events settled by PUT_BACK, put or let go.
+     * Events settled by PUT_BACK, put or dropped.
      * </pre>
      *
      * <code>uint64 put_back = 10;</code>
@@ -1737,7 +1737,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events settled by PUT_BACK, put or let go.
+     * Events settled by PUT_BACK, put or dropped.
      * </pre>
      *
      * <code>uint64 put_back = 10;</code>
@@ -1841,7 +1841,7 @@ private static final long serialVersionUID = 0L;
     private long deadLetterFailures_ ;
     /**
      * <pre>
-     * Times that one could not be put there.
+     * Times that a dead letter could not be put there.
      * </pre>
      *
      * <code>uint64 dead_letter_failures = 13;</code>
@@ -1853,7 +1853,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Times that one could not be put there.
+     * Times that a dead letter could not be put there.
      * </pre>
      *
      * <code>uint64 dead_letter_failures = 13;</code>
@@ -1869,7 +1869,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Times that one could not be put there.
+     * Times that a dead letter could not be put there.
      * </pre>
      *
      * <code>uint64 dead_letter_failures = 13;</code>
@@ -1929,8 +1929,8 @@ private static final long serialVersionUID = 0L;
     private long unresponsiveMembers_ ;
     /**
      * <pre>
-     * Members that let an event time out and have settled none since. They are given
-     * one event at a time, and none that has failed while another member is there.
+     * Members that let an event time out and have settled none since. They get one
+     * event at a time, and none that has failed while there is another member.
      * </pre>
      *
      * <code>uint64 unresponsive_members = 15;</code>
@@ -1942,8 +1942,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Members that let an event time out and have settled none since. They are given
-     * one event at a time, and none that has failed while another member is there.
+     * Members that let an event time out and have settled none since. They get one
+     * event at a time, and none that has failed while there is another member.
      * </pre>
      *
      * <code>uint64 unresponsive_members = 15;</code>
@@ -1959,8 +1959,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Members that let an event time out and have settled none since. They are given
-     * one event at a time, and none that has failed while another member is there.
+     * Members that let an event time out and have settled none since. They get one
+     * event at a time, and none that has failed while there is another member.
      * </pre>
      *
      * <code>uint64 unresponsive_members = 15;</code>
@@ -2064,8 +2064,8 @@ private static final long serialVersionUID = 0L;
     private long deadLettersDenied_ ;
     /**
      * <pre>
-     * Of dead_letter_failures, those because the principal that made the group may not
-     * write there.
+     * Of dead_letter_failures, those because the principal that created the group may
+     * not write there.
      * </pre>
      *
      * <code>uint64 dead_letters_denied = 18;</code>
@@ -2077,8 +2077,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of dead_letter_failures, those because the principal that made the group may not
-     * write there.
+     * Of dead_letter_failures, those because the principal that created the group may
+     * not write there.
      * </pre>
      *
      * <code>uint64 dead_letters_denied = 18;</code>
@@ -2094,8 +2094,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of dead_letter_failures, those because the principal that made the group may not
-     * write there.
+     * Of dead_letter_failures, those because the principal that created the group may
+     * not write there.
      * </pre>
      *
      * <code>uint64 dead_letters_denied = 18;</code>
@@ -2113,8 +2113,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> unusedSinceBuilder_;
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2125,8 +2125,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2141,8 +2141,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2162,8 +2162,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2181,8 +2181,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2207,8 +2207,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2225,8 +2225,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2238,8 +2238,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -2254,8 +2254,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-     * one.
+     * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+     * has one.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp unused_since = 19;</code>

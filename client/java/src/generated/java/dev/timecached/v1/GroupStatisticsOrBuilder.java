@@ -20,8 +20,8 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Events that no member holds: not given out yet, waiting behind an earlier one of
-   * their key, or waiting to be given out again.
+   * Events that no member holds: not delivered yet, waiting for an earlier event of
+   * their key, or waiting to be delivered again.
    * </pre>
    *
    * <code>uint64 backlog = 2;</code>
@@ -31,8 +31,8 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Bytes of memory that all unsettled events take, given out or not; shared with
-   * what the namespace retains.
+   * Bytes of memory that all unsettled events take, delivered or not; shared with the
+   * namespace's retained events.
    * </pre>
    *
    * <code>uint64 backlog_bytes = 3;</code>
@@ -52,8 +52,8 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -62,8 +62,8 @@ public interface GroupStatisticsOrBuilder extends
   boolean hasOldestUnsettled();
   /**
    * <pre>
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -72,8 +72,8 @@ public interface GroupStatisticsOrBuilder extends
   com.google.protobuf.Timestamp getOldestUnsettled();
   /**
    * <pre>
-   * When the oldest unsettled event died: now minus this is how far the group is
-   * behind. Unset if there is none.
+   * When the oldest unsettled event died: now minus this is the group's lag. Unset if
+   * there is none.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp oldest_unsettled = 5;</code>
@@ -82,7 +82,7 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Times that an event was given to a member.
+   * Deliveries of an event to a member.
    * </pre>
    *
    * <code>uint64 delivered = 6;</code>
@@ -122,7 +122,7 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Events settled by PUT_BACK, put or let go.
+   * Events settled by PUT_BACK, put or dropped.
    * </pre>
    *
    * <code>uint64 put_back = 10;</code>
@@ -152,7 +152,7 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Times that one could not be put there.
+   * Times that a dead letter could not be put there.
    * </pre>
    *
    * <code>uint64 dead_letter_failures = 13;</code>
@@ -172,8 +172,8 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Members that let an event time out and have settled none since. They are given
-   * one event at a time, and none that has failed while another member is there.
+   * Members that let an event time out and have settled none since. They get one
+   * event at a time, and none that has failed while there is another member.
    * </pre>
    *
    * <code>uint64 unresponsive_members = 15;</code>
@@ -203,8 +203,8 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Of dead_letter_failures, those because the principal that made the group may not
-   * write there.
+   * Of dead_letter_failures, those because the principal that created the group may
+   * not write there.
    * </pre>
    *
    * <code>uint64 dead_letters_denied = 18;</code>
@@ -214,8 +214,8 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -224,8 +224,8 @@ public interface GroupStatisticsOrBuilder extends
   boolean hasUnusedSince();
   /**
    * <pre>
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>
@@ -234,8 +234,8 @@ public interface GroupStatisticsOrBuilder extends
   com.google.protobuf.Timestamp getUnusedSince();
   /**
    * <pre>
-   * Since when the group has no member; see GroupOptions.unused_ttl. Unset if it has
-   * one.
+   * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
+   * has one.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>

@@ -6,9 +6,9 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The journal on the server's disk, from which durable namespaces come back after a
- * restart. Counts are since the server started. A commit has the appends that came
- * while the one before was written: one for each namespace that has changed.
+ * The journal on the server's disk, from which durable namespaces are restored after
+ * a restart. Counts start with the server. A commit holds the appends that arrived
+ * while the previous one was written: one for each namespace that has changed.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.JournalStatus}
@@ -114,8 +114,8 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.LimitUse waitingBytes_;
   /**
    * <pre>
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    * </pre>
    *
    * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -127,8 +127,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    * </pre>
    *
    * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -140,8 +140,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    * </pre>
    *
    * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -186,7 +186,7 @@ private static final long serialVersionUID = 0L;
   private long appends_ = 0L;
   /**
    * <pre>
-   * Appends that were in them: appends / commits is the mean group.
+   * Appends in these commits: appends / commits is the mean commit size.
    * </pre>
    *
    * <code>uint64 appends = 6;</code>
@@ -216,7 +216,7 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration commitTime_;
   /**
    * <pre>
-   * What all commits took together: a write, and a sync where one had to be.
+   * Total duration of all commits: each is a write, and a sync where needed.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -228,7 +228,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What all commits took together: a write, and a sync where one had to be.
+   * Total duration of all commits: each is a write, and a sync where needed.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -240,7 +240,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What all commits took together: a write, and a sync where one had to be.
+   * Total duration of all commits: each is a write, and a sync where needed.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -255,7 +255,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -268,7 +268,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -281,7 +281,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -295,7 +295,7 @@ private static final long serialVersionUID = 0L;
   private long checkpoints_ = 0L;
   /**
    * <pre>
-   * Checkpoints that are over.
+   * Completed checkpoints.
    * </pre>
    *
    * <code>uint64 checkpoints = 10;</code>
@@ -310,7 +310,7 @@ private static final long serialVersionUID = 0L;
   private int checkpointState_ = 0;
   /**
    * <pre>
-   * What the one that is not does.
+   * The state of the current checkpoint.
    * </pre>
    *
    * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -321,7 +321,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What the one that is not does.
+   * The state of the current checkpoint.
    * </pre>
    *
    * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -620,9 +620,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The journal on the server's disk, from which durable namespaces come back after a
-   * restart. Counts are since the server started. A commit has the appends that came
-   * while the one before was written: one for each namespace that has changed.
+   * The journal on the server's disk, from which durable namespaces are restored after
+   * a restart. Counts start with the server. A commit holds the appends that arrived
+   * while the previous one was written: one for each namespace that has changed.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.JournalStatus}
@@ -1092,8 +1092,8 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.LimitUse, dev.timecached.v1.LimitUse.Builder, dev.timecached.v1.LimitUseOrBuilder> waitingBytesBuilder_;
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1104,8 +1104,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1120,8 +1120,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1141,8 +1141,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1160,8 +1160,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1186,8 +1186,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1204,8 +1204,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1217,8 +1217,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1233,8 +1233,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-     * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+     * Changes in memory that wait for the disk. Beyond the limit changes are refused
+     * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
      * </pre>
      *
      * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -1347,7 +1347,7 @@ private static final long serialVersionUID = 0L;
     private long appends_ ;
     /**
      * <pre>
-     * Appends that were in them: appends / commits is the mean group.
+     * Appends in these commits: appends / commits is the mean commit size.
      * </pre>
      *
      * <code>uint64 appends = 6;</code>
@@ -1359,7 +1359,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Appends that were in them: appends / commits is the mean group.
+     * Appends in these commits: appends / commits is the mean commit size.
      * </pre>
      *
      * <code>uint64 appends = 6;</code>
@@ -1375,7 +1375,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Appends that were in them: appends / commits is the mean group.
+     * Appends in these commits: appends / commits is the mean commit size.
      * </pre>
      *
      * <code>uint64 appends = 6;</code>
@@ -1437,7 +1437,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> commitTimeBuilder_;
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1448,7 +1448,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1463,7 +1463,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1483,7 +1483,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1501,7 +1501,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1526,7 +1526,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1543,7 +1543,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1555,7 +1555,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1570,7 +1570,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What all commits took together: a write, and a sync where one had to be.
+     * Total duration of all commits: each is a write, and a sync where needed.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -1595,7 +1595,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1607,7 +1607,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1623,7 +1623,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1644,7 +1644,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1663,7 +1663,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1689,7 +1689,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1707,7 +1707,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1720,7 +1720,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1736,7 +1736,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-     * factor of two. Unset: there was none.
+     * factor of two. Unset if there was no commit.
      * </pre>
      *
      * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -1758,7 +1758,7 @@ private static final long serialVersionUID = 0L;
     private long checkpoints_ ;
     /**
      * <pre>
-     * Checkpoints that are over.
+     * Completed checkpoints.
      * </pre>
      *
      * <code>uint64 checkpoints = 10;</code>
@@ -1770,7 +1770,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Checkpoints that are over.
+     * Completed checkpoints.
      * </pre>
      *
      * <code>uint64 checkpoints = 10;</code>
@@ -1786,7 +1786,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Checkpoints that are over.
+     * Completed checkpoints.
      * </pre>
      *
      * <code>uint64 checkpoints = 10;</code>
@@ -1802,7 +1802,7 @@ private static final long serialVersionUID = 0L;
     private int checkpointState_ = 0;
     /**
      * <pre>
-     * What the one that is not does.
+     * The state of the current checkpoint.
      * </pre>
      *
      * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -1813,7 +1813,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the one that is not does.
+     * The state of the current checkpoint.
      * </pre>
      *
      * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -1828,7 +1828,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the one that is not does.
+     * The state of the current checkpoint.
      * </pre>
      *
      * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -1841,7 +1841,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the one that is not does.
+     * The state of the current checkpoint.
      * </pre>
      *
      * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -1859,7 +1859,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the one that is not does.
+     * The state of the current checkpoint.
      * </pre>
      *
      * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>

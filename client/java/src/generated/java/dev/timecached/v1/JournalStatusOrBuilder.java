@@ -40,8 +40,8 @@ public interface JournalStatusOrBuilder extends
 
   /**
    * <pre>
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    * </pre>
    *
    * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -50,8 +50,8 @@ public interface JournalStatusOrBuilder extends
   boolean hasWaitingBytes();
   /**
    * <pre>
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    * </pre>
    *
    * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -60,8 +60,8 @@ public interface JournalStatusOrBuilder extends
   dev.timecached.v1.LimitUse getWaitingBytes();
   /**
    * <pre>
-   * Changes in memory that wait for the disk. Beyond the bound changes are refused with
-   * RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
+   * Changes in memory that wait for the disk. Beyond the limit changes are refused
+   * with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
    * </pre>
    *
    * <code>.timecache.v1.LimitUse waiting_bytes = 3;</code>
@@ -91,7 +91,7 @@ public interface JournalStatusOrBuilder extends
 
   /**
    * <pre>
-   * Appends that were in them: appends / commits is the mean group.
+   * Appends in these commits: appends / commits is the mean commit size.
    * </pre>
    *
    * <code>uint64 appends = 6;</code>
@@ -111,7 +111,7 @@ public interface JournalStatusOrBuilder extends
 
   /**
    * <pre>
-   * What all commits took together: a write, and a sync where one had to be.
+   * Total duration of all commits: each is a write, and a sync where needed.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -120,7 +120,7 @@ public interface JournalStatusOrBuilder extends
   boolean hasCommitTime();
   /**
    * <pre>
-   * What all commits took together: a write, and a sync where one had to be.
+   * Total duration of all commits: each is a write, and a sync where needed.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -129,7 +129,7 @@ public interface JournalStatusOrBuilder extends
   com.google.protobuf.Duration getCommitTime();
   /**
    * <pre>
-   * What all commits took together: a write, and a sync where one had to be.
+   * Total duration of all commits: each is a write, and a sync where needed.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_time = 8;</code>
@@ -139,7 +139,7 @@ public interface JournalStatusOrBuilder extends
   /**
    * <pre>
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -149,7 +149,7 @@ public interface JournalStatusOrBuilder extends
   /**
    * <pre>
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -159,7 +159,7 @@ public interface JournalStatusOrBuilder extends
   /**
    * <pre>
    * 99 % of commits took no longer; an upper bound, from a histogram with steps of a
-   * factor of two. Unset: there was none.
+   * factor of two. Unset if there was no commit.
    * </pre>
    *
    * <code>.google.protobuf.Duration commit_p99 = 9;</code>
@@ -168,7 +168,7 @@ public interface JournalStatusOrBuilder extends
 
   /**
    * <pre>
-   * Checkpoints that are over.
+   * Completed checkpoints.
    * </pre>
    *
    * <code>uint64 checkpoints = 10;</code>
@@ -178,7 +178,7 @@ public interface JournalStatusOrBuilder extends
 
   /**
    * <pre>
-   * What the one that is not does.
+   * The state of the current checkpoint.
    * </pre>
    *
    * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>
@@ -187,7 +187,7 @@ public interface JournalStatusOrBuilder extends
   int getCheckpointStateValue();
   /**
    * <pre>
-   * What the one that is not does.
+   * The state of the current checkpoint.
    * </pre>
    *
    * <code>.timecache.v1.CheckpointState checkpoint_state = 11;</code>

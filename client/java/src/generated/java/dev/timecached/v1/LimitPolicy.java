@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What to do with a put that would pass max_entries or max_bytes.
+ * What to do with a put that would exceed max_entries or max_bytes.
  * </pre>
  *
  * Protobuf enum {@code timecache.v1.LimitPolicy}
@@ -31,10 +31,10 @@ public enum LimitPolicy
   LIMIT_POLICY_REJECT(1),
   /**
    * <pre>
-   * Kill the bucket that would die next, whole, and again until the put fits: entries
-   * that were put within one bucket width go together. Only where all live in one
-   * bucket are they killed singly, the oldest first and no more than must be. They
-   * come to the watchers with the cause EVICTED.
+   * Kill the bucket that would die next, whole, and the next ones until the put fits:
+   * entries that were put within one bucket width die together. Only if all entries
+   * live in one bucket are they killed singly, the oldest first and no more than
+   * necessary. They are delivered to the watchers with the cause EVICTED.
    * </pre>
    *
    * <code>LIMIT_POLICY_EVICT_OLDEST = 2;</code>
@@ -61,10 +61,10 @@ public enum LimitPolicy
   public static final int LIMIT_POLICY_REJECT_VALUE = 1;
   /**
    * <pre>
-   * Kill the bucket that would die next, whole, and again until the put fits: entries
-   * that were put within one bucket width go together. Only where all live in one
-   * bucket are they killed singly, the oldest first and no more than must be. They
-   * come to the watchers with the cause EVICTED.
+   * Kill the bucket that would die next, whole, and the next ones until the put fits:
+   * entries that were put within one bucket width die together. Only if all entries
+   * live in one bucket are they killed singly, the oldest first and no more than
+   * necessary. They are delivered to the watchers with the cause EVICTED.
    * </pre>
    *
    * <code>LIMIT_POLICY_EVICT_OLDEST = 2;</code>

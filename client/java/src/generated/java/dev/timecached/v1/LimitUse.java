@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * A limit, and what counts towards it now.
+ * A limit and its current use.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.LimitUse}
@@ -245,7 +245,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * A limit, and what counts towards it now.
+   * A limit and its current use.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.LimitUse}

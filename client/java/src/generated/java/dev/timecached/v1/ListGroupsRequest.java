@@ -96,7 +96,7 @@ private static final long serialVersionUID = 0L;
   private int pageSize_ = 0;
   /**
    * <pre>
-   * Most groups to describe. 0, and more than 64, are taken as 64, which is all that a
+   * Most groups to describe. 0, and more than 64, are taken as 64, the most that a
    * namespace may have. Not negative.
    * </pre>
    *
@@ -113,7 +113,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object pageToken_ = "";
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 3;</code>
@@ -134,7 +134,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 3;</code>
@@ -666,7 +666,7 @@ private static final long serialVersionUID = 0L;
     private int pageSize_ ;
     /**
      * <pre>
-     * Most groups to describe. 0, and more than 64, are taken as 64, which is all that a
+     * Most groups to describe. 0, and more than 64, are taken as 64, the most that a
      * namespace may have. Not negative.
      * </pre>
      *
@@ -679,7 +679,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most groups to describe. 0, and more than 64, are taken as 64, which is all that a
+     * Most groups to describe. 0, and more than 64, are taken as 64, the most that a
      * namespace may have. Not negative.
      * </pre>
      *
@@ -696,7 +696,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most groups to describe. 0, and more than 64, are taken as 64, which is all that a
+     * Most groups to describe. 0, and more than 64, are taken as 64, the most that a
      * namespace may have. Not negative.
      * </pre>
      *
@@ -713,7 +713,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object pageToken_ = "";
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 3;</code>
@@ -733,7 +733,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 3;</code>
@@ -754,7 +754,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 3;</code>
@@ -771,7 +771,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 3;</code>
@@ -785,7 +785,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 3;</code>

@@ -30,7 +30,7 @@ public interface ListGroupsRequestOrBuilder extends
 
   /**
    * <pre>
-   * Most groups to describe. 0, and more than 64, are taken as 64, which is all that a
+   * Most groups to describe. 0, and more than 64, are taken as 64, the most that a
    * namespace may have. Not negative.
    * </pre>
    *
@@ -41,7 +41,7 @@ public interface ListGroupsRequestOrBuilder extends
 
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 3;</code>
@@ -50,7 +50,7 @@ public interface ListGroupsRequestOrBuilder extends
   java.lang.String getPageToken();
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 3;</code>

@@ -111,7 +111,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object nextPageToken_ = "";
   /**
    * <pre>
-   * Asks for the page behind this one; empty if there is none.
+   * Asks for the page after this one; empty if there is none.
    * </pre>
    *
    * <code>string next_page_token = 2;</code>
@@ -132,7 +132,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Asks for the page behind this one; empty if there is none.
+   * Asks for the page after this one; empty if there is none.
    * </pre>
    *
    * <code>string next_page_token = 2;</code>
@@ -870,7 +870,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object nextPageToken_ = "";
     /**
      * <pre>
-     * Asks for the page behind this one; empty if there is none.
+     * Asks for the page after this one; empty if there is none.
      * </pre>
      *
      * <code>string next_page_token = 2;</code>
@@ -890,7 +890,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Asks for the page behind this one; empty if there is none.
+     * Asks for the page after this one; empty if there is none.
      * </pre>
      *
      * <code>string next_page_token = 2;</code>
@@ -911,7 +911,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Asks for the page behind this one; empty if there is none.
+     * Asks for the page after this one; empty if there is none.
      * </pre>
      *
      * <code>string next_page_token = 2;</code>
@@ -928,7 +928,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Asks for the page behind this one; empty if there is none.
+     * Asks for the page after this one; empty if there is none.
      * </pre>
      *
      * <code>string next_page_token = 2;</code>
@@ -942,7 +942,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Asks for the page behind this one; empty if there is none.
+     * Asks for the page after this one; empty if there is none.
      * </pre>
      *
      * <code>string next_page_token = 2;</code>

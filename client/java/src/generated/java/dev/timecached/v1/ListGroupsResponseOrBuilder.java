@@ -54,7 +54,7 @@ public interface ListGroupsResponseOrBuilder extends
 
   /**
    * <pre>
-   * Asks for the page behind this one; empty if there is none.
+   * Asks for the page after this one; empty if there is none.
    * </pre>
    *
    * <code>string next_page_token = 2;</code>
@@ -63,7 +63,7 @@ public interface ListGroupsResponseOrBuilder extends
   java.lang.String getNextPageToken();
   /**
    * <pre>
-   * Asks for the page behind this one; empty if there is none.
+   * Asks for the page after this one; empty if there is none.
    * </pre>
    *
    * <code>string next_page_token = 2;</code>

@@ -48,9 +48,9 @@ private static final long serialVersionUID = 0L;
   private int pageSize_ = 0;
   /**
    * <pre>
-   * Most namespaces to describe; there may be fewer although more follow. 0: 1,000.
-   * More than 4,000 are taken as 4,000, so that a response is below the 4 MiB that
-   * gRPC's clients take. Not negative.
+   * Most namespaces to describe; a page may have fewer although more follow. 0:
+   * 1,000. More than 4,000 are taken as 4,000, so that a response is below the 4 MiB
+   * that gRPC's clients accept by default. Not negative.
    * </pre>
    *
    * <code>int32 page_size = 1;</code>
@@ -66,7 +66,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object pageToken_ = "";
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 2;</code>
@@ -87,7 +87,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 2;</code>
@@ -503,9 +503,9 @@ private static final long serialVersionUID = 0L;
     private int pageSize_ ;
     /**
      * <pre>
-     * Most namespaces to describe; there may be fewer although more follow. 0: 1,000.
-     * More than 4,000 are taken as 4,000, so that a response is below the 4 MiB that
-     * gRPC's clients take. Not negative.
+     * Most namespaces to describe; a page may have fewer although more follow. 0:
+     * 1,000. More than 4,000 are taken as 4,000, so that a response is below the 4 MiB
+     * that gRPC's clients accept by default. Not negative.
      * </pre>
      *
      * <code>int32 page_size = 1;</code>
@@ -517,9 +517,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most namespaces to describe; there may be fewer although more follow. 0: 1,000.
-     * More than 4,000 are taken as 4,000, so that a response is below the 4 MiB that
-     * gRPC's clients take. Not negative.
+     * Most namespaces to describe; a page may have fewer although more follow. 0:
+     * 1,000. More than 4,000 are taken as 4,000, so that a response is below the 4 MiB
+     * that gRPC's clients accept by default. Not negative.
      * </pre>
      *
      * <code>int32 page_size = 1;</code>
@@ -535,9 +535,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most namespaces to describe; there may be fewer although more follow. 0: 1,000.
-     * More than 4,000 are taken as 4,000, so that a response is below the 4 MiB that
-     * gRPC's clients take. Not negative.
+     * Most namespaces to describe; a page may have fewer although more follow. 0:
+     * 1,000. More than 4,000 are taken as 4,000, so that a response is below the 4 MiB
+     * that gRPC's clients accept by default. Not negative.
      * </pre>
      *
      * <code>int32 page_size = 1;</code>
@@ -553,7 +553,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object pageToken_ = "";
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 2;</code>
@@ -573,7 +573,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 2;</code>
@@ -594,7 +594,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 2;</code>
@@ -611,7 +611,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 2;</code>
@@ -625,7 +625,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The next_page_token of the page before; empty for the first.
+     * The next_page_token of the previous page; empty for the first.
      * </pre>
      *
      * <code>string page_token = 2;</code>

@@ -10,9 +10,9 @@ public interface ListNamespacesRequestOrBuilder extends
 
   /**
    * <pre>
-   * Most namespaces to describe; there may be fewer although more follow. 0: 1,000.
-   * More than 4,000 are taken as 4,000, so that a response is below the 4 MiB that
-   * gRPC's clients take. Not negative.
+   * Most namespaces to describe; a page may have fewer although more follow. 0:
+   * 1,000. More than 4,000 are taken as 4,000, so that a response is below the 4 MiB
+   * that gRPC's clients accept by default. Not negative.
    * </pre>
    *
    * <code>int32 page_size = 1;</code>
@@ -22,7 +22,7 @@ public interface ListNamespacesRequestOrBuilder extends
 
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 2;</code>
@@ -31,7 +31,7 @@ public interface ListNamespacesRequestOrBuilder extends
   java.lang.String getPageToken();
   /**
    * <pre>
-   * The next_page_token of the page before; empty for the first.
+   * The next_page_token of the previous page; empty for the first.
    * </pre>
    *
    * <code>string page_token = 2;</code>

@@ -10,7 +10,7 @@ public interface ListNamespacesResponseOrBuilder extends
 
   /**
    * <pre>
-   * Ordered by name. With access rules: those in which the caller has any right.
+   * Ordered by name. With access rules: those in which the caller has any permission.
    * </pre>
    *
    * <code>repeated .timecache.v1.Namespace namespaces = 1;</code>
@@ -19,7 +19,7 @@ public interface ListNamespacesResponseOrBuilder extends
       getNamespacesList();
   /**
    * <pre>
-   * Ordered by name. With access rules: those in which the caller has any right.
+   * Ordered by name. With access rules: those in which the caller has any permission.
    * </pre>
    *
    * <code>repeated .timecache.v1.Namespace namespaces = 1;</code>
@@ -27,7 +27,7 @@ public interface ListNamespacesResponseOrBuilder extends
   dev.timecached.v1.Namespace getNamespaces(int index);
   /**
    * <pre>
-   * Ordered by name. With access rules: those in which the caller has any right.
+   * Ordered by name. With access rules: those in which the caller has any permission.
    * </pre>
    *
    * <code>repeated .timecache.v1.Namespace namespaces = 1;</code>
@@ -35,7 +35,7 @@ public interface ListNamespacesResponseOrBuilder extends
   int getNamespacesCount();
   /**
    * <pre>
-   * Ordered by name. With access rules: those in which the caller has any right.
+   * Ordered by name. With access rules: those in which the caller has any permission.
    * </pre>
    *
    * <code>repeated .timecache.v1.Namespace namespaces = 1;</code>
@@ -44,7 +44,7 @@ public interface ListNamespacesResponseOrBuilder extends
       getNamespacesOrBuilderList();
   /**
    * <pre>
-   * Ordered by name. With access rules: those in which the caller has any right.
+   * Ordered by name. With access rules: those in which the caller has any permission.
    * </pre>
    *
    * <code>repeated .timecache.v1.Namespace namespaces = 1;</code>
@@ -54,7 +54,7 @@ public interface ListNamespacesResponseOrBuilder extends
 
   /**
    * <pre>
-   * Asks for the page behind this one; empty if there is none.
+   * Asks for the page after this one; empty if there is none.
    * </pre>
    *
    * <code>string next_page_token = 2;</code>
@@ -63,7 +63,7 @@ public interface ListNamespacesResponseOrBuilder extends
   java.lang.String getNextPageToken();
   /**
    * <pre>
-   * Asks for the page behind this one; empty if there is none.
+   * Asks for the page after this one; empty if there is none.
    * </pre>
    *
    * <code>string next_page_token = 2;</code>

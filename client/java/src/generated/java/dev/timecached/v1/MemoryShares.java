@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What holds the memory that max_memory_bytes counts.
+ * How the memory that max_memory_bytes counts is used.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.MemoryShares}
@@ -47,7 +47,7 @@ private static final long serialVersionUID = 0L;
   private long entriesBytes_ = 0L;
   /**
    * <pre>
-   * Live entries, those whose events are to come, and what finds them.
+   * Live entries, dead entries whose events are not published yet, and their indexes.
    * </pre>
    *
    * <code>uint64 entries_bytes = 1;</code>
@@ -62,7 +62,7 @@ private static final long serialVersionUID = 0L;
   private long retainedBytes_ = 0L;
   /**
    * <pre>
-   * Events that logs retain; they give way to entries.
+   * Events that logs retain; they are dropped when entries need the memory.
    * </pre>
    *
    * <code>uint64 retained_bytes = 2;</code>
@@ -272,7 +272,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What holds the memory that max_memory_bytes counts.
+   * How the memory that max_memory_bytes counts is used.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.MemoryShares}
@@ -469,7 +469,7 @@ private static final long serialVersionUID = 0L;
     private long entriesBytes_ ;
     /**
      * <pre>
-     * Live entries, those whose events are to come, and what finds them.
+     * Live entries, dead entries whose events are not published yet, and their indexes.
      * </pre>
      *
      * <code>uint64 entries_bytes = 1;</code>
@@ -481,7 +481,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries, those whose events are to come, and what finds them.
+     * Live entries, dead entries whose events are not published yet, and their indexes.
      * </pre>
      *
      * <code>uint64 entries_bytes = 1;</code>
@@ -497,7 +497,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Live entries, those whose events are to come, and what finds them.
+     * Live entries, dead entries whose events are not published yet, and their indexes.
      * </pre>
      *
      * <code>uint64 entries_bytes = 1;</code>
@@ -513,7 +513,7 @@ private static final long serialVersionUID = 0L;
     private long retainedBytes_ ;
     /**
      * <pre>
-     * Events that logs retain; they give way to entries.
+     * Events that logs retain; they are dropped when entries need the memory.
      * </pre>
      *
      * <code>uint64 retained_bytes = 2;</code>
@@ -525,7 +525,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that logs retain; they give way to entries.
+     * Events that logs retain; they are dropped when entries need the memory.
      * </pre>
      *
      * <code>uint64 retained_bytes = 2;</code>
@@ -541,7 +541,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that logs retain; they give way to entries.
+     * Events that logs retain; they are dropped when entries need the memory.
      * </pre>
      *
      * <code>uint64 retained_bytes = 2;</code>

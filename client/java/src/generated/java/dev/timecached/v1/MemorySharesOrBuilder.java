@@ -10,7 +10,7 @@ public interface MemorySharesOrBuilder extends
 
   /**
    * <pre>
-   * Live entries, those whose events are to come, and what finds them.
+   * Live entries, dead entries whose events are not published yet, and their indexes.
    * </pre>
    *
    * <code>uint64 entries_bytes = 1;</code>
@@ -20,7 +20,7 @@ public interface MemorySharesOrBuilder extends
 
   /**
    * <pre>
-   * Events that logs retain; they give way to entries.
+   * Events that logs retain; they are dropped when entries need the memory.
    * </pre>
    *
    * <code>uint64 retained_bytes = 2;</code>

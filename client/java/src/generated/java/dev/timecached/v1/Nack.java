@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * Give it out again.
+ * Deliver it again.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.Nack}
@@ -48,7 +48,7 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration delay_;
   /**
    * <pre>
-   * 0 to 7 days until then. Unset: 0.
+   * How long to wait before that: 0 to 7 days. Unset: 0.
    * </pre>
    *
    * <code>.google.protobuf.Duration delay = 1;</code>
@@ -60,7 +60,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * 0 to 7 days until then. Unset: 0.
+   * How long to wait before that: 0 to 7 days. Unset: 0.
    * </pre>
    *
    * <code>.google.protobuf.Duration delay = 1;</code>
@@ -72,7 +72,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * 0 to 7 days until then. Unset: 0.
+   * How long to wait before that: 0 to 7 days. Unset: 0.
    * </pre>
    *
    * <code>.google.protobuf.Duration delay = 1;</code>
@@ -246,7 +246,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Give it out again.
+   * Deliver it again.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.Nack}
@@ -438,7 +438,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> delayBuilder_;
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -449,7 +449,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -464,7 +464,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -484,7 +484,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -502,7 +502,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -527,7 +527,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -544,7 +544,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -556,7 +556,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>
@@ -571,7 +571,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * 0 to 7 days until then. Unset: 0.
+     * How long to wait before that: 0 to 7 days. Unset: 0.
      * </pre>
      *
      * <code>.google.protobuf.Duration delay = 1;</code>

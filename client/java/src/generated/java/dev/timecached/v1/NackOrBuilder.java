@@ -10,7 +10,7 @@ public interface NackOrBuilder extends
 
   /**
    * <pre>
-   * 0 to 7 days until then. Unset: 0.
+   * How long to wait before that: 0 to 7 days. Unset: 0.
    * </pre>
    *
    * <code>.google.protobuf.Duration delay = 1;</code>
@@ -19,7 +19,7 @@ public interface NackOrBuilder extends
   boolean hasDelay();
   /**
    * <pre>
-   * 0 to 7 days until then. Unset: 0.
+   * How long to wait before that: 0 to 7 days. Unset: 0.
    * </pre>
    *
    * <code>.google.protobuf.Duration delay = 1;</code>
@@ -28,7 +28,7 @@ public interface NackOrBuilder extends
   com.google.protobuf.Duration getDelay();
   /**
    * <pre>
-   * 0 to 7 days until then. Unset: 0.
+   * How long to wait before that: 0 to 7 days. Unset: 0.
    * </pre>
    *
    * <code>.google.protobuf.Duration delay = 1;</code>

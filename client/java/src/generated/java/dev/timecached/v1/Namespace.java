@@ -134,7 +134,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.NamespaceStatistics statistics_;
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -146,7 +146,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -158,7 +158,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -172,8 +172,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration bucketWidth_;
   /**
    * <pre>
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    * </pre>
    *
    * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -185,8 +185,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    * </pre>
    *
    * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -198,8 +198,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    * </pre>
    *
    * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -914,7 +914,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.NamespaceStatistics, dev.timecached.v1.NamespaceStatistics.Builder, dev.timecached.v1.NamespaceStatisticsOrBuilder> statisticsBuilder_;
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -925,7 +925,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -940,7 +940,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -960,7 +960,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -978,7 +978,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -1003,7 +1003,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -1020,7 +1020,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -1032,7 +1032,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -1047,7 +1047,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * A snapshot of its statistics, where they were asked for. Never read.
+     * A snapshot of its statistics, if they were asked for. Ignored in requests.
      * </pre>
      *
      * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -1071,8 +1071,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> bucketWidthBuilder_;
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1083,8 +1083,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1099,8 +1099,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1120,8 +1120,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1139,8 +1139,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1165,8 +1165,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1183,8 +1183,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1196,8 +1196,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -1212,8 +1212,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-     * may outlive its ttl. Never read.
+     * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+     * an entry may outlive its ttl. Ignored in requests.
      * </pre>
      *
      * <code>.google.protobuf.Duration bucket_width = 4;</code>

@@ -53,8 +53,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration ttl_;
   /**
    * <pre>
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -66,8 +66,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -79,8 +79,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -95,9 +95,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Number of time buckets that ttl is divided into, plus the one that is dying:
-   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-   * width too long. 2 to 100,000, and so that the width is at least 100 us.
-   * Default 101, at most 1 % too long.
+   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+   * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+   * at most 1 % longer.
    * </pre>
    *
    * <code>optional uint32 num_buckets = 2;</code>
@@ -110,9 +110,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Number of time buckets that ttl is divided into, plus the one that is dying:
-   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-   * width too long. 2 to 100,000, and so that the width is at least 100 us.
-   * Default 101, at most 1 % too long.
+   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+   * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+   * at most 1 % longer.
    * </pre>
    *
    * <code>optional uint32 num_buckets = 2;</code>
@@ -303,9 +303,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -318,9 +318,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -333,9 +333,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -349,8 +349,8 @@ private static final long serialVersionUID = 0L;
   private long eventRetentionBytes_ = 0L;
   /**
    * <pre>
-   * Memory for retained events; beyond it the oldest are dropped, and watchers that
-   * had not read them are told how many they lost. Less where the server's memory
+   * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+   * their number to watchers that had not read them. Less where the server's memory
    * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
    * </pre>
    *
@@ -363,8 +363,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Memory for retained events; beyond it the oldest are dropped, and watchers that
-   * had not read them are told how many they lost. Less where the server's memory
+   * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+   * their number to watchers that had not read them. Less where the server's memory
    * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
    * </pre>
    *
@@ -380,8 +380,8 @@ private static final long serialVersionUID = 0L;
   private int numShards_ = 0;
   /**
    * <pre>
-   * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-   * at creation. Default 16.
+   * Number of parts of the namespace, each with its own lock. A power of two from 1
+   * to 256. Fixed at creation. Default 16.
    * </pre>
    *
    * <code>optional uint32 num_shards = 11;</code>
@@ -393,8 +393,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-   * at creation. Default 16.
+   * Number of parts of the namespace, each with its own lock. A power of two from 1
+   * to 256. Fixed at creation. Default 16.
    * </pre>
    *
    * <code>optional uint32 num_shards = 11;</code>
@@ -410,20 +410,23 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object deadLetterNamespace_ = "";
   /**
    * <pre>
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -435,20 +438,23 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -469,20 +475,23 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -507,10 +516,10 @@ private static final long serialVersionUID = 0L;
   private int maxOperationsPerSecond_ = 0;
   /**
    * <pre>
-   * Most operations a second (each of a batch counts as one), averaged; as many may
-   * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-   * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-   * 1,000,000,000. Default 0.
+   * Most operations a second (each of a batch counts as one), averaged; the same
+   * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+   * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+   * limit. Up to 1,000,000,000. Default 0.
    * </pre>
    *
    * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -522,10 +531,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Most operations a second (each of a batch counts as one), averaged; as many may
-   * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-   * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-   * 1,000,000,000. Default 0.
+   * Most operations a second (each of a batch counts as one), averaged; the same
+   * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+   * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+   * limit. Up to 1,000,000,000. Default 0.
    * </pre>
    *
    * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -540,12 +549,12 @@ private static final long serialVersionUID = 0L;
   private long maxBacklogBytes_ = 0L;
   /**
    * <pre>
-   * Memory for the events that all consumer groups of the namespace together have
-   * not settled, given out or not; a batch that several groups keep counts once.
-   * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-   * Members hold at most half of it at a time, but for one event of each group. 0, or
-   * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-   * set, else for 256 MiB. Default 0.
+   * Memory for the events that all consumer groups of the namespace together have not
+   * settled, delivered or not; a batch that several groups keep counts once. Beyond
+   * it the group that keeps most loses its oldest events, counted in its `lost`.
+   * Members hold at most half of it at a time, except for one event of each group. 0,
+   * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+   * is set, else for 256 MiB. Default 0.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -557,12 +566,12 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Memory for the events that all consumer groups of the namespace together have
-   * not settled, given out or not; a batch that several groups keep counts once.
-   * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-   * Members hold at most half of it at a time, but for one event of each group. 0, or
-   * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-   * set, else for 256 MiB. Default 0.
+   * Memory for the events that all consumer groups of the namespace together have not
+   * settled, delivered or not; a batch that several groups keep counts once. Beyond
+   * it the group that keeps most loses its oldest events, counted in its `lost`.
+   * Members hold at most half of it at a time, except for one event of each group. 0,
+   * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+   * is set, else for 256 MiB. Default 0.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -577,7 +586,7 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration unusedGroupTtl_;
   /**
    * <pre>
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    * </pre>
    *
@@ -590,7 +599,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    * </pre>
    *
@@ -603,7 +612,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    * </pre>
    *
@@ -618,8 +627,9 @@ private static final long serialVersionUID = 0L;
   private int durability_ = 0;
   /**
    * <pre>
-   * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-   * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+   * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+   * other, for later writes; whether it is MEMORY is fixed at creation. Default
+   * MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.Durability durability = 16;</code>
@@ -630,8 +640,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-   * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+   * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+   * other, for later writes; whether it is MEMORY is fixed at creation. Default
+   * MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.Durability durability = 16;</code>
@@ -646,8 +657,8 @@ private static final long serialVersionUID = 0L;
   private int restartPolicy_ = 0;
   /**
    * <pre>
-   * What a restart means for its entries: as set when the server went down. PAUSE needs
-   * a durability of ASYNC or SYNC. Default FIRE.
+   * What a restart means for its entries: the value at the time when the server went
+   * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
    * </pre>
    *
    * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -658,8 +669,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What a restart means for its entries: as set when the server went down. PAUSE needs
-   * a durability of ASYNC or SYNC. Default FIRE.
+   * What a restart means for its entries: the value at the time when the server went
+   * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
    * </pre>
    *
    * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -1503,8 +1514,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> ttlBuilder_;
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1515,8 +1526,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1531,8 +1542,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1552,8 +1563,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1571,8 +1582,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1597,8 +1608,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1615,8 +1626,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1628,8 +1639,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1644,8 +1655,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-     * Default 30 s.
+     * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+     * 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -1668,9 +1679,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Number of time buckets that ttl is divided into, plus the one that is dying:
-     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-     * width too long. 2 to 100,000, and so that the width is at least 100 us.
-     * Default 101, at most 1 % too long.
+     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+     * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+     * at most 1 % longer.
      * </pre>
      *
      * <code>optional uint32 num_buckets = 2;</code>
@@ -1683,9 +1694,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Number of time buckets that ttl is divided into, plus the one that is dying:
-     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-     * width too long. 2 to 100,000, and so that the width is at least 100 us.
-     * Default 101, at most 1 % too long.
+     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+     * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+     * at most 1 % longer.
      * </pre>
      *
      * <code>optional uint32 num_buckets = 2;</code>
@@ -1698,9 +1709,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Number of time buckets that ttl is divided into, plus the one that is dying:
-     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-     * width too long. 2 to 100,000, and so that the width is at least 100 us.
-     * Default 101, at most 1 % too long.
+     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+     * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+     * at most 1 % longer.
      * </pre>
      *
      * <code>optional uint32 num_buckets = 2;</code>
@@ -1717,9 +1728,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Number of time buckets that ttl is divided into, plus the one that is dying:
-     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-     * width too long. 2 to 100,000, and so that the width is at least 100 us.
-     * Default 101, at most 1 % too long.
+     * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+     * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+     * at most 1 % longer.
      * </pre>
      *
      * <code>optional uint32 num_buckets = 2;</code>
@@ -2201,9 +2212,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2215,9 +2226,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2233,9 +2244,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2256,9 +2267,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2277,9 +2288,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2305,9 +2316,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2325,9 +2336,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2340,9 +2351,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2358,9 +2369,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
-     * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-     * at most ten minutes more, and is then told as lost. Default 5 min.
+     * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+     * most ten minutes more, and is then reported as lost. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2382,8 +2393,8 @@ private static final long serialVersionUID = 0L;
     private long eventRetentionBytes_ ;
     /**
      * <pre>
-     * Memory for retained events; beyond it the oldest are dropped, and watchers that
-     * had not read them are told how many they lost. Less where the server's memory
+     * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+     * their number to watchers that had not read them. Less where the server's memory
      * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
      * </pre>
      *
@@ -2396,8 +2407,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory for retained events; beyond it the oldest are dropped, and watchers that
-     * had not read them are told how many they lost. Less where the server's memory
+     * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+     * their number to watchers that had not read them. Less where the server's memory
      * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
      * </pre>
      *
@@ -2410,8 +2421,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory for retained events; beyond it the oldest are dropped, and watchers that
-     * had not read them are told how many they lost. Less where the server's memory
+     * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+     * their number to watchers that had not read them. Less where the server's memory
      * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
      * </pre>
      *
@@ -2428,8 +2439,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory for retained events; beyond it the oldest are dropped, and watchers that
-     * had not read them are told how many they lost. Less where the server's memory
+     * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+     * their number to watchers that had not read them. Less where the server's memory
      * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
      * </pre>
      *
@@ -2446,8 +2457,8 @@ private static final long serialVersionUID = 0L;
     private int numShards_ ;
     /**
      * <pre>
-     * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-     * at creation. Default 16.
+     * Number of parts of the namespace, each with its own lock. A power of two from 1
+     * to 256. Fixed at creation. Default 16.
      * </pre>
      *
      * <code>optional uint32 num_shards = 11;</code>
@@ -2459,8 +2470,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-     * at creation. Default 16.
+     * Number of parts of the namespace, each with its own lock. A power of two from 1
+     * to 256. Fixed at creation. Default 16.
      * </pre>
      *
      * <code>optional uint32 num_shards = 11;</code>
@@ -2472,8 +2483,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-     * at creation. Default 16.
+     * Number of parts of the namespace, each with its own lock. A power of two from 1
+     * to 256. Fixed at creation. Default 16.
      * </pre>
      *
      * <code>optional uint32 num_shards = 11;</code>
@@ -2489,8 +2500,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-     * at creation. Default 16.
+     * Number of parts of the namespace, each with its own lock. A power of two from 1
+     * to 256. Fixed at creation. Default 16.
      * </pre>
      *
      * <code>optional uint32 num_shards = 11;</code>
@@ -2506,20 +2517,23 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object deadLetterNamespace_ = "";
     /**
      * <pre>
-     * Where the events of consumer groups go that were given out max_attempts times in
-     * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-     * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-     * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-     * event, tries again every ack_timeout and counts dead_letter_failures. With
-     * access rules, the principal that made the group (Group.created_by) needs
-     * VERB_WRITE there when the letter is put, and whoever sets this option when it
-     * is set; without it the group keeps the event, too, and also counts
-     * dead_letters_denied. That
-     * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-     * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-     * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-     * none, events are given out until they are settled. Not the namespace itself.
-     * Default empty.
+     * The namespace for events of consumer groups that were delivered max_attempts
+     * times without success. Each becomes a dead letter, an entry with the key
+     * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+     * value. While the letter cannot be put there (no such namespace, max_entries,
+     * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+     * counts dead_letter_failures.
+     * With access rules, VERB_WRITE there is needed by the caller that sets this
+     * option, and, when a letter is put, by the principal that created the group
+     * (Group.created_by); without the latter the group keeps the event, too, and also
+     * counts dead_letters_denied.
+     * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+     * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+     * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+     * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+     * namespace, while their events stay settled here.
+     * Empty: no dead letters, events are delivered until they are settled. Must not
+     * name the namespace itself. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2530,20 +2544,23 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the events of consumer groups go that were given out max_attempts times in
-     * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-     * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-     * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-     * event, tries again every ack_timeout and counts dead_letter_failures. With
-     * access rules, the principal that made the group (Group.created_by) needs
-     * VERB_WRITE there when the letter is put, and whoever sets this option when it
-     * is set; without it the group keeps the event, too, and also counts
-     * dead_letters_denied. That
-     * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-     * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-     * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-     * none, events are given out until they are settled. Not the namespace itself.
-     * Default empty.
+     * The namespace for events of consumer groups that were delivered max_attempts
+     * times without success. Each becomes a dead letter, an entry with the key
+     * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+     * value. While the letter cannot be put there (no such namespace, max_entries,
+     * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+     * counts dead_letter_failures.
+     * With access rules, VERB_WRITE there is needed by the caller that sets this
+     * option, and, when a letter is put, by the principal that created the group
+     * (Group.created_by); without the latter the group keeps the event, too, and also
+     * counts dead_letters_denied.
+     * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+     * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+     * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+     * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+     * namespace, while their events stay settled here.
+     * Empty: no dead letters, events are delivered until they are settled. Must not
+     * name the namespace itself. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2563,20 +2580,23 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the events of consumer groups go that were given out max_attempts times in
-     * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-     * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-     * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-     * event, tries again every ack_timeout and counts dead_letter_failures. With
-     * access rules, the principal that made the group (Group.created_by) needs
-     * VERB_WRITE there when the letter is put, and whoever sets this option when it
-     * is set; without it the group keeps the event, too, and also counts
-     * dead_letters_denied. That
-     * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-     * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-     * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-     * none, events are given out until they are settled. Not the namespace itself.
-     * Default empty.
+     * The namespace for events of consumer groups that were delivered max_attempts
+     * times without success. Each becomes a dead letter, an entry with the key
+     * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+     * value. While the letter cannot be put there (no such namespace, max_entries,
+     * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+     * counts dead_letter_failures.
+     * With access rules, VERB_WRITE there is needed by the caller that sets this
+     * option, and, when a letter is put, by the principal that created the group
+     * (Group.created_by); without the latter the group keeps the event, too, and also
+     * counts dead_letters_denied.
+     * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+     * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+     * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+     * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+     * namespace, while their events stay settled here.
+     * Empty: no dead letters, events are delivered until they are settled. Must not
+     * name the namespace itself. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2597,20 +2617,23 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the events of consumer groups go that were given out max_attempts times in
-     * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-     * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-     * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-     * event, tries again every ack_timeout and counts dead_letter_failures. With
-     * access rules, the principal that made the group (Group.created_by) needs
-     * VERB_WRITE there when the letter is put, and whoever sets this option when it
-     * is set; without it the group keeps the event, too, and also counts
-     * dead_letters_denied. That
-     * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-     * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-     * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-     * none, events are given out until they are settled. Not the namespace itself.
-     * Default empty.
+     * The namespace for events of consumer groups that were delivered max_attempts
+     * times without success. Each becomes a dead letter, an entry with the key
+     * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+     * value. While the letter cannot be put there (no such namespace, max_entries,
+     * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+     * counts dead_letter_failures.
+     * With access rules, VERB_WRITE there is needed by the caller that sets this
+     * option, and, when a letter is put, by the principal that created the group
+     * (Group.created_by); without the latter the group keeps the event, too, and also
+     * counts dead_letters_denied.
+     * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+     * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+     * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+     * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+     * namespace, while their events stay settled here.
+     * Empty: no dead letters, events are delivered until they are settled. Must not
+     * name the namespace itself. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2627,20 +2650,23 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the events of consumer groups go that were given out max_attempts times in
-     * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-     * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-     * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-     * event, tries again every ack_timeout and counts dead_letter_failures. With
-     * access rules, the principal that made the group (Group.created_by) needs
-     * VERB_WRITE there when the letter is put, and whoever sets this option when it
-     * is set; without it the group keeps the event, too, and also counts
-     * dead_letters_denied. That
-     * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-     * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-     * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-     * none, events are given out until they are settled. Not the namespace itself.
-     * Default empty.
+     * The namespace for events of consumer groups that were delivered max_attempts
+     * times without success. Each becomes a dead letter, an entry with the key
+     * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+     * value. While the letter cannot be put there (no such namespace, max_entries,
+     * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+     * counts dead_letter_failures.
+     * With access rules, VERB_WRITE there is needed by the caller that sets this
+     * option, and, when a letter is put, by the principal that created the group
+     * (Group.created_by); without the latter the group keeps the event, too, and also
+     * counts dead_letters_denied.
+     * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+     * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+     * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+     * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+     * namespace, while their events stay settled here.
+     * Empty: no dead letters, events are delivered until they are settled. Must not
+     * name the namespace itself. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2654,20 +2680,23 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the events of consumer groups go that were given out max_attempts times in
-     * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-     * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-     * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-     * event, tries again every ack_timeout and counts dead_letter_failures. With
-     * access rules, the principal that made the group (Group.created_by) needs
-     * VERB_WRITE there when the letter is put, and whoever sets this option when it
-     * is set; without it the group keeps the event, too, and also counts
-     * dead_letters_denied. That
-     * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-     * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-     * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-     * none, events are given out until they are settled. Not the namespace itself.
-     * Default empty.
+     * The namespace for events of consumer groups that were delivered max_attempts
+     * times without success. Each becomes a dead letter, an entry with the key
+     * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+     * value. While the letter cannot be put there (no such namespace, max_entries,
+     * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+     * counts dead_letter_failures.
+     * With access rules, VERB_WRITE there is needed by the caller that sets this
+     * option, and, when a letter is put, by the principal that created the group
+     * (Group.created_by); without the latter the group keeps the event, too, and also
+     * counts dead_letters_denied.
+     * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+     * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+     * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+     * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+     * namespace, while their events stay settled here.
+     * Empty: no dead letters, events are delivered until they are settled. Must not
+     * name the namespace itself. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2687,10 +2716,10 @@ private static final long serialVersionUID = 0L;
     private int maxOperationsPerSecond_ ;
     /**
      * <pre>
-     * Most operations a second (each of a batch counts as one), averaged; as many may
-     * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-     * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-     * 1,000,000,000. Default 0.
+     * Most operations a second (each of a batch counts as one), averaged; the same
+     * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+     * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+     * limit. Up to 1,000,000,000. Default 0.
      * </pre>
      *
      * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -2702,10 +2731,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most operations a second (each of a batch counts as one), averaged; as many may
-     * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-     * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-     * 1,000,000,000. Default 0.
+     * Most operations a second (each of a batch counts as one), averaged; the same
+     * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+     * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+     * limit. Up to 1,000,000,000. Default 0.
      * </pre>
      *
      * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -2717,10 +2746,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most operations a second (each of a batch counts as one), averaged; as many may
-     * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-     * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-     * 1,000,000,000. Default 0.
+     * Most operations a second (each of a batch counts as one), averaged; the same
+     * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+     * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+     * limit. Up to 1,000,000,000. Default 0.
      * </pre>
      *
      * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -2736,10 +2765,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Most operations a second (each of a batch counts as one), averaged; as many may
-     * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-     * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-     * 1,000,000,000. Default 0.
+     * Most operations a second (each of a batch counts as one), averaged; the same
+     * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+     * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+     * limit. Up to 1,000,000,000. Default 0.
      * </pre>
      *
      * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -2755,12 +2784,12 @@ private static final long serialVersionUID = 0L;
     private long maxBacklogBytes_ ;
     /**
      * <pre>
-     * Memory for the events that all consumer groups of the namespace together have
-     * not settled, given out or not; a batch that several groups keep counts once.
-     * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-     * Members hold at most half of it at a time, but for one event of each group. 0, or
-     * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-     * set, else for 256 MiB. Default 0.
+     * Memory for the events that all consumer groups of the namespace together have not
+     * settled, delivered or not; a batch that several groups keep counts once. Beyond
+     * it the group that keeps most loses its oldest events, counted in its `lost`.
+     * Members hold at most half of it at a time, except for one event of each group. 0,
+     * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+     * is set, else for 256 MiB. Default 0.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -2772,12 +2801,12 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory for the events that all consumer groups of the namespace together have
-     * not settled, given out or not; a batch that several groups keep counts once.
-     * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-     * Members hold at most half of it at a time, but for one event of each group. 0, or
-     * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-     * set, else for 256 MiB. Default 0.
+     * Memory for the events that all consumer groups of the namespace together have not
+     * settled, delivered or not; a batch that several groups keep counts once. Beyond
+     * it the group that keeps most loses its oldest events, counted in its `lost`.
+     * Members hold at most half of it at a time, except for one event of each group. 0,
+     * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+     * is set, else for 256 MiB. Default 0.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -2789,12 +2818,12 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory for the events that all consumer groups of the namespace together have
-     * not settled, given out or not; a batch that several groups keep counts once.
-     * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-     * Members hold at most half of it at a time, but for one event of each group. 0, or
-     * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-     * set, else for 256 MiB. Default 0.
+     * Memory for the events that all consumer groups of the namespace together have not
+     * settled, delivered or not; a batch that several groups keep counts once. Beyond
+     * it the group that keeps most loses its oldest events, counted in its `lost`.
+     * Members hold at most half of it at a time, except for one event of each group. 0,
+     * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+     * is set, else for 256 MiB. Default 0.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -2810,12 +2839,12 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory for the events that all consumer groups of the namespace together have
-     * not settled, given out or not; a batch that several groups keep counts once.
-     * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-     * Members hold at most half of it at a time, but for one event of each group. 0, or
-     * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-     * set, else for 256 MiB. Default 0.
+     * Memory for the events that all consumer groups of the namespace together have not
+     * settled, delivered or not; a batch that several groups keep counts once. Beyond
+     * it the group that keeps most loses its oldest events, counted in its `lost`.
+     * Members hold at most half of it at a time, except for one event of each group. 0,
+     * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+     * is set, else for 256 MiB. Default 0.
      * </pre>
      *
      * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -2833,7 +2862,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> unusedGroupTtlBuilder_;
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2845,7 +2874,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2861,7 +2890,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2882,7 +2911,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2901,7 +2930,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2927,7 +2956,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2945,7 +2974,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2958,7 +2987,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2974,7 +3003,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The GroupOptions.unused_ttl of groups that are made by use: by the first
+     * The GroupOptions.unused_ttl of groups that are created by use: by the first
      * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
      * </pre>
      *
@@ -2997,8 +3026,9 @@ private static final long serialVersionUID = 0L;
     private int durability_ = 0;
     /**
      * <pre>
-     * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-     * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+     * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+     * other, for later writes; whether it is MEMORY is fixed at creation. Default
+     * MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.Durability durability = 16;</code>
@@ -3009,8 +3039,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-     * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+     * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+     * other, for later writes; whether it is MEMORY is fixed at creation. Default
+     * MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.Durability durability = 16;</code>
@@ -3025,8 +3056,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-     * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+     * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+     * other, for later writes; whether it is MEMORY is fixed at creation. Default
+     * MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.Durability durability = 16;</code>
@@ -3039,8 +3071,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-     * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+     * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+     * other, for later writes; whether it is MEMORY is fixed at creation. Default
+     * MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.Durability durability = 16;</code>
@@ -3058,8 +3091,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-     * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+     * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+     * other, for later writes; whether it is MEMORY is fixed at creation. Default
+     * MEMORY.
      * </pre>
      *
      * <code>.timecache.v1.Durability durability = 16;</code>
@@ -3075,8 +3109,8 @@ private static final long serialVersionUID = 0L;
     private int restartPolicy_ = 0;
     /**
      * <pre>
-     * What a restart means for its entries: as set when the server went down. PAUSE needs
-     * a durability of ASYNC or SYNC. Default FIRE.
+     * What a restart means for its entries: the value at the time when the server went
+     * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
      * </pre>
      *
      * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -3087,8 +3121,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What a restart means for its entries: as set when the server went down. PAUSE needs
-     * a durability of ASYNC or SYNC. Default FIRE.
+     * What a restart means for its entries: the value at the time when the server went
+     * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
      * </pre>
      *
      * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -3103,8 +3137,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What a restart means for its entries: as set when the server went down. PAUSE needs
-     * a durability of ASYNC or SYNC. Default FIRE.
+     * What a restart means for its entries: the value at the time when the server went
+     * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
      * </pre>
      *
      * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -3117,8 +3151,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What a restart means for its entries: as set when the server went down. PAUSE needs
-     * a durability of ASYNC or SYNC. Default FIRE.
+     * What a restart means for its entries: the value at the time when the server went
+     * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
      * </pre>
      *
      * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -3136,8 +3170,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What a restart means for its entries: as set when the server went down. PAUSE needs
-     * a durability of ASYNC or SYNC. Default FIRE.
+     * What a restart means for its entries: the value at the time when the server went
+     * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
      * </pre>
      *
      * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>

@@ -10,8 +10,8 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -20,8 +20,8 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasTtl();
   /**
    * <pre>
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -30,8 +30,8 @@ public interface NamespaceOptionsOrBuilder extends
   com.google.protobuf.Duration getTtl();
   /**
    * <pre>
-   * Time to live of an entry that brings none of its own. 1 ms to 10 years.
-   * Default 30 s.
+   * Time to live of an entry that is put without its own. 1 ms to 10 years. Default
+   * 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -41,9 +41,9 @@ public interface NamespaceOptionsOrBuilder extends
   /**
    * <pre>
    * Number of time buckets that ttl is divided into, plus the one that is dying:
-   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-   * width too long. 2 to 100,000, and so that the width is at least 100 us.
-   * Default 101, at most 1 % too long.
+   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+   * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+   * at most 1 % longer.
    * </pre>
    *
    * <code>optional uint32 num_buckets = 2;</code>
@@ -53,9 +53,9 @@ public interface NamespaceOptionsOrBuilder extends
   /**
    * <pre>
    * Number of time buckets that ttl is divided into, plus the one that is dying:
-   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one
-   * width too long. 2 to 100,000, and so that the width is at least 100 us.
-   * Default 101, at most 1 % too long.
+   * the bucket width is ttl / (num_buckets - 1), and an entry lives at most one width
+   * longer than its ttl. 2 to 100,000, with a width of at least 100 us. Default 101:
+   * at most 1 % longer.
    * </pre>
    *
    * <code>optional uint32 num_buckets = 2;</code>
@@ -191,9 +191,9 @@ public interface NamespaceOptionsOrBuilder extends
   /**
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -203,9 +203,9 @@ public interface NamespaceOptionsOrBuilder extends
   /**
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -215,9 +215,9 @@ public interface NamespaceOptionsOrBuilder extends
   /**
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
-   * 7 days; 0 keeps nothing for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for
-   * at most ten minutes more, and is then told as lost. Default 5 min.
+   * 7 days; 0 keeps no events for them. An event that a connected watcher has not
+   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
+   * most ten minutes more, and is then reported as lost. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -226,8 +226,8 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * Memory for retained events; beyond it the oldest are dropped, and watchers that
-   * had not read them are told how many they lost. Less where the server's memory
+   * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+   * their number to watchers that had not read them. Less where the server's memory
    * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
    * </pre>
    *
@@ -237,8 +237,8 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasEventRetentionBytes();
   /**
    * <pre>
-   * Memory for retained events; beyond it the oldest are dropped, and watchers that
-   * had not read them are told how many they lost. Less where the server's memory
+   * Memory for retained events; beyond it the oldest are dropped, and `lost` reports
+   * their number to watchers that had not read them. Less where the server's memory
    * runs short, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB. Default 64 MiB.
    * </pre>
    *
@@ -249,8 +249,8 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-   * at creation. Default 16.
+   * Number of parts of the namespace, each with its own lock. A power of two from 1
+   * to 256. Fixed at creation. Default 16.
    * </pre>
    *
    * <code>optional uint32 num_shards = 11;</code>
@@ -259,8 +259,8 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasNumShards();
   /**
    * <pre>
-   * Parts of the map with a lock of their own. A power of two from 1 to 256. Fixed
-   * at creation. Default 16.
+   * Number of parts of the namespace, each with its own lock. A power of two from 1
+   * to 256. Fixed at creation. Default 16.
    * </pre>
    *
    * <code>optional uint32 num_shards = 11;</code>
@@ -270,20 +270,23 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -292,20 +295,23 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasDeadLetterNamespace();
   /**
    * <pre>
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -314,20 +320,23 @@ public interface NamespaceOptionsOrBuilder extends
   java.lang.String getDeadLetterNamespace();
   /**
    * <pre>
-   * Where the events of consumer groups go that were given out max_attempts times in
-   * vain: an entry of that namespace, with the key &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt;
-   * and a serialized timecache.v1.ExpiredEvent as value. While it cannot be put
-   * there (no such namespace, max_entries, max_bytes, memory) the group keeps the
-   * event, tries again every ack_timeout and counts dead_letter_failures. With
-   * access rules, the principal that made the group (Group.created_by) needs
-   * VERB_WRITE there when the letter is put, and whoever sets this option when it
-   * is set; without it the group keeps the event, too, and also counts
-   * dead_letters_denied. That
-   * namespace's max_value_bytes and max_operations_per_second do not apply. A letter
-   * larger than its whole max_bytes, or the server's limits.max_bytes, never fits:
-   * the event is dropped and counted in `lost` and dead_letters_dropped. Empty:
-   * none, events are given out until they are settled. Not the namespace itself.
-   * Default empty.
+   * The namespace for events of consumer groups that were delivered max_attempts
+   * times without success. Each becomes a dead letter, an entry with the key
+   * &lt;namespace&gt;/&lt;group&gt;/&lt;event_id&gt; and a serialized timecache.v1.ExpiredEvent as
+   * value. While the letter cannot be put there (no such namespace, max_entries,
+   * max_bytes, memory) the group keeps the event, retries every ack_timeout and
+   * counts dead_letter_failures.
+   * With access rules, VERB_WRITE there is needed by the caller that sets this
+   * option, and, when a letter is put, by the principal that created the group
+   * (Group.created_by); without the latter the group keeps the event, too, and also
+   * counts dead_letters_denied.
+   * That namespace's max_value_bytes and max_operations_per_second do not apply. A
+   * letter larger than its whole max_bytes, or the server's limits.max_bytes, never
+   * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
+   * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
+   * namespace, while their events stay settled here.
+   * Empty: no dead letters, events are delivered until they are settled. Must not
+   * name the namespace itself. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -338,10 +347,10 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * Most operations a second (each of a batch counts as one), averaged; as many may
-   * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-   * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-   * 1,000,000,000. Default 0.
+   * Most operations a second (each of a batch counts as one), averaged; the same
+   * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+   * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+   * limit. Up to 1,000,000,000. Default 0.
    * </pre>
    *
    * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -350,10 +359,10 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasMaxOperationsPerSecond();
   /**
    * <pre>
-   * Most operations a second (each of a batch counts as one), averaged; as many may
-   * come at once. Those beyond it fail with RESOURCE_EXHAUSTED (MAX_OPERATION_RATE)
-   * and say in google.rpc.RetryInfo when to come again. 0: no limit. Up to
-   * 1,000,000,000. Default 0.
+   * Most operations a second (each of a batch counts as one), averaged; the same
+   * number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED
+   * (MAX_OPERATION_RATE) and a google.rpc.RetryInfo that says when to retry. 0: no
+   * limit. Up to 1,000,000,000. Default 0.
    * </pre>
    *
    * <code>optional uint32 max_operations_per_second = 13;</code>
@@ -363,12 +372,12 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * Memory for the events that all consumer groups of the namespace together have
-   * not settled, given out or not; a batch that several groups keep counts once.
-   * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-   * Members hold at most half of it at a time, but for one event of each group. 0, or
-   * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-   * set, else for 256 MiB. Default 0.
+   * Memory for the events that all consumer groups of the namespace together have not
+   * settled, delivered or not; a batch that several groups keep counts once. Beyond
+   * it the group that keeps most loses its oldest events, counted in its `lost`.
+   * Members hold at most half of it at a time, except for one event of each group. 0,
+   * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+   * is set, else for 256 MiB. Default 0.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -377,12 +386,12 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasMaxBacklogBytes();
   /**
    * <pre>
-   * Memory for the events that all consumer groups of the namespace together have
-   * not settled, given out or not; a batch that several groups keep counts once.
-   * Beyond it the group that keeps most loses its oldest, counted in its `lost`.
-   * Members hold at most half of it at a time, but for one event of each group. 0, or
-   * 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes is
-   * set, else for 256 MiB. Default 0.
+   * Memory for the events that all consumer groups of the namespace together have not
+   * settled, delivered or not; a batch that several groups keep counts once. Beyond
+   * it the group that keeps most loses its oldest events, counted in its `lost`.
+   * Members hold at most half of it at a time, except for one event of each group. 0,
+   * or 1 MiB to 64 GiB. 0 stands for max_bytes + event_retention_bytes if max_bytes
+   * is set, else for 256 MiB. Default 0.
    * </pre>
    *
    * <code>optional uint64 max_backlog_bytes = 14;</code>
@@ -392,7 +401,7 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    * </pre>
    *
@@ -402,7 +411,7 @@ public interface NamespaceOptionsOrBuilder extends
   boolean hasUnusedGroupTtl();
   /**
    * <pre>
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    * </pre>
    *
@@ -412,7 +421,7 @@ public interface NamespaceOptionsOrBuilder extends
   com.google.protobuf.Duration getUnusedGroupTtl();
   /**
    * <pre>
-   * The GroupOptions.unused_ttl of groups that are made by use: by the first
+   * The GroupOptions.unused_ttl of groups that are created by use: by the first
    * ConsumeExpired that names them. 0, or 1 s to 10 years. Default 7 days.
    * </pre>
    *
@@ -422,8 +431,9 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-   * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+   * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+   * other, for later writes; whether it is MEMORY is fixed at creation. Default
+   * MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.Durability durability = 16;</code>
@@ -432,8 +442,9 @@ public interface NamespaceOptionsOrBuilder extends
   int getDurabilityValue();
   /**
    * <pre>
-   * What the namespace survives. ASYNC and SYNC may be changed into each other, for
-   * writes from then on; whether it is MEMORY is fixed at creation. Default MEMORY.
+   * Which failures the namespace survives. ASYNC and SYNC may be changed into each
+   * other, for later writes; whether it is MEMORY is fixed at creation. Default
+   * MEMORY.
    * </pre>
    *
    * <code>.timecache.v1.Durability durability = 16;</code>
@@ -443,8 +454,8 @@ public interface NamespaceOptionsOrBuilder extends
 
   /**
    * <pre>
-   * What a restart means for its entries: as set when the server went down. PAUSE needs
-   * a durability of ASYNC or SYNC. Default FIRE.
+   * What a restart means for its entries: the value at the time when the server went
+   * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
    * </pre>
    *
    * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>
@@ -453,8 +464,8 @@ public interface NamespaceOptionsOrBuilder extends
   int getRestartPolicyValue();
   /**
    * <pre>
-   * What a restart means for its entries: as set when the server went down. PAUSE needs
-   * a durability of ASYNC or SYNC. Default FIRE.
+   * What a restart means for its entries: the value at the time when the server went
+   * down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
    * </pre>
    *
    * <code>.timecache.v1.RestartPolicy restart_policy = 17;</code>

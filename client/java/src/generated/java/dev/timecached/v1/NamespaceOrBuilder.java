@@ -57,7 +57,7 @@ public interface NamespaceOrBuilder extends
 
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -66,7 +66,7 @@ public interface NamespaceOrBuilder extends
   boolean hasStatistics();
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -75,7 +75,7 @@ public interface NamespaceOrBuilder extends
   dev.timecached.v1.NamespaceStatistics getStatistics();
   /**
    * <pre>
-   * A snapshot of its statistics, where they were asked for. Never read.
+   * A snapshot of its statistics, if they were asked for. Ignored in requests.
    * </pre>
    *
    * <code>.timecache.v1.NamespaceStatistics statistics = 3;</code>
@@ -84,8 +84,8 @@ public interface NamespaceOrBuilder extends
 
   /**
    * <pre>
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    * </pre>
    *
    * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -94,8 +94,8 @@ public interface NamespaceOrBuilder extends
   boolean hasBucketWidth();
   /**
    * <pre>
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    * </pre>
    *
    * <code>.google.protobuf.Duration bucket_width = 4;</code>
@@ -104,8 +104,8 @@ public interface NamespaceOrBuilder extends
   com.google.protobuf.Duration getBucketWidth();
   /**
    * <pre>
-   * ttl / (num_buckets - 1), rounded down to a microsecond: the most that an entry
-   * may outlive its ttl. Never read.
+   * ttl / (num_buckets - 1), rounded down to a microsecond: the longest time by which
+   * an entry may outlive its ttl. Ignored in requests.
    * </pre>
    *
    * <code>.google.protobuf.Duration bucket_width = 4;</code>

@@ -269,10 +269,10 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Makes a namespace. Options that are unset take their defaults.
-     * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-     * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-     * Not idempotent: a retry may find its own success.
+     * Creates a namespace. Unset options take their defaults.
+     * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+     * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+     * idempotent: a retry may fail because the first attempt succeeded.
      * </pre>
      */
     default void createNamespace(dev.timecached.v1.CreateNamespaceRequest request,
@@ -293,8 +293,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Describes the namespaces, ordered by name, in pages: each describes those that
-     * are there when it is asked for. Idempotent.
+     * Describes the namespaces, ordered by name, in pages: each page describes the
+     * namespaces that exist when it is requested. Idempotent.
      * </pre>
      */
     default void listNamespaces(dev.timecached.v1.ListNamespacesRequest request,
@@ -305,10 +305,10 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Changes a namespace's options while it is in use.
-     * They take effect for puts and touches from now on. Entries that are in keep the
-     * deadline that they were promised. A limit below what is in refuses (or evicts
-     * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-     * others. Idempotent.
+     * The options take effect for later puts and touches. Existing entries keep their
+     * deadlines. A limit below the current content makes the next put fail (or evict).
+     * num_shards cannot change, nor durability between MEMORY and the others.
+     * Idempotent.
      * </pre>
      */
     default void updateNamespace(dev.timecached.v1.UpdateNamespaceRequest request,
@@ -318,8 +318,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a namespace with everything in it. Its entries make no events; its
-     * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+     * Deletes a namespace with everything in it. Its entries have no expiry events; its
+     * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
      * </pre>
      */
     default void deleteNamespace(dev.timecached.v1.DeleteNamespaceRequest request,
@@ -330,8 +330,8 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-     * when the call answers, and come to the watchers with the cause ROTATED. A
-     * namespace without a live bucket is left as it is. Not idempotent.
+     * when the call returns, and are delivered to the watchers with the cause ROTATED.
+     * A namespace without a live bucket does not change. Not idempotent.
      * </pre>
      */
     default void rotateNamespace(dev.timecached.v1.RotateNamespaceRequest request,
@@ -375,10 +375,10 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Makes a namespace. Options that are unset take their defaults.
-     * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-     * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-     * Not idempotent: a retry may find its own success.
+     * Creates a namespace. Unset options take their defaults.
+     * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+     * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+     * idempotent: a retry may fail because the first attempt succeeded.
      * </pre>
      */
     public void createNamespace(dev.timecached.v1.CreateNamespaceRequest request,
@@ -401,8 +401,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Describes the namespaces, ordered by name, in pages: each describes those that
-     * are there when it is asked for. Idempotent.
+     * Describes the namespaces, ordered by name, in pages: each page describes the
+     * namespaces that exist when it is requested. Idempotent.
      * </pre>
      */
     public void listNamespaces(dev.timecached.v1.ListNamespacesRequest request,
@@ -414,10 +414,10 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Changes a namespace's options while it is in use.
-     * They take effect for puts and touches from now on. Entries that are in keep the
-     * deadline that they were promised. A limit below what is in refuses (or evicts
-     * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-     * others. Idempotent.
+     * The options take effect for later puts and touches. Existing entries keep their
+     * deadlines. A limit below the current content makes the next put fail (or evict).
+     * num_shards cannot change, nor durability between MEMORY and the others.
+     * Idempotent.
      * </pre>
      */
     public void updateNamespace(dev.timecached.v1.UpdateNamespaceRequest request,
@@ -428,8 +428,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a namespace with everything in it. Its entries make no events; its
-     * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+     * Deletes a namespace with everything in it. Its entries have no expiry events; its
+     * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
      * </pre>
      */
     public void deleteNamespace(dev.timecached.v1.DeleteNamespaceRequest request,
@@ -441,8 +441,8 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-     * when the call answers, and come to the watchers with the cause ROTATED. A
-     * namespace without a live bucket is left as it is. Not idempotent.
+     * when the call returns, and are delivered to the watchers with the cause ROTATED.
+     * A namespace without a live bucket does not change. Not idempotent.
      * </pre>
      */
     public void rotateNamespace(dev.timecached.v1.RotateNamespaceRequest request,
@@ -473,10 +473,10 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Makes a namespace. Options that are unset take their defaults.
-     * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-     * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-     * Not idempotent: a retry may find its own success.
+     * Creates a namespace. Unset options take their defaults.
+     * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+     * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+     * idempotent: a retry may fail because the first attempt succeeded.
      * </pre>
      */
     public dev.timecached.v1.CreateNamespaceResponse createNamespace(dev.timecached.v1.CreateNamespaceRequest request) throws io.grpc.StatusException {
@@ -497,8 +497,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Describes the namespaces, ordered by name, in pages: each describes those that
-     * are there when it is asked for. Idempotent.
+     * Describes the namespaces, ordered by name, in pages: each page describes the
+     * namespaces that exist when it is requested. Idempotent.
      * </pre>
      */
     public dev.timecached.v1.ListNamespacesResponse listNamespaces(dev.timecached.v1.ListNamespacesRequest request) throws io.grpc.StatusException {
@@ -509,10 +509,10 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Changes a namespace's options while it is in use.
-     * They take effect for puts and touches from now on. Entries that are in keep the
-     * deadline that they were promised. A limit below what is in refuses (or evicts
-     * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-     * others. Idempotent.
+     * The options take effect for later puts and touches. Existing entries keep their
+     * deadlines. A limit below the current content makes the next put fail (or evict).
+     * num_shards cannot change, nor durability between MEMORY and the others.
+     * Idempotent.
      * </pre>
      */
     public dev.timecached.v1.UpdateNamespaceResponse updateNamespace(dev.timecached.v1.UpdateNamespaceRequest request) throws io.grpc.StatusException {
@@ -522,8 +522,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a namespace with everything in it. Its entries make no events; its
-     * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+     * Deletes a namespace with everything in it. Its entries have no expiry events; its
+     * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
      * </pre>
      */
     public dev.timecached.v1.DeleteNamespaceResponse deleteNamespace(dev.timecached.v1.DeleteNamespaceRequest request) throws io.grpc.StatusException {
@@ -534,8 +534,8 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-     * when the call answers, and come to the watchers with the cause ROTATED. A
-     * namespace without a live bucket is left as it is. Not idempotent.
+     * when the call returns, and are delivered to the watchers with the cause ROTATED.
+     * A namespace without a live bucket does not change. Not idempotent.
      * </pre>
      */
     public dev.timecached.v1.RotateNamespaceResponse rotateNamespace(dev.timecached.v1.RotateNamespaceRequest request) throws io.grpc.StatusException {
@@ -565,10 +565,10 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Makes a namespace. Options that are unset take their defaults.
-     * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-     * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-     * Not idempotent: a retry may find its own success.
+     * Creates a namespace. Unset options take their defaults.
+     * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+     * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+     * idempotent: a retry may fail because the first attempt succeeded.
      * </pre>
      */
     public dev.timecached.v1.CreateNamespaceResponse createNamespace(dev.timecached.v1.CreateNamespaceRequest request) {
@@ -589,8 +589,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Describes the namespaces, ordered by name, in pages: each describes those that
-     * are there when it is asked for. Idempotent.
+     * Describes the namespaces, ordered by name, in pages: each page describes the
+     * namespaces that exist when it is requested. Idempotent.
      * </pre>
      */
     public dev.timecached.v1.ListNamespacesResponse listNamespaces(dev.timecached.v1.ListNamespacesRequest request) {
@@ -601,10 +601,10 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Changes a namespace's options while it is in use.
-     * They take effect for puts and touches from now on. Entries that are in keep the
-     * deadline that they were promised. A limit below what is in refuses (or evicts
-     * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-     * others. Idempotent.
+     * The options take effect for later puts and touches. Existing entries keep their
+     * deadlines. A limit below the current content makes the next put fail (or evict).
+     * num_shards cannot change, nor durability between MEMORY and the others.
+     * Idempotent.
      * </pre>
      */
     public dev.timecached.v1.UpdateNamespaceResponse updateNamespace(dev.timecached.v1.UpdateNamespaceRequest request) {
@@ -614,8 +614,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a namespace with everything in it. Its entries make no events; its
-     * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+     * Deletes a namespace with everything in it. Its entries have no expiry events; its
+     * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
      * </pre>
      */
     public dev.timecached.v1.DeleteNamespaceResponse deleteNamespace(dev.timecached.v1.DeleteNamespaceRequest request) {
@@ -626,8 +626,8 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-     * when the call answers, and come to the watchers with the cause ROTATED. A
-     * namespace without a live bucket is left as it is. Not idempotent.
+     * when the call returns, and are delivered to the watchers with the cause ROTATED.
+     * A namespace without a live bucket does not change. Not idempotent.
      * </pre>
      */
     public dev.timecached.v1.RotateNamespaceResponse rotateNamespace(dev.timecached.v1.RotateNamespaceRequest request) {
@@ -657,10 +657,10 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Makes a namespace. Options that are unset take their defaults.
-     * A namespace of that name: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More than
-     * the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES).
-     * Not idempotent: a retry may find its own success.
+     * Creates a namespace. Unset options take their defaults.
+     * A namespace of that name exists: ALREADY_EXISTS (reason NAMESPACE_EXISTS). More
+     * than the server's max_namespaces: RESOURCE_EXHAUSTED (reason MAX_NAMESPACES). Not
+     * idempotent: a retry may fail because the first attempt succeeded.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.CreateNamespaceResponse> createNamespace(
@@ -683,8 +683,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Describes the namespaces, ordered by name, in pages: each describes those that
-     * are there when it is asked for. Idempotent.
+     * Describes the namespaces, ordered by name, in pages: each page describes the
+     * namespaces that exist when it is requested. Idempotent.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.ListNamespacesResponse> listNamespaces(
@@ -696,10 +696,10 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Changes a namespace's options while it is in use.
-     * They take effect for puts and touches from now on. Entries that are in keep the
-     * deadline that they were promised. A limit below what is in refuses (or evicts
-     * on) the next put. num_shards cannot change, nor durability between MEMORY and the
-     * others. Idempotent.
+     * The options take effect for later puts and touches. Existing entries keep their
+     * deadlines. A limit below the current content makes the next put fail (or evict).
+     * num_shards cannot change, nor durability between MEMORY and the others.
+     * Idempotent.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.UpdateNamespaceResponse> updateNamespace(
@@ -710,8 +710,8 @@ public final class NamespaceServiceGrpc {
 
     /**
      * <pre>
-     * Deletes a namespace with everything in it. Its entries make no events; its
-     * watchers' streams end with NOT_FOUND. A retry finds NOT_FOUND.
+     * Deletes a namespace with everything in it. Its entries have no expiry events; its
+     * watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.DeleteNamespaceResponse> deleteNamespace(
@@ -723,8 +723,8 @@ public final class NamespaceServiceGrpc {
     /**
      * <pre>
      * Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
-     * when the call answers, and come to the watchers with the cause ROTATED. A
-     * namespace without a live bucket is left as it is. Not idempotent.
+     * when the call returns, and are delivered to the watchers with the cause ROTATED.
+     * A namespace without a live bucket does not change. Not idempotent.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.RotateNamespaceResponse> rotateNamespace(

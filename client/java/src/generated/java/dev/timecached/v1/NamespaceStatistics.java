@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What a namespace holds and has done since it was made.
+ * What a namespace holds and has done since it was created.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.NamespaceStatistics}
@@ -78,8 +78,8 @@ private static final long serialVersionUID = 0L;
   private long memoryBytes_ = 0L;
   /**
    * <pre>
-   * Bytes of memory that the map takes: segments, index, tables, and events that
-   * WatchExpiring streams share. Retained events not included.
+   * Bytes of memory that the namespace takes: segments, index, tables, and events
+   * that WatchExpiring streams share. Does not include retained events.
    * </pre>
    *
    * <code>uint64 memory_bytes = 3;</code>
@@ -154,7 +154,7 @@ private static final long serialVersionUID = 0L;
   private long eventsRetained_ = 0L;
   /**
    * <pre>
-   * Events that can be read from EARLIEST now.
+   * Events that a watch from EARLIEST would read now.
    * </pre>
    *
    * <code>uint64 events_retained = 8;</code>
@@ -199,7 +199,7 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp watermark_;
   /**
    * <pre>
-   * Everything that died at or before this moment has been published.
+   * Every entry that died at or before this moment has been published.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -211,7 +211,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything that died at or before this moment has been published.
+   * Every entry that died at or before this moment has been published.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -223,7 +223,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything that died at or before this moment has been published.
+   * Every entry that died at or before this moment has been published.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -238,11 +238,11 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    * </pre>
    *
    * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -255,11 +255,11 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    * </pre>
    *
    * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -272,11 +272,11 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    * </pre>
    *
    * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -457,7 +457,7 @@ private static final long serialVersionUID = 0L;
   private long backlogBytes_ = 0L;
   /**
    * <pre>
-   * Memory of what consumer groups have not settled.
+   * Memory of the events that consumer groups have not settled.
    * </pre>
    *
    * <code>uint64 backlog_bytes = 21;</code>
@@ -1019,7 +1019,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What a namespace holds and has done since it was made.
+   * What a namespace holds and has done since it was created.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.NamespaceStatistics}
@@ -1627,8 +1627,8 @@ private static final long serialVersionUID = 0L;
     private long memoryBytes_ ;
     /**
      * <pre>
-     * Bytes of memory that the map takes: segments, index, tables, and events that
-     * WatchExpiring streams share. Retained events not included.
+     * Bytes of memory that the namespace takes: segments, index, tables, and events
+     * that WatchExpiring streams share. Does not include retained events.
      * </pre>
      *
      * <code>uint64 memory_bytes = 3;</code>
@@ -1640,8 +1640,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of memory that the map takes: segments, index, tables, and events that
-     * WatchExpiring streams share. Retained events not included.
+     * Bytes of memory that the namespace takes: segments, index, tables, and events
+     * that WatchExpiring streams share. Does not include retained events.
      * </pre>
      *
      * <code>uint64 memory_bytes = 3;</code>
@@ -1657,8 +1657,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Bytes of memory that the map takes: segments, index, tables, and events that
-     * WatchExpiring streams share. Retained events not included.
+     * Bytes of memory that the namespace takes: segments, index, tables, and events
+     * that WatchExpiring streams share. Does not include retained events.
      * </pre>
      *
      * <code>uint64 memory_bytes = 3;</code>
@@ -1850,7 +1850,7 @@ private static final long serialVersionUID = 0L;
     private long eventsRetained_ ;
     /**
      * <pre>
-     * Events that can be read from EARLIEST now.
+     * Events that a watch from EARLIEST would read now.
      * </pre>
      *
      * <code>uint64 events_retained = 8;</code>
@@ -1862,7 +1862,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that can be read from EARLIEST now.
+     * Events that a watch from EARLIEST would read now.
      * </pre>
      *
      * <code>uint64 events_retained = 8;</code>
@@ -1878,7 +1878,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Events that can be read from EARLIEST now.
+     * Events that a watch from EARLIEST would read now.
      * </pre>
      *
      * <code>uint64 events_retained = 8;</code>
@@ -1984,7 +1984,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> watermarkBuilder_;
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -1995,7 +1995,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2010,7 +2010,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2030,7 +2030,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2048,7 +2048,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2073,7 +2073,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2090,7 +2090,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2102,7 +2102,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2117,7 +2117,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything that died at or before this moment has been published.
+     * Every entry that died at or before this moment has been published.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -2142,11 +2142,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2158,11 +2158,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2178,11 +2178,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2203,11 +2203,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2226,11 +2226,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2256,11 +2256,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2278,11 +2278,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2295,11 +2295,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2315,11 +2315,11 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * How late events were: from an entry's death to the publication of its event,
-     * and again for each watcher to which it was delivered (not in a group), from
-     * death, or from when that watcher could take more if it read slowly, until the
-     * event was handed to its stream. The median, the 99th percentile and the
-     * largest of all these times. The first two are upper bounds from a histogram
-     * with steps of a factor of two.
+     * and again for each watcher to which it was delivered (not in a group), from the
+     * death, or from the moment when a slow watcher could accept more, until the event
+     * was handed to its stream. The median, the 99th percentile and the largest of all
+     * these times. The first two are upper bounds from a histogram with steps of a
+     * factor of two.
      * </pre>
      *
      * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -2922,7 +2922,7 @@ private static final long serialVersionUID = 0L;
     private long backlogBytes_ ;
     /**
      * <pre>
-     * Memory of what consumer groups have not settled.
+     * Memory of the events that consumer groups have not settled.
      * </pre>
      *
      * <code>uint64 backlog_bytes = 21;</code>
@@ -2934,7 +2934,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory of what consumer groups have not settled.
+     * Memory of the events that consumer groups have not settled.
      * </pre>
      *
      * <code>uint64 backlog_bytes = 21;</code>
@@ -2950,7 +2950,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Memory of what consumer groups have not settled.
+     * Memory of the events that consumer groups have not settled.
      * </pre>
      *
      * <code>uint64 backlog_bytes = 21;</code>

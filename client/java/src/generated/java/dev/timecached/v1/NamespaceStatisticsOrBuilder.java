@@ -30,8 +30,8 @@ public interface NamespaceStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Bytes of memory that the map takes: segments, index, tables, and events that
-   * WatchExpiring streams share. Retained events not included.
+   * Bytes of memory that the namespace takes: segments, index, tables, and events
+   * that WatchExpiring streams share. Does not include retained events.
    * </pre>
    *
    * <code>uint64 memory_bytes = 3;</code>
@@ -81,7 +81,7 @@ public interface NamespaceStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Events that can be read from EARLIEST now.
+   * Events that a watch from EARLIEST would read now.
    * </pre>
    *
    * <code>uint64 events_retained = 8;</code>
@@ -111,7 +111,7 @@ public interface NamespaceStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Everything that died at or before this moment has been published.
+   * Every entry that died at or before this moment has been published.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -120,7 +120,7 @@ public interface NamespaceStatisticsOrBuilder extends
   boolean hasWatermark();
   /**
    * <pre>
-   * Everything that died at or before this moment has been published.
+   * Every entry that died at or before this moment has been published.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -129,7 +129,7 @@ public interface NamespaceStatisticsOrBuilder extends
   com.google.protobuf.Timestamp getWatermark();
   /**
    * <pre>
-   * Everything that died at or before this moment has been published.
+   * Every entry that died at or before this moment has been published.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 11;</code>
@@ -139,11 +139,11 @@ public interface NamespaceStatisticsOrBuilder extends
   /**
    * <pre>
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    * </pre>
    *
    * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -153,11 +153,11 @@ public interface NamespaceStatisticsOrBuilder extends
   /**
    * <pre>
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    * </pre>
    *
    * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -167,11 +167,11 @@ public interface NamespaceStatisticsOrBuilder extends
   /**
    * <pre>
    * How late events were: from an entry's death to the publication of its event,
-   * and again for each watcher to which it was delivered (not in a group), from
-   * death, or from when that watcher could take more if it read slowly, until the
-   * event was handed to its stream. The median, the 99th percentile and the
-   * largest of all these times. The first two are upper bounds from a histogram
-   * with steps of a factor of two.
+   * and again for each watcher to which it was delivered (not in a group), from the
+   * death, or from the moment when a slow watcher could accept more, until the event
+   * was handed to its stream. The median, the 99th percentile and the largest of all
+   * these times. The first two are upper bounds from a histogram with steps of a
+   * factor of two.
    * </pre>
    *
    * <code>.google.protobuf.Duration lateness_p50 = 12;</code>
@@ -295,7 +295,7 @@ public interface NamespaceStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Memory of what consumer groups have not settled.
+   * Memory of the events that consumer groups have not settled.
    * </pre>
    *
    * <code>uint64 backlog_bytes = 21;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * One operation of a batch. Its own `namespace` is left empty, or is the batch's.
+ * One operation of a batch. Its own `namespace` is empty or equal to the batch's.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.Operation}
@@ -718,7 +718,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * One operation of a batch. Its own `namespace` is left empty, or is the batch's.
+   * One operation of a batch. Its own `namespace` is empty or equal to the batch's.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.Operation}

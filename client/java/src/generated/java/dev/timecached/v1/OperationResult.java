@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What became of one operation.
+ * The outcome of one operation.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.OperationResult}
@@ -102,9 +102,9 @@ private static final long serialVersionUID = 0L;
   public static final int ERROR_FIELD_NUMBER = 1;
   /**
    * <pre>
-   * As the operation's own RPC would have ended, details included. And
-   * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-   * does not fit into the response any more: ask for it in the next request.
+   * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+   * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+   * rest of the response: ask for it in the next request.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -116,9 +116,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As the operation's own RPC would have ended, details included. And
-   * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-   * does not fit into the response any more: ask for it in the next request.
+   * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+   * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+   * rest of the response: ask for it in the next request.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -133,9 +133,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As the operation's own RPC would have ended, details included. And
-   * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-   * does not fit into the response any more: ask for it in the next request.
+   * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+   * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+   * rest of the response: ask for it in the next request.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -784,7 +784,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What became of one operation.
+   * The outcome of one operation.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.OperationResult}
@@ -1136,9 +1136,9 @@ private static final long serialVersionUID = 0L;
         com.google.rpc.Status, com.google.rpc.Status.Builder, com.google.rpc.StatusOrBuilder> errorBuilder_;
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1150,9 +1150,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1174,9 +1174,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1196,9 +1196,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1216,9 +1216,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1245,9 +1245,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1270,9 +1270,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1282,9 +1282,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -1302,9 +1302,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As the operation's own RPC would have ended, details included. And
-     * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-     * does not fit into the response any more: ask for it in the next request.
+     * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+     * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+     * rest of the response: ask for it in the next request.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>

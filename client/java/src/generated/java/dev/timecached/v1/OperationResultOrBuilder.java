@@ -10,9 +10,9 @@ public interface OperationResultOrBuilder extends
 
   /**
    * <pre>
-   * As the operation's own RPC would have ended, details included. And
-   * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-   * does not fit into the response any more: ask for it in the next request.
+   * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+   * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+   * rest of the response: ask for it in the next request.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -21,9 +21,9 @@ public interface OperationResultOrBuilder extends
   boolean hasError();
   /**
    * <pre>
-   * As the operation's own RPC would have ended, details included. And
-   * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-   * does not fit into the response any more: ask for it in the next request.
+   * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+   * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+   * rest of the response: ask for it in the next request.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -32,9 +32,9 @@ public interface OperationResultOrBuilder extends
   com.google.rpc.Status getError();
   /**
    * <pre>
-   * As the operation's own RPC would have ended, details included. And
-   * RESOURCE_EXHAUSTED (reason MAX_RESPONSE_BYTES) for an operation whose entry
-   * does not fit into the response any more: ask for it in the next request.
+   * The error of the operation's own RPC, details included. Also RESOURCE_EXHAUSTED
+   * (reason MAX_RESPONSE_BYTES) for an operation whose entry does not fit into the
+   * rest of the response: ask for it in the next request.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>

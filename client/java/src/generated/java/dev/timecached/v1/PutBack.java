@@ -7,7 +7,7 @@ package dev.timecached.v1;
 /**
  * <pre>
  * Put it back into the namespace, with its value or its parts and a fresh time to live,
- * unless the key is there again; then done.
+ * unless the key exists again; then the event is settled.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.PutBack}
@@ -248,7 +248,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Put it back into the namespace, with its value or its parts and a fresh time to live,
-   * unless the key is there again; then done.
+   * unless the key exists again; then the event is settled.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.PutBack}

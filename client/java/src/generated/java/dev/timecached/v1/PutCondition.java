@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What must hold for a Put to store.
+ * The condition under which a Put stores.
  * </pre>
  *
  * Protobuf enum {@code timecache.v1.PutCondition}
@@ -23,7 +23,7 @@ public enum PutCondition
   PUT_CONDITION_UNSPECIFIED(0),
   /**
    * <pre>
-   * Store if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS.
+   * Store if the key does not exist; else FAILED_PRECONDITION, KEY_EXISTS.
    * </pre>
    *
    * <code>PUT_CONDITION_IF_ABSENT = 1;</code>
@@ -31,7 +31,7 @@ public enum PutCondition
   PUT_CONDITION_IF_ABSENT(1),
   /**
    * <pre>
-   * Store if the key is there; else FAILED_PRECONDITION, KEY_NOT_FOUND.
+   * Store if the key exists; else FAILED_PRECONDITION, KEY_NOT_FOUND.
    * </pre>
    *
    * <code>PUT_CONDITION_IF_PRESENT = 2;</code>
@@ -50,7 +50,7 @@ public enum PutCondition
   public static final int PUT_CONDITION_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * Store if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS.
+   * Store if the key does not exist; else FAILED_PRECONDITION, KEY_EXISTS.
    * </pre>
    *
    * <code>PUT_CONDITION_IF_ABSENT = 1;</code>
@@ -58,7 +58,7 @@ public enum PutCondition
   public static final int PUT_CONDITION_IF_ABSENT_VALUE = 1;
   /**
    * <pre>
-   * Store if the key is there; else FAILED_PRECONDITION, KEY_NOT_FOUND.
+   * Store if the key exists; else FAILED_PRECONDITION, KEY_NOT_FOUND.
    * </pre>
    *
    * <code>PUT_CONDITION_IF_PRESENT = 2;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The entry to store, and what must hold for that.
+ * The entry to store, and the condition for storing it.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.PutRequest}
@@ -288,7 +288,7 @@ private static final long serialVersionUID = 0L;
   private boolean returnPrevious_ = false;
   /**
    * <pre>
-   * Answer with the entry that was replaced.
+   * Return the entry that was replaced.
    * </pre>
    *
    * <code>bool return_previous = 7;</code>
@@ -303,9 +303,9 @@ private static final long serialVersionUID = 0L;
   private boolean keepDeadline_ = false;
   /**
    * <pre>
-   * An entry that is there keeps its put_time, its deadline and its own ttl; only value
-   * and version are new. One that is not there gets a fresh time to live. Not together
-   * with `ttl`.
+   * An existing entry keeps its put_time, its deadline and its own ttl; only value
+   * and version are new. A new entry gets a fresh time to live. Not together with
+   * `ttl`.
    * </pre>
    *
    * <code>bool keep_deadline = 8;</code>
@@ -578,7 +578,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The entry to store, and what must hold for that.
+   * The entry to store, and the condition for storing it.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.PutRequest}
@@ -1388,7 +1388,7 @@ private static final long serialVersionUID = 0L;
     private boolean returnPrevious_ ;
     /**
      * <pre>
-     * Answer with the entry that was replaced.
+     * Return the entry that was replaced.
      * </pre>
      *
      * <code>bool return_previous = 7;</code>
@@ -1400,7 +1400,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with the entry that was replaced.
+     * Return the entry that was replaced.
      * </pre>
      *
      * <code>bool return_previous = 7;</code>
@@ -1416,7 +1416,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with the entry that was replaced.
+     * Return the entry that was replaced.
      * </pre>
      *
      * <code>bool return_previous = 7;</code>
@@ -1432,9 +1432,9 @@ private static final long serialVersionUID = 0L;
     private boolean keepDeadline_ ;
     /**
      * <pre>
-     * An entry that is there keeps its put_time, its deadline and its own ttl; only value
-     * and version are new. One that is not there gets a fresh time to live. Not together
-     * with `ttl`.
+     * An existing entry keeps its put_time, its deadline and its own ttl; only value
+     * and version are new. A new entry gets a fresh time to live. Not together with
+     * `ttl`.
      * </pre>
      *
      * <code>bool keep_deadline = 8;</code>
@@ -1446,9 +1446,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * An entry that is there keeps its put_time, its deadline and its own ttl; only value
-     * and version are new. One that is not there gets a fresh time to live. Not together
-     * with `ttl`.
+     * An existing entry keeps its put_time, its deadline and its own ttl; only value
+     * and version are new. A new entry gets a fresh time to live. Not together with
+     * `ttl`.
      * </pre>
      *
      * <code>bool keep_deadline = 8;</code>
@@ -1464,9 +1464,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * An entry that is there keeps its put_time, its deadline and its own ttl; only value
-     * and version are new. One that is not there gets a fresh time to live. Not together
-     * with `ttl`.
+     * An existing entry keeps its put_time, its deadline and its own ttl; only value
+     * and version are new. A new entry gets a fresh time to live. Not together with
+     * `ttl`.
      * </pre>
      *
      * <code>bool keep_deadline = 8;</code>

@@ -132,7 +132,7 @@ public interface PutRequestOrBuilder extends
 
   /**
    * <pre>
-   * Answer with the entry that was replaced.
+   * Return the entry that was replaced.
    * </pre>
    *
    * <code>bool return_previous = 7;</code>
@@ -142,9 +142,9 @@ public interface PutRequestOrBuilder extends
 
   /**
    * <pre>
-   * An entry that is there keeps its put_time, its deadline and its own ttl; only value
-   * and version are new. One that is not there gets a fresh time to live. Not together
-   * with `ttl`.
+   * An existing entry keeps its put_time, its deadline and its own ttl; only value
+   * and version are new. A new entry gets a fresh time to live. Not together with
+   * `ttl`.
    * </pre>
    *
    * <code>bool keep_deadline = 8;</code>

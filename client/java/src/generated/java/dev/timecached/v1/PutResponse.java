@@ -63,7 +63,7 @@ private static final long serialVersionUID = 0L;
   private dev.timecached.v1.Entry previous_;
   /**
    * <pre>
-   * The replaced entry, if one was there and return_previous was set.
+   * The replaced entry, if there was one and return_previous was set.
    * </pre>
    *
    * <code>.timecache.v1.Entry previous = 2;</code>
@@ -75,7 +75,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The replaced entry, if one was there and return_previous was set.
+   * The replaced entry, if there was one and return_previous was set.
    * </pre>
    *
    * <code>.timecache.v1.Entry previous = 2;</code>
@@ -87,7 +87,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The replaced entry, if one was there and return_previous was set.
+   * The replaced entry, if there was one and return_previous was set.
    * </pre>
    *
    * <code>.timecache.v1.Entry previous = 2;</code>
@@ -521,7 +521,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.Entry, dev.timecached.v1.Entry.Builder, dev.timecached.v1.EntryOrBuilder> previousBuilder_;
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -532,7 +532,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -547,7 +547,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -567,7 +567,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -585,7 +585,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -610,7 +610,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -627,7 +627,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -639,7 +639,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>
@@ -654,7 +654,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The replaced entry, if one was there and return_previous was set.
+     * The replaced entry, if there was one and return_previous was set.
      * </pre>
      *
      * <code>.timecache.v1.Entry previous = 2;</code>

@@ -20,7 +20,7 @@ public interface PutResponseOrBuilder extends
 
   /**
    * <pre>
-   * The replaced entry, if one was there and return_previous was set.
+   * The replaced entry, if there was one and return_previous was set.
    * </pre>
    *
    * <code>.timecache.v1.Entry previous = 2;</code>
@@ -29,7 +29,7 @@ public interface PutResponseOrBuilder extends
   boolean hasPrevious();
   /**
    * <pre>
-   * The replaced entry, if one was there and return_previous was set.
+   * The replaced entry, if there was one and return_previous was set.
    * </pre>
    *
    * <code>.timecache.v1.Entry previous = 2;</code>
@@ -38,7 +38,7 @@ public interface PutResponseOrBuilder extends
   dev.timecached.v1.Entry getPrevious();
   /**
    * <pre>
-   * The replaced entry, if one was there and return_previous was set.
+   * The replaced entry, if there was one and return_previous was set.
    * </pre>
    *
    * <code>.timecache.v1.Entry previous = 2;</code>

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The entry to remove, and what must hold for that.
+ * The entry to remove, and the condition for removing it.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.RemoveRequest}
@@ -139,7 +139,7 @@ private static final long serialVersionUID = 0L;
   private boolean returnPrevious_ = false;
   /**
    * <pre>
-   * Answer with the entry that was removed.
+   * Return the entry that was removed.
    * </pre>
    *
    * <code>bool return_previous = 4;</code>
@@ -348,7 +348,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The entry to remove, and what must hold for that.
+   * The entry to remove, and the condition for removing it.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.RemoveRequest}
@@ -754,7 +754,7 @@ private static final long serialVersionUID = 0L;
     private boolean returnPrevious_ ;
     /**
      * <pre>
-     * Answer with the entry that was removed.
+     * Return the entry that was removed.
      * </pre>
      *
      * <code>bool return_previous = 4;</code>
@@ -766,7 +766,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with the entry that was removed.
+     * Return the entry that was removed.
      * </pre>
      *
      * <code>bool return_previous = 4;</code>
@@ -782,7 +782,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Answer with the entry that was removed.
+     * Return the entry that was removed.
      * </pre>
      *
      * <code>bool return_previous = 4;</code>

@@ -59,7 +59,7 @@ public interface RemoveRequestOrBuilder extends
 
   /**
    * <pre>
-   * Answer with the entry that was removed.
+   * Return the entry that was removed.
    * </pre>
    *
    * <code>bool return_previous = 4;</code>

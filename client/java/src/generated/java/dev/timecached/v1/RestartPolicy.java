@@ -23,8 +23,8 @@ public enum RestartPolicy
   RESTART_POLICY_UNSPECIFIED(0),
   /**
    * <pre>
-   * Time goes on while the server is down: what was due meanwhile dies at start, and is
-   * published with the time at which it was due.
+   * Time goes on while the server is down: entries that were due meanwhile die at
+   * start, and are published with the time at which they were due.
    * </pre>
    *
    * <code>RESTART_POLICY_FIRE = 1;</code>
@@ -33,11 +33,11 @@ public enum RestartPolicy
   /**
    * <pre>
    * The time for which the server was down does not count: put_time, deadline and
-   * death_time of each live entry move by as much, so each lives on for what it had
-   * left. The server counts from the last moment that the journal has of the namespace:
-   * while something lives in it, no older than 2 s when the server ended, so an entry
-   * may live as much longer. Versions stay. Events that are retained, resume tokens and
-   * the delays of consumer groups do not move.
+   * death_time of each live entry move by as much, so each entry keeps its remaining
+   * time to live. The server counts from the last moment of the namespace that the
+   * journal has recorded: while the namespace has live entries, this is at most 2 s
+   * before the server ended, so an entry may live as much longer. Versions stay.
+   * Retained events, resume tokens and the delays of consumer groups do not move.
    * </pre>
    *
    * <code>RESTART_POLICY_PAUSE = 2;</code>
@@ -56,8 +56,8 @@ public enum RestartPolicy
   public static final int RESTART_POLICY_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * Time goes on while the server is down: what was due meanwhile dies at start, and is
-   * published with the time at which it was due.
+   * Time goes on while the server is down: entries that were due meanwhile die at
+   * start, and are published with the time at which they were due.
    * </pre>
    *
    * <code>RESTART_POLICY_FIRE = 1;</code>
@@ -66,11 +66,11 @@ public enum RestartPolicy
   /**
    * <pre>
    * The time for which the server was down does not count: put_time, deadline and
-   * death_time of each live entry move by as much, so each lives on for what it had
-   * left. The server counts from the last moment that the journal has of the namespace:
-   * while something lives in it, no older than 2 s when the server ended, so an entry
-   * may live as much longer. Versions stay. Events that are retained, resume tokens and
-   * the delays of consumer groups do not move.
+   * death_time of each live entry move by as much, so each entry keeps its remaining
+   * time to live. The server counts from the last moment of the namespace that the
+   * journal has recorded: while the namespace has live entries, this is at most 2 s
+   * before the server ended, so an entry may live as much longer. Versions stay.
+   * Retained events, resume tokens and the delays of consumer groups do not move.
    * </pre>
    *
    * <code>RESTART_POLICY_PAUSE = 2;</code>

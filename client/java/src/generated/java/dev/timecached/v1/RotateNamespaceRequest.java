@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The namespace whose oldest bucket to kill.
+ * The namespace whose oldest bucket is to be killed.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.RotateNamespaceRequest}
@@ -249,7 +249,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The namespace whose oldest bucket to kill.
+   * The namespace whose oldest bucket is to be killed.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.RotateNamespaceRequest}

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What died in RotateNamespace.
+ * The outcome of RotateNamespace.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.RotateNamespaceResponse}
@@ -218,7 +218,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What died in RotateNamespace.
+   * The outcome of RotateNamespace.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.RotateNamespaceResponse}

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What to scan, and how it comes.
+ * What to scan, and how to send it.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.ScanRequest}
@@ -127,10 +127,9 @@ private static final long serialVersionUID = 0L;
   private int maxMessageBytes_ = 0;
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An entry that does not fit comes without its value, whose size is in
-   * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-   * are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+   * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 4;</code>
@@ -142,10 +141,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An entry that does not fit comes without its value, whose size is in
-   * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-   * are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+   * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 4;</code>
@@ -353,7 +351,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to scan, and how it comes.
+   * What to scan, and how to send it.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.ScanRequest}
@@ -747,10 +745,9 @@ private static final long serialVersionUID = 0L;
     private int maxMessageBytes_ ;
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An entry that does not fit comes without its value, whose size is in
-     * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-     * are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+     * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 4;</code>
@@ -762,10 +759,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An entry that does not fit comes without its value, whose size is in
-     * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-     * are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+     * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 4;</code>
@@ -777,10 +773,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An entry that does not fit comes without its value, whose size is in
-     * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-     * are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+     * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 4;</code>
@@ -796,10 +791,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An entry that does not fit comes without its value, whose size is in
-     * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-     * are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+     * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 4;</code>

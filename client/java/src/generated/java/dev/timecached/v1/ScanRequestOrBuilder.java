@@ -50,10 +50,9 @@ public interface ScanRequestOrBuilder extends
 
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An entry that does not fit comes without its value, whose size is in
-   * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-   * are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+   * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 4;</code>
@@ -62,10 +61,9 @@ public interface ScanRequestOrBuilder extends
   boolean hasMaxMessageBytes();
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An entry that does not fit comes without its value, whose size is in
-   * Entry.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless they
-   * are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
+   * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 4;</code>

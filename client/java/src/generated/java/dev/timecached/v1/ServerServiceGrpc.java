@@ -145,10 +145,10 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Describes the server itself: its version, its age, its limits and how far they
-     * are used, its journal. With access rules for those with any right; how far the
-     * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-     * others see is their own.
+     * Describes the server itself: its version, its start time, its limits and their
+     * use, its journal. With access rules, open to callers with any permission; the use
+     * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+     * all namespaces.
      * Idempotent.
      * </pre>
      */
@@ -159,18 +159,18 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Streams a backup of the journal, while the server goes on. It has every change that
-     * was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-     * server was at one moment, all namespaces together. It becomes a journal's directory
-     * again by `timecached --restore` or `timecachectl journal restore`.
-     * The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-     * it is not whole. Nothing is copied on the server: what the client has not read yet
-     * is kept for it, also what would be trimmed. A client that takes nothing for
-     * limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-     * with UNAVAILABLE (DRAINING).
-     * FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-     * (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-     * "*": a backup has all keys and values. Each call is a new backup.
+     * Streams a backup of the journal, while the server keeps running. It has every
+     * change that was acknowledged before the call began (of durability ASYNC or SYNC),
+     * and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+     * journal restore` turns it into a journal's directory again.
+     * The backup is the concatenation of `data`: a tar archive. It is complete only if
+     * the stream ends with OK. The server copies nothing: it keeps the files that the
+     * client has not read yet, even those that it would otherwise trim. The server ends
+     * the stream of a client that reads nothing for limits.response_timeout
+     * (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
+     * FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+     * (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+     * on the pattern "*": a backup has all keys and values. Each call is a new backup.
      * </pre>
      */
     default void backupJournal(dev.timecached.v1.BackupJournalRequest request,
@@ -214,10 +214,10 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Describes the server itself: its version, its age, its limits and how far they
-     * are used, its journal. With access rules for those with any right; how far the
-     * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-     * others see is their own.
+     * Describes the server itself: its version, its start time, its limits and their
+     * use, its journal. With access rules, open to callers with any permission; the use
+     * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+     * all namespaces.
      * Idempotent.
      * </pre>
      */
@@ -229,18 +229,18 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Streams a backup of the journal, while the server goes on. It has every change that
-     * was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-     * server was at one moment, all namespaces together. It becomes a journal's directory
-     * again by `timecached --restore` or `timecachectl journal restore`.
-     * The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-     * it is not whole. Nothing is copied on the server: what the client has not read yet
-     * is kept for it, also what would be trimmed. A client that takes nothing for
-     * limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-     * with UNAVAILABLE (DRAINING).
-     * FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-     * (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-     * "*": a backup has all keys and values. Each call is a new backup.
+     * Streams a backup of the journal, while the server keeps running. It has every
+     * change that was acknowledged before the call began (of durability ASYNC or SYNC),
+     * and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+     * journal restore` turns it into a journal's directory again.
+     * The backup is the concatenation of `data`: a tar archive. It is complete only if
+     * the stream ends with OK. The server copies nothing: it keeps the files that the
+     * client has not read yet, even those that it would otherwise trim. The server ends
+     * the stream of a client that reads nothing for limits.response_timeout
+     * (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
+     * FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+     * (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+     * on the pattern "*": a backup has all keys and values. Each call is a new backup.
      * </pre>
      */
     public void backupJournal(dev.timecached.v1.BackupJournalRequest request,
@@ -271,10 +271,10 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Describes the server itself: its version, its age, its limits and how far they
-     * are used, its journal. With access rules for those with any right; how far the
-     * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-     * others see is their own.
+     * Describes the server itself: its version, its start time, its limits and their
+     * use, its journal. With access rules, open to callers with any permission; the use
+     * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+     * all namespaces.
      * Idempotent.
      * </pre>
      */
@@ -285,18 +285,18 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Streams a backup of the journal, while the server goes on. It has every change that
-     * was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-     * server was at one moment, all namespaces together. It becomes a journal's directory
-     * again by `timecached --restore` or `timecachectl journal restore`.
-     * The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-     * it is not whole. Nothing is copied on the server: what the client has not read yet
-     * is kept for it, also what would be trimmed. A client that takes nothing for
-     * limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-     * with UNAVAILABLE (DRAINING).
-     * FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-     * (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-     * "*": a backup has all keys and values. Each call is a new backup.
+     * Streams a backup of the journal, while the server keeps running. It has every
+     * change that was acknowledged before the call began (of durability ASYNC or SYNC),
+     * and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+     * journal restore` turns it into a journal's directory again.
+     * The backup is the concatenation of `data`: a tar archive. It is complete only if
+     * the stream ends with OK. The server copies nothing: it keeps the files that the
+     * client has not read yet, even those that it would otherwise trim. The server ends
+     * the stream of a client that reads nothing for limits.response_timeout
+     * (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
+     * FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+     * (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+     * on the pattern "*": a backup has all keys and values. Each call is a new backup.
      * </pre>
      */
     @io.grpc.ExperimentalApi("https://github.com/grpc/grpc-java/issues/10918")
@@ -328,10 +328,10 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Describes the server itself: its version, its age, its limits and how far they
-     * are used, its journal. With access rules for those with any right; how far the
-     * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-     * others see is their own.
+     * Describes the server itself: its version, its start time, its limits and their
+     * use, its journal. With access rules, open to callers with any permission; the use
+     * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+     * all namespaces.
      * Idempotent.
      * </pre>
      */
@@ -342,18 +342,18 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Streams a backup of the journal, while the server goes on. It has every change that
-     * was acknowledged before the call began (of durability ASYNC or SYNC), and is as the
-     * server was at one moment, all namespaces together. It becomes a journal's directory
-     * again by `timecached --restore` or `timecachectl journal restore`.
-     * The whole is the concatenation of `data`: a tar archive. It ends with OK; without,
-     * it is not whole. Nothing is copied on the server: what the client has not read yet
-     * is kept for it, also what would be trimmed. A client that takes nothing for
-     * limits.response_timeout is ended (CANCELLED). A server that stops ends the stream
-     * with UNAVAILABLE (DRAINING).
-     * FAILED_PRECONDITION (NO_JOURNAL): the server has none. RESOURCE_EXHAUSTED
-     * (MAX_BACKUPS): two are under way. With access rules for VERB_ADMIN on the pattern
-     * "*": a backup has all keys and values. Each call is a new backup.
+     * Streams a backup of the journal, while the server keeps running. It has every
+     * change that was acknowledged before the call began (of durability ASYNC or SYNC),
+     * and shows all namespaces at one moment. `timecached --restore` or `timecachectl
+     * journal restore` turns it into a journal's directory again.
+     * The backup is the concatenation of `data`: a tar archive. It is complete only if
+     * the stream ends with OK. The server copies nothing: it keeps the files that the
+     * client has not read yet, even those that it would otherwise trim. The server ends
+     * the stream of a client that reads nothing for limits.response_timeout
+     * (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
+     * FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+     * (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
+     * on the pattern "*": a backup has all keys and values. Each call is a new backup.
      * </pre>
      */
     public java.util.Iterator<dev.timecached.v1.BackupJournalResponse> backupJournal(
@@ -384,10 +384,10 @@ public final class ServerServiceGrpc {
 
     /**
      * <pre>
-     * Describes the server itself: its version, its age, its limits and how far they
-     * are used, its journal. With access rules for those with any right; how far the
-     * limits are used, and the journal, for those with VERB_READ on the pattern "*": what
-     * others see is their own.
+     * Describes the server itself: its version, its start time, its limits and their
+     * use, its journal. With access rules, open to callers with any permission; the use
+     * of the limits and the journal need VERB_READ on the pattern "*", as they cover
+     * all namespaces.
      * Idempotent.
      * </pre>
      */

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What became of the settlements.
+ * The outcomes of the settlements.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.SettleExpiredResponse}
@@ -49,7 +49,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.SettleResult> results_;
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -60,7 +60,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -72,7 +72,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -83,7 +83,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -94,7 +94,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -266,7 +266,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What became of the settlements.
+   * The outcomes of the settlements.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.SettleExpiredResponse}
@@ -497,7 +497,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -511,7 +511,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -525,7 +525,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -539,7 +539,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -560,7 +560,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -578,7 +578,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -598,7 +598,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -619,7 +619,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -637,7 +637,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -655,7 +655,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -674,7 +674,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -691,7 +691,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -708,7 +708,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -719,7 +719,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -733,7 +733,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -748,7 +748,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -759,7 +759,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -771,7 +771,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * As many as there were settlements, in their order.
+     * One for each settlement, in the order of the request.
      * </pre>
      *
      * <code>repeated .timecache.v1.SettleResult results = 1;</code>

@@ -10,7 +10,7 @@ public interface SettleExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -19,7 +19,7 @@ public interface SettleExpiredResponseOrBuilder extends
       getResultsList();
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -27,7 +27,7 @@ public interface SettleExpiredResponseOrBuilder extends
   dev.timecached.v1.SettleResult getResults(int index);
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -35,7 +35,7 @@ public interface SettleExpiredResponseOrBuilder extends
   int getResultsCount();
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>
@@ -44,7 +44,7 @@ public interface SettleExpiredResponseOrBuilder extends
       getResultsOrBuilderList();
   /**
    * <pre>
-   * As many as there were settlements, in their order.
+   * One for each settlement, in the order of the request.
    * </pre>
    *
    * <code>repeated .timecache.v1.SettleResult results = 1;</code>

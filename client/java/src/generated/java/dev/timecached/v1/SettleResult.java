@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What became of one settlement.
+ * The outcome of one settlement.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.SettleResult}
@@ -49,10 +49,14 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -65,10 +69,14 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -81,10 +89,14 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -98,8 +110,8 @@ private static final long serialVersionUID = 0L;
   private long version_ = 0L;
   /**
    * <pre>
-   * Of a PUT_BACK: the version of the entry in the map; 0 if the key was there again
-   * and the event was let go.
+   * Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
+   * event was dropped.
    * </pre>
    *
    * <code>uint64 version = 2;</code>
@@ -286,7 +298,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What became of one settlement.
+   * The outcome of one settlement.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.SettleResult}
@@ -491,10 +503,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -506,10 +522,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -525,10 +545,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -549,10 +573,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -571,10 +599,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -600,10 +632,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -621,10 +657,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -637,10 +677,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -656,10 +700,14 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-     * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-     * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-     * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-     * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+     * to be settled; it has been settled, or is a dead letter, or lost.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+     * the latest one: the event has been delivered to another member, or a restart of
+     * the server has ended the attempt. An attempt ended by a restart does not count,
+     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+     * arrives later still ends the latter, and the event is delivered once more.
+     * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+     * Put; the event stays unsettled.
      * </pre>
      *
      * <code>.google.rpc.Status error = 1;</code>
@@ -681,8 +729,8 @@ private static final long serialVersionUID = 0L;
     private long version_ ;
     /**
      * <pre>
-     * Of a PUT_BACK: the version of the entry in the map; 0 if the key was there again
-     * and the event was let go.
+     * Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
+     * event was dropped.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -694,8 +742,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of a PUT_BACK: the version of the entry in the map; 0 if the key was there again
-     * and the event was let go.
+     * Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
+     * event was dropped.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -711,8 +759,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of a PUT_BACK: the version of the entry in the map; 0 if the key was there again
-     * and the event was let go.
+     * Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
+     * event was dropped.
      * </pre>
      *
      * <code>uint64 version = 2;</code>

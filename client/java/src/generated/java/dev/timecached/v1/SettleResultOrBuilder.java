@@ -11,10 +11,14 @@ public interface SettleResultOrBuilder extends
   /**
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -24,10 +28,14 @@ public interface SettleResultOrBuilder extends
   /**
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -37,10 +45,14 @@ public interface SettleResultOrBuilder extends
   /**
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
-   * to be settled; it has been, or is a dead letter, or lost. FAILED_PRECONDITION
-   * (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not the last one: the
-   * event has been given to another member. INVALID_ARGUMENT: a field is out of its
-   * range. For a PUT_BACK also what Put may answer; the event stays unsettled.
+   * to be settled; it has been settled, or is a dead letter, or lost.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
+   * the latest one: the event has been delivered to another member, or a restart of
+   * the server has ended the attempt. An attempt ended by a restart does not count,
+   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
+   * arrives later still ends the latter, and the event is delivered once more.
+   * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+   * Put; the event stays unsettled.
    * </pre>
    *
    * <code>.google.rpc.Status error = 1;</code>
@@ -49,8 +61,8 @@ public interface SettleResultOrBuilder extends
 
   /**
    * <pre>
-   * Of a PUT_BACK: the version of the entry in the map; 0 if the key was there again
-   * and the event was let go.
+   * Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
+   * event was dropped.
    * </pre>
    *
    * <code>uint64 version = 2;</code>

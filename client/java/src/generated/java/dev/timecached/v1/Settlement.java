@@ -163,7 +163,7 @@ private static final long serialVersionUID = 0L;
   public static final int NACK_FIELD_NUMBER = 4;
   /**
    * <pre>
-   * It is to be given out again.
+   * It is to be delivered again.
    * </pre>
    *
    * <code>.timecache.v1.Nack nack = 4;</code>
@@ -175,7 +175,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * It is to be given out again.
+   * It is to be delivered again.
    * </pre>
    *
    * <code>.timecache.v1.Nack nack = 4;</code>
@@ -190,7 +190,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * It is to be given out again.
+   * It is to be delivered again.
    * </pre>
    *
    * <code>.timecache.v1.Nack nack = 4;</code>
@@ -206,7 +206,7 @@ private static final long serialVersionUID = 0L;
   public static final int PUT_BACK_FIELD_NUMBER = 5;
   /**
    * <pre>
-   * It is to live again.
+   * It is to be put back into the namespace.
    * </pre>
    *
    * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -218,7 +218,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * It is to live again.
+   * It is to be put back into the namespace.
    * </pre>
    *
    * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -233,7 +233,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * It is to live again.
+   * It is to be put back into the namespace.
    * </pre>
    *
    * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1005,7 +1005,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.Nack, dev.timecached.v1.Nack.Builder, dev.timecached.v1.NackOrBuilder> nackBuilder_;
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1017,7 +1017,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1039,7 +1039,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1059,7 +1059,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1077,7 +1077,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1104,7 +1104,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1127,7 +1127,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1137,7 +1137,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1155,7 +1155,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to be given out again.
+     * It is to be delivered again.
      * </pre>
      *
      * <code>.timecache.v1.Nack nack = 4;</code>
@@ -1183,7 +1183,7 @@ private static final long serialVersionUID = 0L;
         dev.timecached.v1.PutBack, dev.timecached.v1.PutBack.Builder, dev.timecached.v1.PutBackOrBuilder> putBackBuilder_;
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1195,7 +1195,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1217,7 +1217,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1237,7 +1237,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1255,7 +1255,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1282,7 +1282,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1305,7 +1305,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1315,7 +1315,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -1333,7 +1333,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * It is to live again.
+     * It is to be put back into the namespace.
      * </pre>
      *
      * <code>.timecache.v1.PutBack put_back = 5;</code>

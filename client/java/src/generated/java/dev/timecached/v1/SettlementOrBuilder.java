@@ -57,7 +57,7 @@ public interface SettlementOrBuilder extends
 
   /**
    * <pre>
-   * It is to be given out again.
+   * It is to be delivered again.
    * </pre>
    *
    * <code>.timecache.v1.Nack nack = 4;</code>
@@ -66,7 +66,7 @@ public interface SettlementOrBuilder extends
   boolean hasNack();
   /**
    * <pre>
-   * It is to be given out again.
+   * It is to be delivered again.
    * </pre>
    *
    * <code>.timecache.v1.Nack nack = 4;</code>
@@ -75,7 +75,7 @@ public interface SettlementOrBuilder extends
   dev.timecached.v1.Nack getNack();
   /**
    * <pre>
-   * It is to be given out again.
+   * It is to be delivered again.
    * </pre>
    *
    * <code>.timecache.v1.Nack nack = 4;</code>
@@ -84,7 +84,7 @@ public interface SettlementOrBuilder extends
 
   /**
    * <pre>
-   * It is to live again.
+   * It is to be put back into the namespace.
    * </pre>
    *
    * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -93,7 +93,7 @@ public interface SettlementOrBuilder extends
   boolean hasPutBack();
   /**
    * <pre>
-   * It is to live again.
+   * It is to be put back into the namespace.
    * </pre>
    *
    * <code>.timecache.v1.PutBack put_back = 5;</code>
@@ -102,7 +102,7 @@ public interface SettlementOrBuilder extends
   dev.timecached.v1.PutBack getPutBack();
   /**
    * <pre>
-   * It is to live again.
+   * It is to be put back into the namespace.
    * </pre>
    *
    * <code>.timecache.v1.PutBack put_back = 5;</code>

@@ -4,8 +4,8 @@ import static io.grpc.MethodDescriptor.generateFullMethodName;
 
 /**
  * <pre>
- * The data of the namespaces. Every call is answered from memory, in O(1)
- * whatever the number of entries or buckets, but for Scan and the watches.
+ * The data of the namespaces. Every call except Scan and the watches is answered from
+ * memory in O(1), whatever the number of entries or buckets.
  * </pre>
  */
 @io.grpc.stub.annotations.GrpcGenerated
@@ -573,8 +573,8 @@ public final class TimeCacheServiceGrpc {
 
   /**
    * <pre>
-   * The data of the namespaces. Every call is answered from memory, in O(1)
-   * whatever the number of entries or buckets, but for Scan and the watches.
+   * The data of the namespaces. Every call except Scan and the watches is answered from
+   * memory in O(1), whatever the number of entries or buckets.
    * </pre>
    */
   public interface AsyncService {
@@ -583,12 +583,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Stores a value under a key and gives it a fresh time to live.
      * Success: the entry's new version. A condition that does not hold:
-     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-     * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-     * limit's name as reason, unless the namespace evicts.
-     * With `keep_deadline` an entry that is there keeps its time to live.
-     * Idempotent in its effect without a condition, but for the version and the
-     * fresh time to live; with a condition a retry may fail on its own success.
+     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+     * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+     * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+     * existing entry keeps its time to live. Without a condition idempotent, except for
+     * the version and the fresh time to live; with a condition a retry may fail because
+     * the first attempt succeeded.
      * </pre>
      */
     default void put(dev.timecached.v1.PutRequest request,
@@ -600,10 +600,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Reads an entry.
      * Success: the entry. Miss: OK with no entry. A client that reads values of more
-     * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-     * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-     * time to live, unless the namespace is sliding or the request says `touch`; the
-     * version stays even then. Idempotent.
+     * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+     * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+     * the time to live, unless the namespace is sliding or the request sets `touch`;
+     * the version does not change even then. Idempotent.
      * </pre>
      */
     default void get(dev.timecached.v1.GetRequest request,
@@ -613,8 +613,8 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Removes an entry. A removed entry makes no expiry event.
-     * Success: whether it was there. Miss: OK with removed = false, or, with
+     * Removes an entry. A removed entry has no expiry event.
+     * Success: whether the entry existed. Miss: OK with removed = false, or, with
      * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
      * Idempotent without `if_version`.
      * </pre>
@@ -626,7 +626,7 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Tells whether an entry is there. Never renews the time to live. Idempotent.
+     * Reports whether an entry exists. Never renews the time to live. Idempotent.
      * </pre>
      */
     default void contains(dev.timecached.v1.ContainsRequest request,
@@ -649,7 +649,7 @@ public final class TimeCacheServiceGrpc {
     /**
      * <pre>
      * Gives an entry a fresh time to live without a new value.
-     * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+     * Success: touched = true and the entry's version, which does not change. Miss: OK
      * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
      * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
      * </pre>
@@ -661,20 +661,20 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Appends bytes to the value of an entry, or creates it with these. The value stays
-     * on the server.
-     * Success: the value's new length and its new version. An entry that is there keeps
-     * its deadline, unless the request says `touch`; one that is created gets a fresh
-     * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-     * value that would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-     * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-     * would be passed: as in Put.
-     * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-     * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-     * a value that grows is copied once for each doubling of its length, and for each
-     * bucket that it moves to. One that has been appended to takes up to twice its
-     * length of memory; limits count its length.
+     * Appends bytes to the value of an entry, or creates the entry with them. The value
+     * stays on the server.
+     * Success: the value's new length and its new version. An existing entry keeps its
+     * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+     * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+     * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+     * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+     * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+     * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+     * it has `if_version`, with which it may fail because the first attempt succeeded.
+     * Costs O(bytes appended), whatever the value's length: a growing value is copied
+     * once for each doubling of its length, and for each bucket that it moves to. A
+     * value that has been appended to takes up to twice its length of memory; limits
+     * count its length.
      * </pre>
      */
     default void append(dev.timecached.v1.AppendRequest request,
@@ -686,18 +686,18 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
      * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-     * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-     * entry that is there keeps its deadline, unless the request says `touch`; one that
-     * is created gets a fresh time to live.
+     * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+     * An existing entry keeps its deadline, unless the request sets `touch`; a new
+     * entry gets a fresh time to live.
      * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-     * removes the entry instead, which makes no expiry event. A value that is no such
+     * removes the entry instead, without an expiry event. A value that is no such
      * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-     * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-     * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-     * that would be passed: as in Put.
+     * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+     * key that collects the parts of a Gather: as in Append. After each of these errors
+     * nothing is changed. A limit that would be exceeded: as in Put.
      * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-     * may fail on its own success. A second xor with the same number undoes the first.
-     * O(1).
+     * may fail because the first attempt succeeded. A second xor with the same number
+     * undoes the first. O(1).
      * </pre>
      */
     default void combine(dev.timecached.v1.CombineRequest request,
@@ -707,25 +707,26 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Collects named parts under a key. The call that brings the last part that is
-     * expected gets all of them, and the key is gone: exactly one call gets them. What is
-     * not complete in time expires as any entry, with the parts that came: see
+     * Collects named parts under a key. The call that adds the last expected part gets
+     * all of them and removes the key: exactly one call gets them. A key that is not
+     * complete in time expires as any entry does, with the parts collected so far: see
      * ExpiredEvent.parts.
-     * An entry that is there keeps its deadline, unless the request says `touch`; the
-     * first part gets a fresh time to live.
-     * Success: all parts, or how many are in. The same part with the same value again is
-     * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-     * (PART_EXISTS). Parts that expect something else than those that are in:
-     * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+     * An existing entry keeps its deadline, unless the request sets `touch`; the first
+     * part gets a fresh time to live.
+     * Success: all parts, or how many have been collected. The same part with the same
+     * value again is a success that changes nothing (`duplicate`); with another value:
+     * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+     * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
      * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-     * and what is expected, would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-     * be passed: as in Put.
+     * and the expected names, would be larger than the namespace's max_value_bytes:
+     * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+     * changed. A limit that would be exceeded: as in Put.
      * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-     * completed it begins anew: who must not join twice remembers the key for a while, or
-     * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-     * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-     * the answer: see Get for answers of more than 4 MiB.
+     * completed the key starts a new collection: a client that must not join twice
+     * remembers the key for a while, or derives the key from what is joined once. Costs
+     * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+     * where it completes the key. max_value_bytes bounds the response: see Get for
+     * answers of more than 4 MiB.
      * </pre>
      */
     default void gather(dev.timecached.v1.GatherRequest request,
@@ -737,12 +738,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Applies many operations on one namespace in one request.
      * Not a transaction: each operation succeeds or fails by itself, with its own
-     * result, and others may come between. The operations of one key apply in the
-     * order of the request. The call fails as a whole, with nothing applied, only
-     * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-     * large, NOT_FOUND for its namespace.
-     * Idempotent if all of its operations are. Costs one round trip, and three
-     * short locks for each of the namespace's shards that are met.
+     * result, and operations of other calls may come between. The operations of one key
+     * apply in the order of the request. The call fails as a whole, with nothing
+     * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+     * is empty or too large, NOT_FOUND for its namespace.
+     * Idempotent if all of its operations are. Costs one round trip, and three short
+     * locks for each of the namespace's shards that it uses.
      * </pre>
      */
     default void execute(dev.timecached.v1.ExecuteRequest request,
@@ -754,13 +755,13 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * A stream of Execute requests, each answered by one response, in order.
      * Requests are applied one after the other: what a request writes, the next one
-     * reads. A client may send on without waiting for answers. One that does not
-     * read them is read from no further once 16 answers, or 8 MiB of them, wait for
-     * it: flow control then holds it up, and nothing is lost.
-     * A request that fails as a whole, as in Execute, ends the stream with that
-     * error: the requests that were answered have been applied; it and those after
-     * it have not. When the server stops, it answers the requests that it has read
-     * and ends the stream with UNAVAILABLE (reason DRAINING).
+     * reads. A client may send requests without waiting for responses. The server stops
+     * reading from a client for which 16 responses, or 8 MiB of them, wait: flow
+     * control then stops the client, and nothing is lost.
+     * A request that fails as a whole, as in Execute, ends the stream with that error:
+     * the requests that were answered have been applied; this request and those after
+     * it have not. When the server stops, it answers the requests that it has read and
+     * ends the stream with UNAVAILABLE (reason DRAINING).
      * </pre>
      */
     default io.grpc.stub.StreamObserver<dev.timecached.v1.ExecuteRequest> pipeline(
@@ -772,10 +773,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Streams the live entries whose key begins with a prefix, in no particular
      * order.
-     * An entry that is live during the whole scan is in it exactly once; one that is
-     * put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-     * entries and about 1 MiB. Writers are never held up for longer than one step of
-     * the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+     * An entry that is live during the whole scan appears exactly once; one that is
+     * put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+     * entries and about 1 MiB. Writers are never blocked for longer than one step of
+     * the scan. A scan that takes longer than limits.max_call_duration, 1 min by
      * default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
      * </pre>
      */
@@ -786,21 +787,21 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams what expires, as it expires.
-     * The first message of each namespace comes at once: it says that the watch
-     * stands and where it starts. From then on every entry that dies comes exactly
-     * once, in order of death, never before its deadline. A message comes at least
-     * every `heartbeat_interval`, with no event if none happened.
-     * Nothing is lost in silence. Every message has a `resume_token`: a call that
-     * brings it back goes on behind that message, for as long as the events are
-     * retained. A watcher that reads too slowly, or comes back too late, never slows
-     * a writer or another watcher: what it missed is counted in `lost`, exactly, and
-     * the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-     * not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-     * before the namespace's deletion, the server's restart (MEMORY), a power loss
-     * (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-     * was lost then is not known. Each of them has the metadata `namespace`.
+     * Streams entries as they expire.
+     * The first message of each namespace is sent at once: it confirms the watch and
+     * says where it starts. From then on every entry that dies is delivered exactly
+     * once, in order of death, never before its deadline. A message is sent at least
+     * every `heartbeat_interval`, without events if there are none.
+     * No event is silently dropped. Every message has a `resume_token`: a call with
+     * that token continues after that message, for as long as the events are retained.
+     * A watcher that reads too slowly, or resumes too late, never slows a writer or
+     * another watcher: `lost` counts exactly the events that it missed, and the stream
+     * continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+     * reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+     * the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+     * the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+     * lost is then unknown. Each of these errors has the metadata `namespace`.
      * The stream ends with OK when the server stops, after a last watermark, and
      * with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
      * More watchers than the server's limit: RESOURCE_EXHAUSTED (reason MAX_WATCHERS).
@@ -813,21 +814,25 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams a member's share of what expires: the events of a namespace are shared
-     * out among the members of a consumer group.
+     * Streams a member's share of the expired entries: the events of a namespace are
+     * distributed among the members of a consumer group.
      * Each event goes to one member, which must settle it (SettleExpired) within the
-     * group's ack_timeout; else, and when the member's stream ends before, it goes to
-     * another at once. At least once: an event is given out again until it is settled,
-     * after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-     * one key come one after the other: a later one waits until the earlier is settled.
-     * First attempts come in order of death, but for those that wait so.
-     * An event that timed out or was NACKed goes to another member, as long as there
-     * is one whose stream is read, also if that one is at its max_in_flight now; and
-     * to one that does not let events time out, if there is one. A member that lets
-     * events time out is given fewer: each halves what it may hold, down to one event;
-     * each that it settles, in time or late, adds one again, up to max_in_flight.
-     * The first message comes at once, and the stream ends, as in WatchExpired; also
-     * with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+     * group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+     * to another member at once. Delivery is at least once: an event is delivered again
+     * until it is settled; after max_attempts it goes to the namespace's
+     * dead_letter_namespace, if set. The events of one key are delivered one after the
+     * other: a later one waits until the earlier one is settled. First attempts are
+     * delivered in order of death, except for those that wait for an earlier event of
+     * their key.
+     * An event that timed out or was NACKed goes to another member, as long as there is
+     * one whose stream is read, even if that member is at its max_in_flight now; and to
+     * one that does not let events time out, if there is one. A member that lets events
+     * time out gets fewer: each time-out halves the number of events that it may hold,
+     * down to one; each event that it settles, in time or late, adds one, up to
+     * max_in_flight.
+     * The first message is sent at once, and the stream ends, as in WatchExpired; the
+     * stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+     * deleted.
      * </pre>
      */
     default void consumeExpired(dev.timecached.v1.ConsumeExpiredRequest request,
@@ -837,17 +842,18 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams not what died but what is going to, in time to Touch it.
-     * Each entry that has no more than `lead_time` left until its death_time is told
-     * once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-     * 1 s. An entry that comes into the map with less than that left is told as soon.
-     * One that is touched or put into a later bucket is told again when its time comes:
-     * touched, under the same version with a later deadline. What is told may come
-     * twice, under the same version and deadline, and up to 5 s after it was removed or
-     * written anew. An entry that dies before it could be told, as its own ttl is that
-     * short or its watcher reads too slowly, is not told any more, nor counted:
-     * WatchExpired tells it.
-     * The first message comes at once, and the stream ends, as in WatchExpired. More
+     * Streams entries that are about to die, in time to Touch them.
+     * Each entry that has no more than `lead_time` left until its death_time is
+     * delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+     * later. An entry that is put with less than lead_time left is delivered within the
+     * same time after the put. An entry that is touched or put into a later bucket is
+     * delivered again when its new time comes: after a touch, with the same version and
+     * a later deadline. An entry may be delivered twice, with the same version and
+     * deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+     * before it could be delivered, because its own ttl is that short or its watcher
+     * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+     * it.
+     * The first message is sent at once, and the stream ends, as in WatchExpired. More
      * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
@@ -859,14 +865,14 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Settles events that members of a consumer group were given: done, try again
-     * later, or back into the map.
+     * Settles events that were delivered to members of a consumer group: done, deliver
+     * again later, or put back into the namespace.
      * Each settlement succeeds or fails by itself, with its own result. The call
      * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
      * empty or too large, NOT_FOUND for its namespace or group (reasons
      * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-     * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-     * for what the first call settled.
+     * one to which the event was delivered. A retry gets NOT_FOUND
+     * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
      * </pre>
      */
     default void settleExpired(dev.timecached.v1.SettleExpiredRequest request,
@@ -878,8 +884,8 @@ public final class TimeCacheServiceGrpc {
   /**
    * Base class for the server implementation of the service TimeCacheService.
    * <pre>
-   * The data of the namespaces. Every call is answered from memory, in O(1)
-   * whatever the number of entries or buckets, but for Scan and the watches.
+   * The data of the namespaces. Every call except Scan and the watches is answered from
+   * memory in O(1), whatever the number of entries or buckets.
    * </pre>
    */
   public static abstract class TimeCacheServiceImplBase
@@ -893,8 +899,8 @@ public final class TimeCacheServiceGrpc {
   /**
    * A stub to allow clients to do asynchronous rpc calls to service TimeCacheService.
    * <pre>
-   * The data of the namespaces. Every call is answered from memory, in O(1)
-   * whatever the number of entries or buckets, but for Scan and the watches.
+   * The data of the namespaces. Every call except Scan and the watches is answered from
+   * memory in O(1), whatever the number of entries or buckets.
    * </pre>
    */
   public static final class TimeCacheServiceStub
@@ -914,12 +920,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Stores a value under a key and gives it a fresh time to live.
      * Success: the entry's new version. A condition that does not hold:
-     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-     * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-     * limit's name as reason, unless the namespace evicts.
-     * With `keep_deadline` an entry that is there keeps its time to live.
-     * Idempotent in its effect without a condition, but for the version and the
-     * fresh time to live; with a condition a retry may fail on its own success.
+     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+     * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+     * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+     * existing entry keeps its time to live. Without a condition idempotent, except for
+     * the version and the fresh time to live; with a condition a retry may fail because
+     * the first attempt succeeded.
      * </pre>
      */
     public void put(dev.timecached.v1.PutRequest request,
@@ -932,10 +938,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Reads an entry.
      * Success: the entry. Miss: OK with no entry. A client that reads values of more
-     * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-     * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-     * time to live, unless the namespace is sliding or the request says `touch`; the
-     * version stays even then. Idempotent.
+     * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+     * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+     * the time to live, unless the namespace is sliding or the request sets `touch`;
+     * the version does not change even then. Idempotent.
      * </pre>
      */
     public void get(dev.timecached.v1.GetRequest request,
@@ -946,8 +952,8 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Removes an entry. A removed entry makes no expiry event.
-     * Success: whether it was there. Miss: OK with removed = false, or, with
+     * Removes an entry. A removed entry has no expiry event.
+     * Success: whether the entry existed. Miss: OK with removed = false, or, with
      * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
      * Idempotent without `if_version`.
      * </pre>
@@ -960,7 +966,7 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Tells whether an entry is there. Never renews the time to live. Idempotent.
+     * Reports whether an entry exists. Never renews the time to live. Idempotent.
      * </pre>
      */
     public void contains(dev.timecached.v1.ContainsRequest request,
@@ -985,7 +991,7 @@ public final class TimeCacheServiceGrpc {
     /**
      * <pre>
      * Gives an entry a fresh time to live without a new value.
-     * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+     * Success: touched = true and the entry's version, which does not change. Miss: OK
      * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
      * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
      * </pre>
@@ -998,20 +1004,20 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Appends bytes to the value of an entry, or creates it with these. The value stays
-     * on the server.
-     * Success: the value's new length and its new version. An entry that is there keeps
-     * its deadline, unless the request says `touch`; one that is created gets a fresh
-     * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-     * value that would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-     * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-     * would be passed: as in Put.
-     * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-     * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-     * a value that grows is copied once for each doubling of its length, and for each
-     * bucket that it moves to. One that has been appended to takes up to twice its
-     * length of memory; limits count its length.
+     * Appends bytes to the value of an entry, or creates the entry with them. The value
+     * stays on the server.
+     * Success: the value's new length and its new version. An existing entry keeps its
+     * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+     * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+     * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+     * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+     * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+     * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+     * it has `if_version`, with which it may fail because the first attempt succeeded.
+     * Costs O(bytes appended), whatever the value's length: a growing value is copied
+     * once for each doubling of its length, and for each bucket that it moves to. A
+     * value that has been appended to takes up to twice its length of memory; limits
+     * count its length.
      * </pre>
      */
     public void append(dev.timecached.v1.AppendRequest request,
@@ -1024,18 +1030,18 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
      * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-     * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-     * entry that is there keeps its deadline, unless the request says `touch`; one that
-     * is created gets a fresh time to live.
+     * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+     * An existing entry keeps its deadline, unless the request sets `touch`; a new
+     * entry gets a fresh time to live.
      * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-     * removes the entry instead, which makes no expiry event. A value that is no such
+     * removes the entry instead, without an expiry event. A value that is no such
      * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-     * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-     * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-     * that would be passed: as in Put.
+     * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+     * key that collects the parts of a Gather: as in Append. After each of these errors
+     * nothing is changed. A limit that would be exceeded: as in Put.
      * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-     * may fail on its own success. A second xor with the same number undoes the first.
-     * O(1).
+     * may fail because the first attempt succeeded. A second xor with the same number
+     * undoes the first. O(1).
      * </pre>
      */
     public void combine(dev.timecached.v1.CombineRequest request,
@@ -1046,25 +1052,26 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Collects named parts under a key. The call that brings the last part that is
-     * expected gets all of them, and the key is gone: exactly one call gets them. What is
-     * not complete in time expires as any entry, with the parts that came: see
+     * Collects named parts under a key. The call that adds the last expected part gets
+     * all of them and removes the key: exactly one call gets them. A key that is not
+     * complete in time expires as any entry does, with the parts collected so far: see
      * ExpiredEvent.parts.
-     * An entry that is there keeps its deadline, unless the request says `touch`; the
-     * first part gets a fresh time to live.
-     * Success: all parts, or how many are in. The same part with the same value again is
-     * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-     * (PART_EXISTS). Parts that expect something else than those that are in:
-     * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+     * An existing entry keeps its deadline, unless the request sets `touch`; the first
+     * part gets a fresh time to live.
+     * Success: all parts, or how many have been collected. The same part with the same
+     * value again is a success that changes nothing (`duplicate`); with another value:
+     * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+     * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
      * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-     * and what is expected, would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-     * be passed: as in Put.
+     * and the expected names, would be larger than the namespace's max_value_bytes:
+     * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+     * changed. A limit that would be exceeded: as in Put.
      * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-     * completed it begins anew: who must not join twice remembers the key for a while, or
-     * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-     * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-     * the answer: see Get for answers of more than 4 MiB.
+     * completed the key starts a new collection: a client that must not join twice
+     * remembers the key for a while, or derives the key from what is joined once. Costs
+     * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+     * where it completes the key. max_value_bytes bounds the response: see Get for
+     * answers of more than 4 MiB.
      * </pre>
      */
     public void gather(dev.timecached.v1.GatherRequest request,
@@ -1077,12 +1084,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Applies many operations on one namespace in one request.
      * Not a transaction: each operation succeeds or fails by itself, with its own
-     * result, and others may come between. The operations of one key apply in the
-     * order of the request. The call fails as a whole, with nothing applied, only
-     * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-     * large, NOT_FOUND for its namespace.
-     * Idempotent if all of its operations are. Costs one round trip, and three
-     * short locks for each of the namespace's shards that are met.
+     * result, and operations of other calls may come between. The operations of one key
+     * apply in the order of the request. The call fails as a whole, with nothing
+     * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+     * is empty or too large, NOT_FOUND for its namespace.
+     * Idempotent if all of its operations are. Costs one round trip, and three short
+     * locks for each of the namespace's shards that it uses.
      * </pre>
      */
     public void execute(dev.timecached.v1.ExecuteRequest request,
@@ -1095,13 +1102,13 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * A stream of Execute requests, each answered by one response, in order.
      * Requests are applied one after the other: what a request writes, the next one
-     * reads. A client may send on without waiting for answers. One that does not
-     * read them is read from no further once 16 answers, or 8 MiB of them, wait for
-     * it: flow control then holds it up, and nothing is lost.
-     * A request that fails as a whole, as in Execute, ends the stream with that
-     * error: the requests that were answered have been applied; it and those after
-     * it have not. When the server stops, it answers the requests that it has read
-     * and ends the stream with UNAVAILABLE (reason DRAINING).
+     * reads. A client may send requests without waiting for responses. The server stops
+     * reading from a client for which 16 responses, or 8 MiB of them, wait: flow
+     * control then stops the client, and nothing is lost.
+     * A request that fails as a whole, as in Execute, ends the stream with that error:
+     * the requests that were answered have been applied; this request and those after
+     * it have not. When the server stops, it answers the requests that it has read and
+     * ends the stream with UNAVAILABLE (reason DRAINING).
      * </pre>
      */
     public io.grpc.stub.StreamObserver<dev.timecached.v1.ExecuteRequest> pipeline(
@@ -1114,10 +1121,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Streams the live entries whose key begins with a prefix, in no particular
      * order.
-     * An entry that is live during the whole scan is in it exactly once; one that is
-     * put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-     * entries and about 1 MiB. Writers are never held up for longer than one step of
-     * the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+     * An entry that is live during the whole scan appears exactly once; one that is
+     * put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+     * entries and about 1 MiB. Writers are never blocked for longer than one step of
+     * the scan. A scan that takes longer than limits.max_call_duration, 1 min by
      * default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
      * </pre>
      */
@@ -1129,21 +1136,21 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams what expires, as it expires.
-     * The first message of each namespace comes at once: it says that the watch
-     * stands and where it starts. From then on every entry that dies comes exactly
-     * once, in order of death, never before its deadline. A message comes at least
-     * every `heartbeat_interval`, with no event if none happened.
-     * Nothing is lost in silence. Every message has a `resume_token`: a call that
-     * brings it back goes on behind that message, for as long as the events are
-     * retained. A watcher that reads too slowly, or comes back too late, never slows
-     * a writer or another watcher: what it missed is counted in `lost`, exactly, and
-     * the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-     * not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-     * before the namespace's deletion, the server's restart (MEMORY), a power loss
-     * (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-     * was lost then is not known. Each of them has the metadata `namespace`.
+     * Streams entries as they expire.
+     * The first message of each namespace is sent at once: it confirms the watch and
+     * says where it starts. From then on every entry that dies is delivered exactly
+     * once, in order of death, never before its deadline. A message is sent at least
+     * every `heartbeat_interval`, without events if there are none.
+     * No event is silently dropped. Every message has a `resume_token`: a call with
+     * that token continues after that message, for as long as the events are retained.
+     * A watcher that reads too slowly, or resumes too late, never slows a writer or
+     * another watcher: `lost` counts exactly the events that it missed, and the stream
+     * continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+     * reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+     * the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+     * the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+     * lost is then unknown. Each of these errors has the metadata `namespace`.
      * The stream ends with OK when the server stops, after a last watermark, and
      * with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
      * More watchers than the server's limit: RESOURCE_EXHAUSTED (reason MAX_WATCHERS).
@@ -1157,21 +1164,25 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams a member's share of what expires: the events of a namespace are shared
-     * out among the members of a consumer group.
+     * Streams a member's share of the expired entries: the events of a namespace are
+     * distributed among the members of a consumer group.
      * Each event goes to one member, which must settle it (SettleExpired) within the
-     * group's ack_timeout; else, and when the member's stream ends before, it goes to
-     * another at once. At least once: an event is given out again until it is settled,
-     * after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-     * one key come one after the other: a later one waits until the earlier is settled.
-     * First attempts come in order of death, but for those that wait so.
-     * An event that timed out or was NACKed goes to another member, as long as there
-     * is one whose stream is read, also if that one is at its max_in_flight now; and
-     * to one that does not let events time out, if there is one. A member that lets
-     * events time out is given fewer: each halves what it may hold, down to one event;
-     * each that it settles, in time or late, adds one again, up to max_in_flight.
-     * The first message comes at once, and the stream ends, as in WatchExpired; also
-     * with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+     * group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+     * to another member at once. Delivery is at least once: an event is delivered again
+     * until it is settled; after max_attempts it goes to the namespace's
+     * dead_letter_namespace, if set. The events of one key are delivered one after the
+     * other: a later one waits until the earlier one is settled. First attempts are
+     * delivered in order of death, except for those that wait for an earlier event of
+     * their key.
+     * An event that timed out or was NACKed goes to another member, as long as there is
+     * one whose stream is read, even if that member is at its max_in_flight now; and to
+     * one that does not let events time out, if there is one. A member that lets events
+     * time out gets fewer: each time-out halves the number of events that it may hold,
+     * down to one; each event that it settles, in time or late, adds one, up to
+     * max_in_flight.
+     * The first message is sent at once, and the stream ends, as in WatchExpired; the
+     * stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+     * deleted.
      * </pre>
      */
     public void consumeExpired(dev.timecached.v1.ConsumeExpiredRequest request,
@@ -1182,17 +1193,18 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams not what died but what is going to, in time to Touch it.
-     * Each entry that has no more than `lead_time` left until its death_time is told
-     * once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-     * 1 s. An entry that comes into the map with less than that left is told as soon.
-     * One that is touched or put into a later bucket is told again when its time comes:
-     * touched, under the same version with a later deadline. What is told may come
-     * twice, under the same version and deadline, and up to 5 s after it was removed or
-     * written anew. An entry that dies before it could be told, as its own ttl is that
-     * short or its watcher reads too slowly, is not told any more, nor counted:
-     * WatchExpired tells it.
-     * The first message comes at once, and the stream ends, as in WatchExpired. More
+     * Streams entries that are about to die, in time to Touch them.
+     * Each entry that has no more than `lead_time` left until its death_time is
+     * delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+     * later. An entry that is put with less than lead_time left is delivered within the
+     * same time after the put. An entry that is touched or put into a later bucket is
+     * delivered again when its new time comes: after a touch, with the same version and
+     * a later deadline. An entry may be delivered twice, with the same version and
+     * deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+     * before it could be delivered, because its own ttl is that short or its watcher
+     * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+     * it.
+     * The first message is sent at once, and the stream ends, as in WatchExpired. More
      * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
@@ -1205,14 +1217,14 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Settles events that members of a consumer group were given: done, try again
-     * later, or back into the map.
+     * Settles events that were delivered to members of a consumer group: done, deliver
+     * again later, or put back into the namespace.
      * Each settlement succeeds or fails by itself, with its own result. The call
      * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
      * empty or too large, NOT_FOUND for its namespace or group (reasons
      * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-     * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-     * for what the first call settled.
+     * one to which the event was delivered. A retry gets NOT_FOUND
+     * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
      * </pre>
      */
     public void settleExpired(dev.timecached.v1.SettleExpiredRequest request,
@@ -1225,8 +1237,8 @@ public final class TimeCacheServiceGrpc {
   /**
    * A stub to allow clients to do synchronous rpc calls to service TimeCacheService.
    * <pre>
-   * The data of the namespaces. Every call is answered from memory, in O(1)
-   * whatever the number of entries or buckets, but for Scan and the watches.
+   * The data of the namespaces. Every call except Scan and the watches is answered from
+   * memory in O(1), whatever the number of entries or buckets.
    * </pre>
    */
   public static final class TimeCacheServiceBlockingV2Stub
@@ -1246,12 +1258,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Stores a value under a key and gives it a fresh time to live.
      * Success: the entry's new version. A condition that does not hold:
-     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-     * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-     * limit's name as reason, unless the namespace evicts.
-     * With `keep_deadline` an entry that is there keeps its time to live.
-     * Idempotent in its effect without a condition, but for the version and the
-     * fresh time to live; with a condition a retry may fail on its own success.
+     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+     * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+     * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+     * existing entry keeps its time to live. Without a condition idempotent, except for
+     * the version and the fresh time to live; with a condition a retry may fail because
+     * the first attempt succeeded.
      * </pre>
      */
     public dev.timecached.v1.PutResponse put(dev.timecached.v1.PutRequest request) throws io.grpc.StatusException {
@@ -1263,10 +1275,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Reads an entry.
      * Success: the entry. Miss: OK with no entry. A client that reads values of more
-     * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-     * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-     * time to live, unless the namespace is sliding or the request says `touch`; the
-     * version stays even then. Idempotent.
+     * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+     * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+     * the time to live, unless the namespace is sliding or the request sets `touch`;
+     * the version does not change even then. Idempotent.
      * </pre>
      */
     public dev.timecached.v1.GetResponse get(dev.timecached.v1.GetRequest request) throws io.grpc.StatusException {
@@ -1276,8 +1288,8 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Removes an entry. A removed entry makes no expiry event.
-     * Success: whether it was there. Miss: OK with removed = false, or, with
+     * Removes an entry. A removed entry has no expiry event.
+     * Success: whether the entry existed. Miss: OK with removed = false, or, with
      * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
      * Idempotent without `if_version`.
      * </pre>
@@ -1289,7 +1301,7 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Tells whether an entry is there. Never renews the time to live. Idempotent.
+     * Reports whether an entry exists. Never renews the time to live. Idempotent.
      * </pre>
      */
     public dev.timecached.v1.ContainsResponse contains(dev.timecached.v1.ContainsRequest request) throws io.grpc.StatusException {
@@ -1312,7 +1324,7 @@ public final class TimeCacheServiceGrpc {
     /**
      * <pre>
      * Gives an entry a fresh time to live without a new value.
-     * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+     * Success: touched = true and the entry's version, which does not change. Miss: OK
      * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
      * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
      * </pre>
@@ -1324,20 +1336,20 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Appends bytes to the value of an entry, or creates it with these. The value stays
-     * on the server.
-     * Success: the value's new length and its new version. An entry that is there keeps
-     * its deadline, unless the request says `touch`; one that is created gets a fresh
-     * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-     * value that would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-     * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-     * would be passed: as in Put.
-     * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-     * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-     * a value that grows is copied once for each doubling of its length, and for each
-     * bucket that it moves to. One that has been appended to takes up to twice its
-     * length of memory; limits count its length.
+     * Appends bytes to the value of an entry, or creates the entry with them. The value
+     * stays on the server.
+     * Success: the value's new length and its new version. An existing entry keeps its
+     * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+     * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+     * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+     * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+     * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+     * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+     * it has `if_version`, with which it may fail because the first attempt succeeded.
+     * Costs O(bytes appended), whatever the value's length: a growing value is copied
+     * once for each doubling of its length, and for each bucket that it moves to. A
+     * value that has been appended to takes up to twice its length of memory; limits
+     * count its length.
      * </pre>
      */
     public dev.timecached.v1.AppendResponse append(dev.timecached.v1.AppendRequest request) throws io.grpc.StatusException {
@@ -1349,18 +1361,18 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
      * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-     * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-     * entry that is there keeps its deadline, unless the request says `touch`; one that
-     * is created gets a fresh time to live.
+     * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+     * An existing entry keeps its deadline, unless the request sets `touch`; a new
+     * entry gets a fresh time to live.
      * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-     * removes the entry instead, which makes no expiry event. A value that is no such
+     * removes the entry instead, without an expiry event. A value that is no such
      * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-     * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-     * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-     * that would be passed: as in Put.
+     * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+     * key that collects the parts of a Gather: as in Append. After each of these errors
+     * nothing is changed. A limit that would be exceeded: as in Put.
      * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-     * may fail on its own success. A second xor with the same number undoes the first.
-     * O(1).
+     * may fail because the first attempt succeeded. A second xor with the same number
+     * undoes the first. O(1).
      * </pre>
      */
     public dev.timecached.v1.CombineResponse combine(dev.timecached.v1.CombineRequest request) throws io.grpc.StatusException {
@@ -1370,25 +1382,26 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Collects named parts under a key. The call that brings the last part that is
-     * expected gets all of them, and the key is gone: exactly one call gets them. What is
-     * not complete in time expires as any entry, with the parts that came: see
+     * Collects named parts under a key. The call that adds the last expected part gets
+     * all of them and removes the key: exactly one call gets them. A key that is not
+     * complete in time expires as any entry does, with the parts collected so far: see
      * ExpiredEvent.parts.
-     * An entry that is there keeps its deadline, unless the request says `touch`; the
-     * first part gets a fresh time to live.
-     * Success: all parts, or how many are in. The same part with the same value again is
-     * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-     * (PART_EXISTS). Parts that expect something else than those that are in:
-     * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+     * An existing entry keeps its deadline, unless the request sets `touch`; the first
+     * part gets a fresh time to live.
+     * Success: all parts, or how many have been collected. The same part with the same
+     * value again is a success that changes nothing (`duplicate`); with another value:
+     * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+     * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
      * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-     * and what is expected, would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-     * be passed: as in Put.
+     * and the expected names, would be larger than the namespace's max_value_bytes:
+     * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+     * changed. A limit that would be exceeded: as in Put.
      * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-     * completed it begins anew: who must not join twice remembers the key for a while, or
-     * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-     * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-     * the answer: see Get for answers of more than 4 MiB.
+     * completed the key starts a new collection: a client that must not join twice
+     * remembers the key for a while, or derives the key from what is joined once. Costs
+     * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+     * where it completes the key. max_value_bytes bounds the response: see Get for
+     * answers of more than 4 MiB.
      * </pre>
      */
     public dev.timecached.v1.GatherResponse gather(dev.timecached.v1.GatherRequest request) throws io.grpc.StatusException {
@@ -1400,12 +1413,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Applies many operations on one namespace in one request.
      * Not a transaction: each operation succeeds or fails by itself, with its own
-     * result, and others may come between. The operations of one key apply in the
-     * order of the request. The call fails as a whole, with nothing applied, only
-     * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-     * large, NOT_FOUND for its namespace.
-     * Idempotent if all of its operations are. Costs one round trip, and three
-     * short locks for each of the namespace's shards that are met.
+     * result, and operations of other calls may come between. The operations of one key
+     * apply in the order of the request. The call fails as a whole, with nothing
+     * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+     * is empty or too large, NOT_FOUND for its namespace.
+     * Idempotent if all of its operations are. Costs one round trip, and three short
+     * locks for each of the namespace's shards that it uses.
      * </pre>
      */
     public dev.timecached.v1.ExecuteResponse execute(dev.timecached.v1.ExecuteRequest request) throws io.grpc.StatusException {
@@ -1417,13 +1430,13 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * A stream of Execute requests, each answered by one response, in order.
      * Requests are applied one after the other: what a request writes, the next one
-     * reads. A client may send on without waiting for answers. One that does not
-     * read them is read from no further once 16 answers, or 8 MiB of them, wait for
-     * it: flow control then holds it up, and nothing is lost.
-     * A request that fails as a whole, as in Execute, ends the stream with that
-     * error: the requests that were answered have been applied; it and those after
-     * it have not. When the server stops, it answers the requests that it has read
-     * and ends the stream with UNAVAILABLE (reason DRAINING).
+     * reads. A client may send requests without waiting for responses. The server stops
+     * reading from a client for which 16 responses, or 8 MiB of them, wait: flow
+     * control then stops the client, and nothing is lost.
+     * A request that fails as a whole, as in Execute, ends the stream with that error:
+     * the requests that were answered have been applied; this request and those after
+     * it have not. When the server stops, it answers the requests that it has read and
+     * ends the stream with UNAVAILABLE (reason DRAINING).
      * </pre>
      */
     @io.grpc.ExperimentalApi("https://github.com/grpc/grpc-java/issues/10918")
@@ -1437,10 +1450,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Streams the live entries whose key begins with a prefix, in no particular
      * order.
-     * An entry that is live during the whole scan is in it exactly once; one that is
-     * put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-     * entries and about 1 MiB. Writers are never held up for longer than one step of
-     * the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+     * An entry that is live during the whole scan appears exactly once; one that is
+     * put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+     * entries and about 1 MiB. Writers are never blocked for longer than one step of
+     * the scan. A scan that takes longer than limits.max_call_duration, 1 min by
      * default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
      * </pre>
      */
@@ -1453,21 +1466,21 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams what expires, as it expires.
-     * The first message of each namespace comes at once: it says that the watch
-     * stands and where it starts. From then on every entry that dies comes exactly
-     * once, in order of death, never before its deadline. A message comes at least
-     * every `heartbeat_interval`, with no event if none happened.
-     * Nothing is lost in silence. Every message has a `resume_token`: a call that
-     * brings it back goes on behind that message, for as long as the events are
-     * retained. A watcher that reads too slowly, or comes back too late, never slows
-     * a writer or another watcher: what it missed is counted in `lost`, exactly, and
-     * the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-     * not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-     * before the namespace's deletion, the server's restart (MEMORY), a power loss
-     * (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-     * was lost then is not known. Each of them has the metadata `namespace`.
+     * Streams entries as they expire.
+     * The first message of each namespace is sent at once: it confirms the watch and
+     * says where it starts. From then on every entry that dies is delivered exactly
+     * once, in order of death, never before its deadline. A message is sent at least
+     * every `heartbeat_interval`, without events if there are none.
+     * No event is silently dropped. Every message has a `resume_token`: a call with
+     * that token continues after that message, for as long as the events are retained.
+     * A watcher that reads too slowly, or resumes too late, never slows a writer or
+     * another watcher: `lost` counts exactly the events that it missed, and the stream
+     * continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+     * reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+     * the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+     * the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+     * lost is then unknown. Each of these errors has the metadata `namespace`.
      * The stream ends with OK when the server stops, after a last watermark, and
      * with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
      * More watchers than the server's limit: RESOURCE_EXHAUSTED (reason MAX_WATCHERS).
@@ -1482,21 +1495,25 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams a member's share of what expires: the events of a namespace are shared
-     * out among the members of a consumer group.
+     * Streams a member's share of the expired entries: the events of a namespace are
+     * distributed among the members of a consumer group.
      * Each event goes to one member, which must settle it (SettleExpired) within the
-     * group's ack_timeout; else, and when the member's stream ends before, it goes to
-     * another at once. At least once: an event is given out again until it is settled,
-     * after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-     * one key come one after the other: a later one waits until the earlier is settled.
-     * First attempts come in order of death, but for those that wait so.
-     * An event that timed out or was NACKed goes to another member, as long as there
-     * is one whose stream is read, also if that one is at its max_in_flight now; and
-     * to one that does not let events time out, if there is one. A member that lets
-     * events time out is given fewer: each halves what it may hold, down to one event;
-     * each that it settles, in time or late, adds one again, up to max_in_flight.
-     * The first message comes at once, and the stream ends, as in WatchExpired; also
-     * with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+     * group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+     * to another member at once. Delivery is at least once: an event is delivered again
+     * until it is settled; after max_attempts it goes to the namespace's
+     * dead_letter_namespace, if set. The events of one key are delivered one after the
+     * other: a later one waits until the earlier one is settled. First attempts are
+     * delivered in order of death, except for those that wait for an earlier event of
+     * their key.
+     * An event that timed out or was NACKed goes to another member, as long as there is
+     * one whose stream is read, even if that member is at its max_in_flight now; and to
+     * one that does not let events time out, if there is one. A member that lets events
+     * time out gets fewer: each time-out halves the number of events that it may hold,
+     * down to one; each event that it settles, in time or late, adds one, up to
+     * max_in_flight.
+     * The first message is sent at once, and the stream ends, as in WatchExpired; the
+     * stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+     * deleted.
      * </pre>
      */
     @io.grpc.ExperimentalApi("https://github.com/grpc/grpc-java/issues/10918")
@@ -1508,17 +1525,18 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams not what died but what is going to, in time to Touch it.
-     * Each entry that has no more than `lead_time` left until its death_time is told
-     * once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-     * 1 s. An entry that comes into the map with less than that left is told as soon.
-     * One that is touched or put into a later bucket is told again when its time comes:
-     * touched, under the same version with a later deadline. What is told may come
-     * twice, under the same version and deadline, and up to 5 s after it was removed or
-     * written anew. An entry that dies before it could be told, as its own ttl is that
-     * short or its watcher reads too slowly, is not told any more, nor counted:
-     * WatchExpired tells it.
-     * The first message comes at once, and the stream ends, as in WatchExpired. More
+     * Streams entries that are about to die, in time to Touch them.
+     * Each entry that has no more than `lead_time` left until its death_time is
+     * delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+     * later. An entry that is put with less than lead_time left is delivered within the
+     * same time after the put. An entry that is touched or put into a later bucket is
+     * delivered again when its new time comes: after a touch, with the same version and
+     * a later deadline. An entry may be delivered twice, with the same version and
+     * deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+     * before it could be delivered, because its own ttl is that short or its watcher
+     * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+     * it.
+     * The first message is sent at once, and the stream ends, as in WatchExpired. More
      * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
@@ -1532,14 +1550,14 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Settles events that members of a consumer group were given: done, try again
-     * later, or back into the map.
+     * Settles events that were delivered to members of a consumer group: done, deliver
+     * again later, or put back into the namespace.
      * Each settlement succeeds or fails by itself, with its own result. The call
      * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
      * empty or too large, NOT_FOUND for its namespace or group (reasons
      * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-     * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-     * for what the first call settled.
+     * one to which the event was delivered. A retry gets NOT_FOUND
+     * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
      * </pre>
      */
     public dev.timecached.v1.SettleExpiredResponse settleExpired(dev.timecached.v1.SettleExpiredRequest request) throws io.grpc.StatusException {
@@ -1551,8 +1569,8 @@ public final class TimeCacheServiceGrpc {
   /**
    * A stub to allow clients to do limited synchronous rpc calls to service TimeCacheService.
    * <pre>
-   * The data of the namespaces. Every call is answered from memory, in O(1)
-   * whatever the number of entries or buckets, but for Scan and the watches.
+   * The data of the namespaces. Every call except Scan and the watches is answered from
+   * memory in O(1), whatever the number of entries or buckets.
    * </pre>
    */
   public static final class TimeCacheServiceBlockingStub
@@ -1572,12 +1590,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Stores a value under a key and gives it a fresh time to live.
      * Success: the entry's new version. A condition that does not hold:
-     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-     * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-     * limit's name as reason, unless the namespace evicts.
-     * With `keep_deadline` an entry that is there keeps its time to live.
-     * Idempotent in its effect without a condition, but for the version and the
-     * fresh time to live; with a condition a retry may fail on its own success.
+     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+     * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+     * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+     * existing entry keeps its time to live. Without a condition idempotent, except for
+     * the version and the fresh time to live; with a condition a retry may fail because
+     * the first attempt succeeded.
      * </pre>
      */
     public dev.timecached.v1.PutResponse put(dev.timecached.v1.PutRequest request) {
@@ -1589,10 +1607,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Reads an entry.
      * Success: the entry. Miss: OK with no entry. A client that reads values of more
-     * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-     * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-     * time to live, unless the namespace is sliding or the request says `touch`; the
-     * version stays even then. Idempotent.
+     * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+     * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+     * the time to live, unless the namespace is sliding or the request sets `touch`;
+     * the version does not change even then. Idempotent.
      * </pre>
      */
     public dev.timecached.v1.GetResponse get(dev.timecached.v1.GetRequest request) {
@@ -1602,8 +1620,8 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Removes an entry. A removed entry makes no expiry event.
-     * Success: whether it was there. Miss: OK with removed = false, or, with
+     * Removes an entry. A removed entry has no expiry event.
+     * Success: whether the entry existed. Miss: OK with removed = false, or, with
      * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
      * Idempotent without `if_version`.
      * </pre>
@@ -1615,7 +1633,7 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Tells whether an entry is there. Never renews the time to live. Idempotent.
+     * Reports whether an entry exists. Never renews the time to live. Idempotent.
      * </pre>
      */
     public dev.timecached.v1.ContainsResponse contains(dev.timecached.v1.ContainsRequest request) {
@@ -1638,7 +1656,7 @@ public final class TimeCacheServiceGrpc {
     /**
      * <pre>
      * Gives an entry a fresh time to live without a new value.
-     * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+     * Success: touched = true and the entry's version, which does not change. Miss: OK
      * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
      * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
      * </pre>
@@ -1650,20 +1668,20 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Appends bytes to the value of an entry, or creates it with these. The value stays
-     * on the server.
-     * Success: the value's new length and its new version. An entry that is there keeps
-     * its deadline, unless the request says `touch`; one that is created gets a fresh
-     * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-     * value that would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-     * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-     * would be passed: as in Put.
-     * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-     * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-     * a value that grows is copied once for each doubling of its length, and for each
-     * bucket that it moves to. One that has been appended to takes up to twice its
-     * length of memory; limits count its length.
+     * Appends bytes to the value of an entry, or creates the entry with them. The value
+     * stays on the server.
+     * Success: the value's new length and its new version. An existing entry keeps its
+     * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+     * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+     * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+     * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+     * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+     * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+     * it has `if_version`, with which it may fail because the first attempt succeeded.
+     * Costs O(bytes appended), whatever the value's length: a growing value is copied
+     * once for each doubling of its length, and for each bucket that it moves to. A
+     * value that has been appended to takes up to twice its length of memory; limits
+     * count its length.
      * </pre>
      */
     public dev.timecached.v1.AppendResponse append(dev.timecached.v1.AppendRequest request) {
@@ -1675,18 +1693,18 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
      * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-     * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-     * entry that is there keeps its deadline, unless the request says `touch`; one that
-     * is created gets a fresh time to live.
+     * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+     * An existing entry keeps its deadline, unless the request sets `touch`; a new
+     * entry gets a fresh time to live.
      * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-     * removes the entry instead, which makes no expiry event. A value that is no such
+     * removes the entry instead, without an expiry event. A value that is no such
      * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-     * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-     * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-     * that would be passed: as in Put.
+     * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+     * key that collects the parts of a Gather: as in Append. After each of these errors
+     * nothing is changed. A limit that would be exceeded: as in Put.
      * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-     * may fail on its own success. A second xor with the same number undoes the first.
-     * O(1).
+     * may fail because the first attempt succeeded. A second xor with the same number
+     * undoes the first. O(1).
      * </pre>
      */
     public dev.timecached.v1.CombineResponse combine(dev.timecached.v1.CombineRequest request) {
@@ -1696,25 +1714,26 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Collects named parts under a key. The call that brings the last part that is
-     * expected gets all of them, and the key is gone: exactly one call gets them. What is
-     * not complete in time expires as any entry, with the parts that came: see
+     * Collects named parts under a key. The call that adds the last expected part gets
+     * all of them and removes the key: exactly one call gets them. A key that is not
+     * complete in time expires as any entry does, with the parts collected so far: see
      * ExpiredEvent.parts.
-     * An entry that is there keeps its deadline, unless the request says `touch`; the
-     * first part gets a fresh time to live.
-     * Success: all parts, or how many are in. The same part with the same value again is
-     * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-     * (PART_EXISTS). Parts that expect something else than those that are in:
-     * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+     * An existing entry keeps its deadline, unless the request sets `touch`; the first
+     * part gets a fresh time to live.
+     * Success: all parts, or how many have been collected. The same part with the same
+     * value again is a success that changes nothing (`duplicate`); with another value:
+     * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+     * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
      * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-     * and what is expected, would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-     * be passed: as in Put.
+     * and the expected names, would be larger than the namespace's max_value_bytes:
+     * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+     * changed. A limit that would be exceeded: as in Put.
      * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-     * completed it begins anew: who must not join twice remembers the key for a while, or
-     * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-     * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-     * the answer: see Get for answers of more than 4 MiB.
+     * completed the key starts a new collection: a client that must not join twice
+     * remembers the key for a while, or derives the key from what is joined once. Costs
+     * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+     * where it completes the key. max_value_bytes bounds the response: see Get for
+     * answers of more than 4 MiB.
      * </pre>
      */
     public dev.timecached.v1.GatherResponse gather(dev.timecached.v1.GatherRequest request) {
@@ -1726,12 +1745,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Applies many operations on one namespace in one request.
      * Not a transaction: each operation succeeds or fails by itself, with its own
-     * result, and others may come between. The operations of one key apply in the
-     * order of the request. The call fails as a whole, with nothing applied, only
-     * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-     * large, NOT_FOUND for its namespace.
-     * Idempotent if all of its operations are. Costs one round trip, and three
-     * short locks for each of the namespace's shards that are met.
+     * result, and operations of other calls may come between. The operations of one key
+     * apply in the order of the request. The call fails as a whole, with nothing
+     * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+     * is empty or too large, NOT_FOUND for its namespace.
+     * Idempotent if all of its operations are. Costs one round trip, and three short
+     * locks for each of the namespace's shards that it uses.
      * </pre>
      */
     public dev.timecached.v1.ExecuteResponse execute(dev.timecached.v1.ExecuteRequest request) {
@@ -1743,10 +1762,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Streams the live entries whose key begins with a prefix, in no particular
      * order.
-     * An entry that is live during the whole scan is in it exactly once; one that is
-     * put, removed or dies meanwhile is in it at most once. Pages hold at most 1,000
-     * entries and about 1 MiB. Writers are never held up for longer than one step of
-     * the walk. A scan that takes longer than limits.max_call_duration, 1 min by
+     * An entry that is live during the whole scan appears exactly once; one that is
+     * put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
+     * entries and about 1 MiB. Writers are never blocked for longer than one step of
+     * the scan. A scan that takes longer than limits.max_call_duration, 1 min by
      * default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
      * </pre>
      */
@@ -1758,21 +1777,21 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams what expires, as it expires.
-     * The first message of each namespace comes at once: it says that the watch
-     * stands and where it starts. From then on every entry that dies comes exactly
-     * once, in order of death, never before its deadline. A message comes at least
-     * every `heartbeat_interval`, with no event if none happened.
-     * Nothing is lost in silence. Every message has a `resume_token`: a call that
-     * brings it back goes on behind that message, for as long as the events are
-     * retained. A watcher that reads too slowly, or comes back too late, never slows
-     * a writer or another watcher: what it missed is counted in `lost`, exactly, and
-     * the stream goes on; or, with `fail_on_loss`, it ends with OUT_OF_RANGE (reason
-     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has
-     * not reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from
-     * before the namespace's deletion, the server's restart (MEMORY), a power loss
-     * (ASYNC) or the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); how much
-     * was lost then is not known. Each of them has the metadata `namespace`.
+     * Streams entries as they expire.
+     * The first message of each namespace is sent at once: it confirms the watch and
+     * says where it starts. From then on every entry that dies is delivered exactly
+     * once, in order of death, never before its deadline. A message is sent at least
+     * every `heartbeat_interval`, without events if there are none.
+     * No event is silently dropped. Every message has a `resume_token`: a call with
+     * that token continues after that message, for as long as the events are retained.
+     * A watcher that reads too slowly, or resumes too late, never slows a writer or
+     * another watcher: `lost` counts exactly the events that it missed, and the stream
+     * continues; or, with `fail_on_loss`, the stream ends with OUT_OF_RANGE (reason
+     * RESUME_POINT_TRIMMED, metadata `lost`). A token that the namespace's log has not
+     * reached: OUT_OF_RANGE (RESUME_POINT_AHEAD). A token of another log, from before
+     * the namespace's deletion, the server's restart (MEMORY), a power loss (ASYNC) or
+     * the restore of a backup: FAILED_PRECONDITION (LOG_CHANGED); the number of events
+     * lost is then unknown. Each of these errors has the metadata `namespace`.
      * The stream ends with OK when the server stops, after a last watermark, and
      * with NOT_FOUND when a watched namespace is deleted (reason NAMESPACE_NOT_FOUND).
      * More watchers than the server's limit: RESOURCE_EXHAUSTED (reason MAX_WATCHERS).
@@ -1786,21 +1805,25 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams a member's share of what expires: the events of a namespace are shared
-     * out among the members of a consumer group.
+     * Streams a member's share of the expired entries: the events of a namespace are
+     * distributed among the members of a consumer group.
      * Each event goes to one member, which must settle it (SettleExpired) within the
-     * group's ack_timeout; else, and when the member's stream ends before, it goes to
-     * another at once. At least once: an event is given out again until it is settled,
-     * after max_attempts to the namespace's dead_letter_namespace, if set. The events of
-     * one key come one after the other: a later one waits until the earlier is settled.
-     * First attempts come in order of death, but for those that wait so.
-     * An event that timed out or was NACKed goes to another member, as long as there
-     * is one whose stream is read, also if that one is at its max_in_flight now; and
-     * to one that does not let events time out, if there is one. A member that lets
-     * events time out is given fewer: each halves what it may hold, down to one event;
-     * each that it settles, in time or late, adds one again, up to max_in_flight.
-     * The first message comes at once, and the stream ends, as in WatchExpired; also
-     * with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is deleted.
+     * group's ack_timeout; otherwise, or when the member's stream ends before, it goes
+     * to another member at once. Delivery is at least once: an event is delivered again
+     * until it is settled; after max_attempts it goes to the namespace's
+     * dead_letter_namespace, if set. The events of one key are delivered one after the
+     * other: a later one waits until the earlier one is settled. First attempts are
+     * delivered in order of death, except for those that wait for an earlier event of
+     * their key.
+     * An event that timed out or was NACKed goes to another member, as long as there is
+     * one whose stream is read, even if that member is at its max_in_flight now; and to
+     * one that does not let events time out, if there is one. A member that lets events
+     * time out gets fewer: each time-out halves the number of events that it may hold,
+     * down to one; each event that it settles, in time or late, adds one, up to
+     * max_in_flight.
+     * The first message is sent at once, and the stream ends, as in WatchExpired; the
+     * stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
+     * deleted.
      * </pre>
      */
     public java.util.Iterator<dev.timecached.v1.ConsumeExpiredResponse> consumeExpired(
@@ -1811,17 +1834,18 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Streams not what died but what is going to, in time to Touch it.
-     * Each entry that has no more than `lead_time` left until its death_time is told
-     * once, at or soon after death_time - lead_time. Soon is one bucket width, at most
-     * 1 s. An entry that comes into the map with less than that left is told as soon.
-     * One that is touched or put into a later bucket is told again when its time comes:
-     * touched, under the same version with a later deadline. What is told may come
-     * twice, under the same version and deadline, and up to 5 s after it was removed or
-     * written anew. An entry that dies before it could be told, as its own ttl is that
-     * short or its watcher reads too slowly, is not told any more, nor counted:
-     * WatchExpired tells it.
-     * The first message comes at once, and the stream ends, as in WatchExpired. More
+     * Streams entries that are about to die, in time to Touch them.
+     * Each entry that has no more than `lead_time` left until its death_time is
+     * delivered once, between death_time - lead_time and one bucket width, at most 1 s,
+     * later. An entry that is put with less than lead_time left is delivered within the
+     * same time after the put. An entry that is touched or put into a later bucket is
+     * delivered again when its new time comes: after a touch, with the same version and
+     * a later deadline. An entry may be delivered twice, with the same version and
+     * deadline, and up to 5 s after it was removed or overwritten. An entry that dies
+     * before it could be delivered, because its own ttl is that short or its watcher
+     * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
+     * it.
+     * The first message is sent at once, and the stream ends, as in WatchExpired. More
      * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
@@ -1834,14 +1858,14 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Settles events that members of a consumer group were given: done, try again
-     * later, or back into the map.
+     * Settles events that were delivered to members of a consumer group: done, deliver
+     * again later, or put back into the namespace.
      * Each settlement succeeds or fails by itself, with its own result. The call
      * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
      * empty or too large, NOT_FOUND for its namespace or group (reasons
      * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-     * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-     * for what the first call settled.
+     * one to which the event was delivered. A retry gets NOT_FOUND
+     * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
      * </pre>
      */
     public dev.timecached.v1.SettleExpiredResponse settleExpired(dev.timecached.v1.SettleExpiredRequest request) {
@@ -1853,8 +1877,8 @@ public final class TimeCacheServiceGrpc {
   /**
    * A stub to allow clients to do ListenableFuture-style rpc calls to service TimeCacheService.
    * <pre>
-   * The data of the namespaces. Every call is answered from memory, in O(1)
-   * whatever the number of entries or buckets, but for Scan and the watches.
+   * The data of the namespaces. Every call except Scan and the watches is answered from
+   * memory in O(1), whatever the number of entries or buckets.
    * </pre>
    */
   public static final class TimeCacheServiceFutureStub
@@ -1874,12 +1898,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Stores a value under a key and gives it a fresh time to live.
      * Success: the entry's new version. A condition that does not hold:
-     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH),
-     * nothing is changed. A limit that would be passed: RESOURCE_EXHAUSTED with the
-     * limit's name as reason, unless the namespace evicts.
-     * With `keep_deadline` an entry that is there keeps its time to live.
-     * Idempotent in its effect without a condition, but for the version and the
-     * fresh time to live; with a condition a retry may fail on its own success.
+     * FAILED_PRECONDITION (reason KEY_EXISTS, KEY_NOT_FOUND or VERSION_MISMATCH), and
+     * nothing is changed. A limit that would be exceeded: RESOURCE_EXHAUSTED with the
+     * limit's name as reason, unless the namespace evicts. With `keep_deadline` an
+     * existing entry keeps its time to live. Without a condition idempotent, except for
+     * the version and the fresh time to live; with a condition a retry may fail because
+     * the first attempt succeeded.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.PutResponse> put(
@@ -1892,10 +1916,10 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Reads an entry.
      * Success: the entry. Miss: OK with no entry. A client that reads values of more
-     * than 4 MiB must raise its gRPC's limit for received messages: else gRPC ends the
-     * call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew the
-     * time to live, unless the namespace is sliding or the request says `touch`; the
-     * version stays even then. Idempotent.
+     * than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
+     * the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
+     * the time to live, unless the namespace is sliding or the request sets `touch`;
+     * the version does not change even then. Idempotent.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.GetResponse> get(
@@ -1906,8 +1930,8 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Removes an entry. A removed entry makes no expiry event.
-     * Success: whether it was there. Miss: OK with removed = false, or, with
+     * Removes an entry. A removed entry has no expiry event.
+     * Success: whether the entry existed. Miss: OK with removed = false, or, with
      * `if_version`, FAILED_PRECONDITION (reason KEY_NOT_FOUND or VERSION_MISMATCH).
      * Idempotent without `if_version`.
      * </pre>
@@ -1920,7 +1944,7 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Tells whether an entry is there. Never renews the time to live. Idempotent.
+     * Reports whether an entry exists. Never renews the time to live. Idempotent.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.ContainsResponse> contains(
@@ -1945,7 +1969,7 @@ public final class TimeCacheServiceGrpc {
     /**
      * <pre>
      * Gives an entry a fresh time to live without a new value.
-     * Success: touched = true and the entry's version, which stays as it is. Miss: OK
+     * Success: touched = true and the entry's version, which does not change. Miss: OK
      * with touched = false, or, with `if_version`, FAILED_PRECONDITION (reason
      * KEY_NOT_FOUND or VERSION_MISMATCH), and nothing is renewed. Idempotent.
      * </pre>
@@ -1958,20 +1982,20 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Appends bytes to the value of an entry, or creates it with these. The value stays
-     * on the server.
-     * Success: the value's new length and its new version. An entry that is there keeps
-     * its deadline, unless the request says `touch`; one that is created gets a fresh
-     * time to live. A condition that does not hold: FAILED_PRECONDITION, as in Put. A
-     * value that would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). A key that collects the parts of a Gather:
-     * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Nothing is changed then. A limit that
-     * would be passed: as in Put.
-     * Not idempotent: a retry appends again, unless it has `if_version`, with which it
-     * may fail on its own success. Costs O(bytes appended), whatever the value's length:
-     * a value that grows is copied once for each doubling of its length, and for each
-     * bucket that it moves to. One that has been appended to takes up to twice its
-     * length of memory; limits count its length.
+     * Appends bytes to the value of an entry, or creates the entry with them. The value
+     * stays on the server.
+     * Success: the value's new length and its new version. An existing entry keeps its
+     * deadline, unless the request sets `touch`; a new entry gets a fresh time to live.
+     * A condition that does not hold: FAILED_PRECONDITION, as in Put. A value that
+     * would be larger than the namespace's max_value_bytes: FAILED_PRECONDITION
+     * (VALUE_TOO_LARGE). A key that collects the parts of a Gather: FAILED_PRECONDITION
+     * (VALUE_KIND_MISMATCH). After each of these errors nothing is changed. A limit
+     * that would be exceeded: as in Put. Not idempotent: a retry appends again, unless
+     * it has `if_version`, with which it may fail because the first attempt succeeded.
+     * Costs O(bytes appended), whatever the value's length: a growing value is copied
+     * once for each doubling of its length, and for each bucket that it moves to. A
+     * value that has been appended to takes up to twice its length of memory; limits
+     * count its length.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.AppendResponse> append(
@@ -1984,18 +2008,18 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Adds a 64-bit number to the value of an entry, or xors it with one, atomically.
      * The value is a decimal number in ASCII, as a Put of "10" stores it: no sign but
-     * "-", no leading zero, in the range of int64. A missing key counts as `initial`. An
-     * entry that is there keeps its deadline, unless the request says `touch`; one that
-     * is created gets a fresh time to live.
+     * "-", no leading zero, in the range of int64. A missing key counts as `initial`.
+     * An existing entry keeps its deadline, unless the request sets `touch`; a new
+     * entry gets a fresh time to live.
      * Success: the result, which is the new value; with `remove_if_zero` a result of 0
-     * removes the entry instead, which makes no expiry event. A value that is no such
+     * removes the entry instead, without an expiry event. A value that is no such
      * number: FAILED_PRECONDITION (NOT_A_NUMBER). A sum beyond 64 bits:
-     * FAILED_PRECONDITION (NUMBER_OVERFLOW). `if_version` that does not hold, and a key
-     * that collects the parts of a Gather: as in Append. Nothing is changed then. A limit
-     * that would be passed: as in Put.
+     * FAILED_PRECONDITION (NUMBER_OVERFLOW). An `if_version` that does not hold, and a
+     * key that collects the parts of a Gather: as in Append. After each of these errors
+     * nothing is changed. A limit that would be exceeded: as in Put.
      * Not idempotent: a retry combines again, unless it has `if_version`, with which it
-     * may fail on its own success. A second xor with the same number undoes the first.
-     * O(1).
+     * may fail because the first attempt succeeded. A second xor with the same number
+     * undoes the first. O(1).
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.CombineResponse> combine(
@@ -2006,25 +2030,26 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Collects named parts under a key. The call that brings the last part that is
-     * expected gets all of them, and the key is gone: exactly one call gets them. What is
-     * not complete in time expires as any entry, with the parts that came: see
+     * Collects named parts under a key. The call that adds the last expected part gets
+     * all of them and removes the key: exactly one call gets them. A key that is not
+     * complete in time expires as any entry does, with the parts collected so far: see
      * ExpiredEvent.parts.
-     * An entry that is there keeps its deadline, unless the request says `touch`; the
-     * first part gets a fresh time to live.
-     * Success: all parts, or how many are in. The same part with the same value again is
-     * a success that changes nothing (`duplicate`); with another value: ALREADY_EXISTS
-     * (PART_EXISTS). Parts that expect something else than those that are in:
-     * FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+     * An existing entry keeps its deadline, unless the request sets `touch`; the first
+     * part gets a fresh time to live.
+     * Success: all parts, or how many have been collected. The same part with the same
+     * value again is a success that changes nothing (`duplicate`); with another value:
+     * ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
+     * collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
      * FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
-     * and what is expected, would be larger than the namespace's max_value_bytes:
-     * FAILED_PRECONDITION (VALUE_TOO_LARGE). Nothing is changed then. A limit that would
-     * be passed: as in Put.
+     * and the expected names, would be larger than the namespace's max_value_bytes:
+     * FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
+     * changed. A limit that would be exceeded: as in Put.
      * A retry is a duplicate as long as the key is incomplete. A retry of the part that
-     * completed it begins anew: who must not join twice remembers the key for a while, or
-     * names the key by what is joined once. Costs O(1) for each part that is in, whatever
-     * their sizes, and O(bytes of all parts) where it completes. max_value_bytes bounds
-     * the answer: see Get for answers of more than 4 MiB.
+     * completed the key starts a new collection: a client that must not join twice
+     * remembers the key for a while, or derives the key from what is joined once. Costs
+     * O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
+     * where it completes the key. max_value_bytes bounds the response: see Get for
+     * answers of more than 4 MiB.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.GatherResponse> gather(
@@ -2037,12 +2062,12 @@ public final class TimeCacheServiceGrpc {
      * <pre>
      * Applies many operations on one namespace in one request.
      * Not a transaction: each operation succeeds or fails by itself, with its own
-     * result, and others may come between. The operations of one key apply in the
-     * order of the request. The call fails as a whole, with nothing applied, only
-     * where none can be tried: INVALID_ARGUMENT for a request that is empty or too
-     * large, NOT_FOUND for its namespace.
-     * Idempotent if all of its operations are. Costs one round trip, and three
-     * short locks for each of the namespace's shards that are met.
+     * result, and operations of other calls may come between. The operations of one key
+     * apply in the order of the request. The call fails as a whole, with nothing
+     * applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
+     * is empty or too large, NOT_FOUND for its namespace.
+     * Idempotent if all of its operations are. Costs one round trip, and three short
+     * locks for each of the namespace's shards that it uses.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.ExecuteResponse> execute(
@@ -2053,14 +2078,14 @@ public final class TimeCacheServiceGrpc {
 
     /**
      * <pre>
-     * Settles events that members of a consumer group were given: done, try again
-     * later, or back into the map.
+     * Settles events that were delivered to members of a consumer group: done, deliver
+     * again later, or put back into the namespace.
      * Each settlement succeeds or fails by itself, with its own result. The call
      * fails as a whole, with nothing settled: INVALID_ARGUMENT for a request that is
      * empty or too large, NOT_FOUND for its namespace or group (reasons
      * NAMESPACE_NOT_FOUND, GROUP_NOT_FOUND). Any connection may settle, not only the
-     * one that was given the event. A retry finds NOT_FOUND (EVENT_NOT_UNSETTLED)
-     * for what the first call settled.
+     * one to which the event was delivered. A retry gets NOT_FOUND
+     * (EVENT_NOT_UNSETTLED) for the events that the first call settled.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.v1.SettleExpiredResponse> settleExpired(

@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * The entry to renew, and what must hold for that.
+ * The entry to renew, and the condition for renewing it.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.TouchRequest}
@@ -153,7 +153,7 @@ private static final long serialVersionUID = 0L;
   private long ifVersion_ = 0L;
   /**
    * <pre>
-   * Renew only this version: a lock, say, only while it is still one's own. Unset:
+   * Renew only this version, for example a lock that the client still holds. Unset:
    * whatever its version.
    * </pre>
    *
@@ -166,7 +166,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Renew only this version: a lock, say, only while it is still one's own. Unset:
+   * Renew only this version, for example a lock that the client still holds. Unset:
    * whatever its version.
    * </pre>
    *
@@ -380,7 +380,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The entry to renew, and what must hold for that.
+   * The entry to renew, and the condition for renewing it.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.TouchRequest}
@@ -911,7 +911,7 @@ private static final long serialVersionUID = 0L;
     private long ifVersion_ ;
     /**
      * <pre>
-     * Renew only this version: a lock, say, only while it is still one's own. Unset:
+     * Renew only this version, for example a lock that the client still holds. Unset:
      * whatever its version.
      * </pre>
      *
@@ -924,7 +924,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Renew only this version: a lock, say, only while it is still one's own. Unset:
+     * Renew only this version, for example a lock that the client still holds. Unset:
      * whatever its version.
      * </pre>
      *
@@ -937,7 +937,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Renew only this version: a lock, say, only while it is still one's own. Unset:
+     * Renew only this version, for example a lock that the client still holds. Unset:
      * whatever its version.
      * </pre>
      *
@@ -954,7 +954,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Renew only this version: a lock, say, only while it is still one's own. Unset:
+     * Renew only this version, for example a lock that the client still holds. Unset:
      * whatever its version.
      * </pre>
      *

@@ -70,7 +70,7 @@ public interface TouchRequestOrBuilder extends
 
   /**
    * <pre>
-   * Renew only this version: a lock, say, only while it is still one's own. Unset:
+   * Renew only this version, for example a lock that the client still holds. Unset:
    * whatever its version.
    * </pre>
    *
@@ -80,7 +80,7 @@ public interface TouchRequestOrBuilder extends
   boolean hasIfVersion();
   /**
    * <pre>
-   * Renew only this version: a lock, say, only while it is still one's own. Unset:
+   * Renew only this version, for example a lock that the client still holds. Unset:
    * whatever its version.
    * </pre>
    *

@@ -62,7 +62,7 @@ private static final long serialVersionUID = 0L;
   private long version_ = 0L;
   /**
    * <pre>
-   * The entry's version, which a touch leaves as it is; 0 on a miss.
+   * The entry's version, which a touch does not change; 0 on a miss.
    * </pre>
    *
    * <code>uint64 version = 2;</code>
@@ -474,7 +474,7 @@ private static final long serialVersionUID = 0L;
     private long version_ ;
     /**
      * <pre>
-     * The entry's version, which a touch leaves as it is; 0 on a miss.
+     * The entry's version, which a touch does not change; 0 on a miss.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -486,7 +486,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's version, which a touch leaves as it is; 0 on a miss.
+     * The entry's version, which a touch does not change; 0 on a miss.
      * </pre>
      *
      * <code>uint64 version = 2;</code>
@@ -502,7 +502,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's version, which a touch leaves as it is; 0 on a miss.
+     * The entry's version, which a touch does not change; 0 on a miss.
      * </pre>
      *
      * <code>uint64 version = 2;</code>

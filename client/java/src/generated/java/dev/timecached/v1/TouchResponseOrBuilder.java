@@ -20,7 +20,7 @@ public interface TouchResponseOrBuilder extends
 
   /**
    * <pre>
-   * The entry's version, which a touch leaves as it is; 0 on a miss.
+   * The entry's version, which a touch does not change; 0 on a miss.
    * </pre>
    *
    * <code>uint64 version = 2;</code>

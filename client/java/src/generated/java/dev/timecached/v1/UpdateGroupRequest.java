@@ -87,7 +87,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    * </pre>
    *
@@ -101,7 +101,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    * </pre>
    *
@@ -115,7 +115,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    * </pre>
    *
@@ -678,7 +678,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -691,7 +691,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -708,7 +708,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -730,7 +730,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -750,7 +750,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -777,7 +777,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -796,7 +796,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -810,7 +810,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *
@@ -827,7 +827,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-     * all. One that is named and not set in `group` takes its default. Unset: the
+     * all. An option that is named and not set in `group` takes its default. Unset: the
      * options that are set in `group`.
      * </pre>
      *

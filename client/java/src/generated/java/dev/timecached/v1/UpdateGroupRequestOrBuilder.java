@@ -38,7 +38,7 @@ public interface UpdateGroupRequestOrBuilder extends
   /**
    * <pre>
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    * </pre>
    *
@@ -49,7 +49,7 @@ public interface UpdateGroupRequestOrBuilder extends
   /**
    * <pre>
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    * </pre>
    *
@@ -60,7 +60,7 @@ public interface UpdateGroupRequestOrBuilder extends
   /**
    * <pre>
    * Which options change: paths such as "options.ack_timeout"; "options" or "*" for
-   * all. One that is named and not set in `group` takes its default. Unset: the
+   * all. An option that is named and not set in `group` takes its default. Unset: the
    * options that are set in `group`.
    * </pre>
    *

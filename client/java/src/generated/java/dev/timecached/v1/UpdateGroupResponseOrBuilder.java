@@ -10,7 +10,7 @@ public interface UpdateGroupResponseOrBuilder extends
 
   /**
    * <pre>
-   * The group as changed.
+   * The updated group.
    * </pre>
    *
    * <code>.timecache.v1.Group group = 1;</code>
@@ -19,7 +19,7 @@ public interface UpdateGroupResponseOrBuilder extends
   boolean hasGroup();
   /**
    * <pre>
-   * The group as changed.
+   * The updated group.
    * </pre>
    *
    * <code>.timecache.v1.Group group = 1;</code>
@@ -28,7 +28,7 @@ public interface UpdateGroupResponseOrBuilder extends
   dev.timecached.v1.Group getGroup();
   /**
    * <pre>
-   * The group as changed.
+   * The updated group.
    * </pre>
    *
    * <code>.timecache.v1.Group group = 1;</code>

@@ -86,10 +86,10 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.FieldMask updateMask_;
   /**
    * <pre>
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    * </pre>
    *
    * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -101,10 +101,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    * </pre>
    *
    * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -116,10 +116,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    * </pre>
    *
    * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -680,10 +680,10 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.FieldMask, com.google.protobuf.FieldMask.Builder, com.google.protobuf.FieldMaskOrBuilder> updateMaskBuilder_;
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -694,10 +694,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -712,10 +712,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -735,10 +735,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -756,10 +756,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -784,10 +784,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -804,10 +804,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -819,10 +819,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -837,10 +837,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-     * that is named and not set in `namespace` takes its default. "options" leaves out
-     * num_shards and durability, which are fixed at creation, unless they are set.
-     * Unset: the options that are set in `namespace`.
+     * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+     * option that is named and not set in `namespace` takes its default. "options"
+     * leaves out num_shards and durability, which are fixed at creation, unless they
+     * are set. Unset: the options that are set in `namespace`.
      * </pre>
      *
      * <code>.google.protobuf.FieldMask update_mask = 2;</code>

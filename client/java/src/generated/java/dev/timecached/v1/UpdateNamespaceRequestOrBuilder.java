@@ -37,10 +37,10 @@ public interface UpdateNamespaceRequestOrBuilder extends
 
   /**
    * <pre>
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    * </pre>
    *
    * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -49,10 +49,10 @@ public interface UpdateNamespaceRequestOrBuilder extends
   boolean hasUpdateMask();
   /**
    * <pre>
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    * </pre>
    *
    * <code>.google.protobuf.FieldMask update_mask = 2;</code>
@@ -61,10 +61,10 @@ public interface UpdateNamespaceRequestOrBuilder extends
   com.google.protobuf.FieldMask getUpdateMask();
   /**
    * <pre>
-   * Which options change: paths such as "options.ttl"; "options" or "*" for all. One
-   * that is named and not set in `namespace` takes its default. "options" leaves out
-   * num_shards and durability, which are fixed at creation, unless they are set.
-   * Unset: the options that are set in `namespace`.
+   * Which options change: paths such as "options.ttl"; "options" or "*" for all. An
+   * option that is named and not set in `namespace` takes its default. "options"
+   * leaves out num_shards and durability, which are fixed at creation, unless they
+   * are set. Unset: the options that are set in `namespace`.
    * </pre>
    *
    * <code>.google.protobuf.FieldMask update_mask = 2;</code>

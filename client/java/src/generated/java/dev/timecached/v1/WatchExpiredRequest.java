@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What to watch, from where on, and how it comes.
+ * What to watch, where to start, and how to send it.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.WatchExpiredRequest}
@@ -134,8 +134,8 @@ private static final long serialVersionUID = 0L;
       emptyList(com.google.protobuf.ByteString.class);
   /**
    * <pre>
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    * </pre>
    *
    * <code>repeated bytes resume_tokens = 3;</code>
@@ -148,8 +148,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    * </pre>
    *
    * <code>repeated bytes resume_tokens = 3;</code>
@@ -160,8 +160,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    * </pre>
    *
    * <code>repeated bytes resume_tokens = 3;</code>
@@ -176,8 +176,8 @@ private static final long serialVersionUID = 0L;
   private boolean failOnLoss_ = false;
   /**
    * <pre>
-   * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) where events are lost, at the start
-   * or later, in place of telling their number and going on.
+   * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
+   * or later, instead of reporting their number and continuing.
    * </pre>
    *
    * <code>bool fail_on_loss = 4;</code>
@@ -224,7 +224,7 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    * </pre>
    *
    * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -238,7 +238,7 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    * </pre>
    *
    * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -252,7 +252,7 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    * </pre>
    *
    * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -266,10 +266,10 @@ private static final long serialVersionUID = 0L;
   private int maxMessageBytes_ = 0;
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An event that does not fit comes without its value, whose size is in
-   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-   * they are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+   * clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 8;</code>
@@ -281,10 +281,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An event that does not fit comes without its value, whose size is in
-   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-   * they are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+   * clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 8;</code>
@@ -555,7 +555,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to watch, from where on, and how it comes.
+   * What to watch, where to start, and how to send it.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.WatchExpiredRequest}
@@ -1076,8 +1076,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1090,8 +1090,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1102,8 +1102,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1115,8 +1115,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1135,8 +1135,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1153,8 +1153,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1172,8 +1172,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Tokens of earlier messages, at most one of each namespace, in any order: go on
-     * behind them. The watermark goes on from theirs, too.
+     * Tokens of earlier messages, at most one of each namespace, in any order: continue
+     * after them. The watermark continues from theirs, too.
      * </pre>
      *
      * <code>repeated bytes resume_tokens = 3;</code>
@@ -1189,8 +1189,8 @@ private static final long serialVersionUID = 0L;
     private boolean failOnLoss_ ;
     /**
      * <pre>
-     * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) where events are lost, at the start
-     * or later, in place of telling their number and going on.
+     * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
+     * or later, instead of reporting their number and continuing.
      * </pre>
      *
      * <code>bool fail_on_loss = 4;</code>
@@ -1202,8 +1202,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) where events are lost, at the start
-     * or later, in place of telling their number and going on.
+     * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
+     * or later, instead of reporting their number and continuing.
      * </pre>
      *
      * <code>bool fail_on_loss = 4;</code>
@@ -1219,8 +1219,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) where events are lost, at the start
-     * or later, in place of telling their number and going on.
+     * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
+     * or later, instead of reporting their number and continuing.
      * </pre>
      *
      * <code>bool fail_on_loss = 4;</code>
@@ -1328,7 +1328,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1341,7 +1341,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1358,7 +1358,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1380,7 +1380,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1400,7 +1400,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1427,7 +1427,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1446,7 +1446,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1460,7 +1460,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1477,7 +1477,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Longest time between two messages of one namespace, on the server's clock:
      * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-     * 10,000 heartbeats a second: each then gets its equal share of these at most.
+     * 10,000 heartbeats a second: each then gets at most an equal share of these.
      * </pre>
      *
      * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -1499,10 +1499,10 @@ private static final long serialVersionUID = 0L;
     private int maxMessageBytes_ ;
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An event that does not fit comes without its value, whose size is in
-     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-     * they are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+     * clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 8;</code>
@@ -1514,10 +1514,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An event that does not fit comes without its value, whose size is in
-     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-     * they are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+     * clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 8;</code>
@@ -1529,10 +1529,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An event that does not fit comes without its value, whose size is in
-     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-     * they are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+     * clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 8;</code>
@@ -1548,10 +1548,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-     * An event that does not fit comes without its value, whose size is in
-     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-     * they are set otherwise.
+     * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+     * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+     * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+     * clients.
      * </pre>
      *
      * <code>optional uint32 max_message_bytes = 8;</code>

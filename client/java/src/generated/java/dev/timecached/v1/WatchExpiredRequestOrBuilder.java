@@ -70,8 +70,8 @@ public interface WatchExpiredRequestOrBuilder extends
 
   /**
    * <pre>
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    * </pre>
    *
    * <code>repeated bytes resume_tokens = 3;</code>
@@ -80,8 +80,8 @@ public interface WatchExpiredRequestOrBuilder extends
   java.util.List<com.google.protobuf.ByteString> getResumeTokensList();
   /**
    * <pre>
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    * </pre>
    *
    * <code>repeated bytes resume_tokens = 3;</code>
@@ -90,8 +90,8 @@ public interface WatchExpiredRequestOrBuilder extends
   int getResumeTokensCount();
   /**
    * <pre>
-   * Tokens of earlier messages, at most one of each namespace, in any order: go on
-   * behind them. The watermark goes on from theirs, too.
+   * Tokens of earlier messages, at most one of each namespace, in any order: continue
+   * after them. The watermark continues from theirs, too.
    * </pre>
    *
    * <code>repeated bytes resume_tokens = 3;</code>
@@ -102,8 +102,8 @@ public interface WatchExpiredRequestOrBuilder extends
 
   /**
    * <pre>
-   * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) where events are lost, at the start
-   * or later, in place of telling their number and going on.
+   * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
+   * or later, instead of reporting their number and continuing.
    * </pre>
    *
    * <code>bool fail_on_loss = 4;</code>
@@ -135,7 +135,7 @@ public interface WatchExpiredRequestOrBuilder extends
    * <pre>
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    * </pre>
    *
    * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -146,7 +146,7 @@ public interface WatchExpiredRequestOrBuilder extends
    * <pre>
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    * </pre>
    *
    * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -157,7 +157,7 @@ public interface WatchExpiredRequestOrBuilder extends
    * <pre>
    * Longest time between two messages of one namespace, on the server's clock:
    * 10 ms to 1 h. Unset: 1 s. Longer while all streams together ask for more than
-   * 10,000 heartbeats a second: each then gets its equal share of these at most.
+   * 10,000 heartbeats a second: each then gets at most an equal share of these.
    * </pre>
    *
    * <code>.google.protobuf.Duration heartbeat_interval = 7;</code>
@@ -166,10 +166,10 @@ public interface WatchExpiredRequestOrBuilder extends
 
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An event that does not fit comes without its value, whose size is in
-   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-   * they are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+   * clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 8;</code>
@@ -178,10 +178,10 @@ public interface WatchExpiredRequestOrBuilder extends
   boolean hasMaxMessageBytes();
   /**
    * <pre>
-   * Largest message that the client takes, as its gRPC is set: 4 MiB to 2 GiB - 1.
-   * An event that does not fit comes without its value, whose size is in
-   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which gRPC's clients take unless
-   * they are set otherwise.
+   * Largest message that the client accepts, as its gRPC is configured: 4 MiB to
+   * 2 GiB - 1. An event that does not fit is sent without its value, whose size is in
+   * ExpiredEvent.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's
+   * clients.
    * </pre>
    *
    * <code>optional uint32 max_message_bytes = 8;</code>

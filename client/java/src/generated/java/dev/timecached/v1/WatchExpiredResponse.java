@@ -6,7 +6,8 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * Events of one namespace, in order of death, and how far they are complete.
+ * Events of one namespace, in order of death, and the moment up to which they are
+ * complete.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.WatchExpiredResponse}
@@ -99,9 +100,9 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.ExpiredEvent> events_;
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -112,9 +113,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -126,9 +127,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -139,9 +140,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -152,9 +153,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -169,10 +170,10 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp watermark_;
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -184,10 +185,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -199,10 +200,10 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -217,9 +218,9 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Events that this stream missed since its last message of this namespace, or its
-   * resume token, before any filter: it read too slowly or came too late, and they
-   * are no longer retained. They died after the events of the last message and
-   * before the ones of this.
+   * resume token, before any filter: the client read too slowly or resumed too late,
+   * and they are no longer retained. They died after the events of the last message
+   * and before those of this one.
    * </pre>
    *
    * <code>uint64 lost = 4;</code>
@@ -234,9 +235,10 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.ByteString resumeToken_ = com.google.protobuf.ByteString.EMPTY;
   /**
    * <pre>
-   * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-   * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
-   * until the server stops; in an ASYNC one until a power loss takes what is before it.
+   * A later call with this in WatchExpiredRequest.resume_tokens continues after this
+   * message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
+   * namespace until the server stops; in an ASYNC one until a power loss destroys
+   * events before it.
    * </pre>
    *
    * <code>bytes resume_token = 5;</code>
@@ -457,7 +459,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Events of one namespace, in order of death, and how far they are complete.
+   * Events of one namespace, in order of death, and the moment up to which they are
+   * complete.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.WatchExpiredResponse}
@@ -848,9 +851,9 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -864,9 +867,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -880,9 +883,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -896,9 +899,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -919,9 +922,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -939,9 +942,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -961,9 +964,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -984,9 +987,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1004,9 +1007,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1024,9 +1027,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1045,9 +1048,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1064,9 +1067,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1083,9 +1086,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1096,9 +1099,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1112,9 +1115,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1129,9 +1132,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1142,9 +1145,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1156,9 +1159,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-     * less than 3 MiB in all, or a single one with a larger value, up to the request's
-     * max_message_bytes.
+     * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+     * values, less than 3 MiB in all, or a single one with a larger value, up to the
+     * request's max_message_bytes.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1187,10 +1190,10 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> watermarkBuilder_;
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1201,10 +1204,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1219,10 +1222,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1242,10 +1245,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1263,10 +1266,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1291,10 +1294,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1311,10 +1314,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1326,10 +1329,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1344,10 +1347,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Everything of this namespace that died at or before this moment, and passes
-     * the filter, has now been delivered on this stream, or before its resume token,
-     * or counted in `lost`: no event that died at or before it comes any more. Never
-     * goes back, not over a resume either. 1970-01-01 while nothing is known.
+     * Every entry of this namespace that died at or before this moment, and passes the
+     * filter, has been delivered on this stream or before its resume token, or is
+     * counted in `lost`: no such event is delivered afterwards, even across a resume.
+     * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1370,9 +1373,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Events that this stream missed since its last message of this namespace, or its
-     * resume token, before any filter: it read too slowly or came too late, and they
-     * are no longer retained. They died after the events of the last message and
-     * before the ones of this.
+     * resume token, before any filter: the client read too slowly or resumed too late,
+     * and they are no longer retained. They died after the events of the last message
+     * and before those of this one.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1385,9 +1388,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Events that this stream missed since its last message of this namespace, or its
-     * resume token, before any filter: it read too slowly or came too late, and they
-     * are no longer retained. They died after the events of the last message and
-     * before the ones of this.
+     * resume token, before any filter: the client read too slowly or resumed too late,
+     * and they are no longer retained. They died after the events of the last message
+     * and before those of this one.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1404,9 +1407,9 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Events that this stream missed since its last message of this namespace, or its
-     * resume token, before any filter: it read too slowly or came too late, and they
-     * are no longer retained. They died after the events of the last message and
-     * before the ones of this.
+     * resume token, before any filter: the client read too slowly or resumed too late,
+     * and they are no longer retained. They died after the events of the last message
+     * and before those of this one.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1422,9 +1425,10 @@ private static final long serialVersionUID = 0L;
     private com.google.protobuf.ByteString resumeToken_ = com.google.protobuf.ByteString.EMPTY;
     /**
      * <pre>
-     * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-     * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
-     * until the server stops; in an ASYNC one until a power loss takes what is before it.
+     * A later call with this in WatchExpiredRequest.resume_tokens continues after this
+     * message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
+     * namespace until the server stops; in an ASYNC one until a power loss destroys
+     * events before it.
      * </pre>
      *
      * <code>bytes resume_token = 5;</code>
@@ -1436,9 +1440,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-     * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
-     * until the server stops; in an ASYNC one until a power loss takes what is before it.
+     * A later call with this in WatchExpiredRequest.resume_tokens continues after this
+     * message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
+     * namespace until the server stops; in an ASYNC one until a power loss destroys
+     * events before it.
      * </pre>
      *
      * <code>bytes resume_token = 5;</code>
@@ -1454,9 +1459,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-     * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
-     * until the server stops; in an ASYNC one until a power loss takes what is before it.
+     * A later call with this in WatchExpiredRequest.resume_tokens continues after this
+     * message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
+     * namespace until the server stops; in an ASYNC one until a power loss destroys
+     * events before it.
      * </pre>
      *
      * <code>bytes resume_token = 5;</code>

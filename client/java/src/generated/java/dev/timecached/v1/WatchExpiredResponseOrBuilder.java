@@ -30,9 +30,9 @@ public interface WatchExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -41,9 +41,9 @@ public interface WatchExpiredResponseOrBuilder extends
       getEventsList();
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -51,9 +51,9 @@ public interface WatchExpiredResponseOrBuilder extends
   dev.timecached.v1.ExpiredEvent getEvents(int index);
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -61,9 +61,9 @@ public interface WatchExpiredResponseOrBuilder extends
   int getEventsCount();
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -72,9 +72,9 @@ public interface WatchExpiredResponseOrBuilder extends
       getEventsOrBuilderList();
   /**
    * <pre>
-   * What died. May be empty. At most 8,192 events with 1 MiB of keys and values,
-   * less than 3 MiB in all, or a single one with a larger value, up to the request's
-   * max_message_bytes.
+   * The entries that died. May be empty. At most 8,192 events with 1 MiB of keys and
+   * values, less than 3 MiB in all, or a single one with a larger value, up to the
+   * request's max_message_bytes.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -84,10 +84,10 @@ public interface WatchExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -96,10 +96,10 @@ public interface WatchExpiredResponseOrBuilder extends
   boolean hasWatermark();
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -108,10 +108,10 @@ public interface WatchExpiredResponseOrBuilder extends
   com.google.protobuf.Timestamp getWatermark();
   /**
    * <pre>
-   * Everything of this namespace that died at or before this moment, and passes
-   * the filter, has now been delivered on this stream, or before its resume token,
-   * or counted in `lost`: no event that died at or before it comes any more. Never
-   * goes back, not over a resume either. 1970-01-01 while nothing is known.
+   * Every entry of this namespace that died at or before this moment, and passes the
+   * filter, has been delivered on this stream or before its resume token, or is
+   * counted in `lost`: no such event is delivered afterwards, even across a resume.
+   * Never goes back, not even across a resume. 1970-01-01 while no moment is known.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -121,9 +121,9 @@ public interface WatchExpiredResponseOrBuilder extends
   /**
    * <pre>
    * Events that this stream missed since its last message of this namespace, or its
-   * resume token, before any filter: it read too slowly or came too late, and they
-   * are no longer retained. They died after the events of the last message and
-   * before the ones of this.
+   * resume token, before any filter: the client read too slowly or resumed too late,
+   * and they are no longer retained. They died after the events of the last message
+   * and before those of this one.
    * </pre>
    *
    * <code>uint64 lost = 4;</code>
@@ -133,9 +133,10 @@ public interface WatchExpiredResponseOrBuilder extends
 
   /**
    * <pre>
-   * Brings a later call behind this message, in WatchExpiredRequest.resume_tokens.
-   * Opaque; at most 128 B. Good until the namespace is deleted; in a MEMORY namespace
-   * until the server stops; in an ASYNC one until a power loss takes what is before it.
+   * A later call with this in WatchExpiredRequest.resume_tokens continues after this
+   * message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
+   * namespace until the server stops; in an ASYNC one until a power loss destroys
+   * events before it.
    * </pre>
    *
    * <code>bytes resume_token = 5;</code>

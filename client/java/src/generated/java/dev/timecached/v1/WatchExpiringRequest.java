@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * What to watch, how long before its death, and how it comes.
+ * What to watch, how long before its death, and how to send it.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.WatchExpiringRequest}
@@ -104,9 +104,9 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration leadTime_;
   /**
    * <pre>
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    * </pre>
    *
    * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -118,9 +118,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    * </pre>
    *
    * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -132,9 +132,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    * </pre>
    *
    * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -475,7 +475,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to watch, how long before its death, and how it comes.
+   * What to watch, how long before its death, and how to send it.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.WatchExpiringRequest}
@@ -895,9 +895,9 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> leadTimeBuilder_;
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -908,9 +908,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -925,9 +925,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -947,9 +947,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -967,9 +967,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -994,9 +994,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -1013,9 +1013,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -1027,9 +1027,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -1044,9 +1044,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-     * shorter than the ttl by a bucket width or more: a Touch that does not move an
-     * entry into a later bucket is not told again.
+     * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+     * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+     * does not move into a later bucket is not delivered again.
      * </pre>
      *
      * <code>.google.protobuf.Duration lead_time = 2;</code>

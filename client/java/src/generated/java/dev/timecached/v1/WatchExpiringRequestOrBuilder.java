@@ -51,9 +51,9 @@ public interface WatchExpiringRequestOrBuilder extends
 
   /**
    * <pre>
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    * </pre>
    *
    * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -62,9 +62,9 @@ public interface WatchExpiringRequestOrBuilder extends
   boolean hasLeadTime();
   /**
    * <pre>
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    * </pre>
    *
    * <code>.google.protobuf.Duration lead_time = 2;</code>
@@ -73,9 +73,9 @@ public interface WatchExpiringRequestOrBuilder extends
   com.google.protobuf.Duration getLeadTime();
   /**
    * <pre>
-   * Required. How long before its death an entry is told: 1 ms to 10 years. Choose it
-   * shorter than the ttl by a bucket width or more: a Touch that does not move an
-   * entry into a later bucket is not told again.
+   * Required. How long before its death an entry is delivered: 1 ms to 10 years.
+   * Choose it shorter than the ttl by a bucket width or more: an entry that a Touch
+   * does not move into a later bucket is not delivered again.
    * </pre>
    *
    * <code>.google.protobuf.Duration lead_time = 2;</code>

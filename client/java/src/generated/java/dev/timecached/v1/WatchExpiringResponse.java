@@ -6,7 +6,7 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * Entries of one namespace that are going to die.
+ * Entries of one namespace that are about to die.
  * </pre>
  *
  * Protobuf type {@code timecache.v1.WatchExpiringResponse}
@@ -98,8 +98,8 @@ private static final long serialVersionUID = 0L;
   private java.util.List<dev.timecached.v1.ExpiredEvent> events_;
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -110,8 +110,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -123,8 +123,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -135,8 +135,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -147,8 +147,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -163,8 +163,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp watermark_;
   /**
    * <pre>
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -176,8 +176,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -189,8 +189,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -387,7 +387,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Entries of one namespace that are going to die.
+   * Entries of one namespace that are about to die.
    * </pre>
    *
    * Protobuf type {@code timecache.v1.WatchExpiringResponse}
@@ -754,8 +754,8 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -769,8 +769,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -784,8 +784,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -799,8 +799,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -821,8 +821,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -840,8 +840,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -861,8 +861,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -883,8 +883,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -902,8 +902,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -921,8 +921,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -941,8 +941,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -959,8 +959,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -977,8 +977,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -989,8 +989,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1004,8 +1004,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1020,8 +1020,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1032,8 +1032,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1045,8 +1045,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What is going to die, with the cause EXPIRING. May be empty. As many as in
-     * WatchExpiredResponse.
+     * The entries that are about to die, with the cause EXPIRING. May be empty. The
+     * limits are those of WatchExpiredResponse.
      * </pre>
      *
      * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -1075,8 +1075,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> watermarkBuilder_;
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1087,8 +1087,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1103,8 +1103,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1124,8 +1124,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1143,8 +1143,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1169,8 +1169,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1187,8 +1187,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1200,8 +1200,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -1216,8 +1216,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All that was in the map at this moment, and going to die within lead_time, has
-     * been told. Never goes back.
+     * All entries that were live at this moment, and were to die within lead_time, have
+     * been delivered. Never goes back.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp watermark = 3;</code>

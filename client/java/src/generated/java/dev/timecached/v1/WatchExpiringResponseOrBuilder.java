@@ -30,8 +30,8 @@ public interface WatchExpiringResponseOrBuilder extends
 
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -40,8 +40,8 @@ public interface WatchExpiringResponseOrBuilder extends
       getEventsList();
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -49,8 +49,8 @@ public interface WatchExpiringResponseOrBuilder extends
   dev.timecached.v1.ExpiredEvent getEvents(int index);
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -58,8 +58,8 @@ public interface WatchExpiringResponseOrBuilder extends
   int getEventsCount();
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -68,8 +68,8 @@ public interface WatchExpiringResponseOrBuilder extends
       getEventsOrBuilderList();
   /**
    * <pre>
-   * What is going to die, with the cause EXPIRING. May be empty. As many as in
-   * WatchExpiredResponse.
+   * The entries that are about to die, with the cause EXPIRING. May be empty. The
+   * limits are those of WatchExpiredResponse.
    * </pre>
    *
    * <code>repeated .timecache.v1.ExpiredEvent events = 2;</code>
@@ -79,8 +79,8 @@ public interface WatchExpiringResponseOrBuilder extends
 
   /**
    * <pre>
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -89,8 +89,8 @@ public interface WatchExpiringResponseOrBuilder extends
   boolean hasWatermark();
   /**
    * <pre>
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>
@@ -99,8 +99,8 @@ public interface WatchExpiringResponseOrBuilder extends
   com.google.protobuf.Timestamp getWatermark();
   /**
    * <pre>
-   * All that was in the map at this moment, and going to die within lead_time, has
-   * been told. Never goes back.
+   * All entries that were live at this moment, and were to die within lead_time, have
+   * been delivered. Never goes back.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp watermark = 3;</code>

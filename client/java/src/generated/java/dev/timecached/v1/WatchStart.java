@@ -15,7 +15,7 @@ public enum WatchStart
     implements com.google.protobuf.ProtocolMessageEnum {
   /**
    * <pre>
-   * With what dies from now on.
+   * With the entries that die from now on.
    * </pre>
    *
    * <code>WATCH_START_UNSPECIFIED = 0;</code>
@@ -23,8 +23,8 @@ public enum WatchStart
   WATCH_START_UNSPECIFIED(0),
   /**
    * <pre>
-   * The same. In a durable namespace with what died before, too, as far as the
-   * journal has not kept it yet.
+   * The same. In a durable namespace also with earlier deaths that the journal has
+   * not stored yet.
    * </pre>
    *
    * <code>WATCH_START_NOW = 1;</code>
@@ -43,7 +43,7 @@ public enum WatchStart
 
   /**
    * <pre>
-   * With what dies from now on.
+   * With the entries that die from now on.
    * </pre>
    *
    * <code>WATCH_START_UNSPECIFIED = 0;</code>
@@ -51,8 +51,8 @@ public enum WatchStart
   public static final int WATCH_START_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * The same. In a durable namespace with what died before, too, as far as the
-   * journal has not kept it yet.
+   * The same. In a durable namespace also with earlier deaths that the journal has
+   * not stored yet.
    * </pre>
    *
    * <code>WATCH_START_NOW = 1;</code>

@@ -6,7 +6,7 @@ package dev.timecached.testing.v1;
 
 /**
  * <pre>
- * Where the clock goes.
+ * How far to move the clock.
  * </pre>
  *
  * Protobuf type {@code timecache.testing.v1.AdvanceRequest}
@@ -88,7 +88,7 @@ private static final long serialVersionUID = 0L;
   public static final int BY_FIELD_NUMBER = 1;
   /**
    * <pre>
-   * How far to go on. Zero or more; a part of a microsecond is rounded up.
+   * How far to move it. Zero or more; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Duration by = 1;</code>
@@ -100,7 +100,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How far to go on. Zero or more; a part of a microsecond is rounded up.
+   * How far to move it. Zero or more; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Duration by = 1;</code>
@@ -115,7 +115,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How far to go on. Zero or more; a part of a microsecond is rounded up.
+   * How far to move it. Zero or more; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Duration by = 1;</code>
@@ -131,7 +131,7 @@ private static final long serialVersionUID = 0L;
   public static final int TO_FIELD_NUMBER = 2;
   /**
    * <pre>
-   * The time to go to. Now or later; a part of a microsecond is rounded up.
+   * The time to move it to. Now or later; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -143,7 +143,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The time to go to. Now or later; a part of a microsecond is rounded up.
+   * The time to move it to. Now or later; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -158,7 +158,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The time to go to. Now or later; a part of a microsecond is rounded up.
+   * The time to move it to. Now or later; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -358,7 +358,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the clock goes.
+   * How far to move the clock.
    * </pre>
    *
    * Protobuf type {@code timecache.testing.v1.AdvanceRequest}
@@ -584,7 +584,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> byBuilder_;
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -596,7 +596,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -618,7 +618,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -638,7 +638,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -656,7 +656,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -683,7 +683,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -706,7 +706,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -716,7 +716,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -734,7 +734,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How far to go on. Zero or more; a part of a microsecond is rounded up.
+     * How far to move it. Zero or more; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Duration by = 1;</code>
@@ -762,7 +762,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> toBuilder_;
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -774,7 +774,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -796,7 +796,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -816,7 +816,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -834,7 +834,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -861,7 +861,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -884,7 +884,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -894,7 +894,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -912,7 +912,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The time to go to. Now or later; a part of a microsecond is rounded up.
+     * The time to move it to. Now or later; a part of a microsecond is rounded up.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp to = 2;</code>

@@ -10,7 +10,7 @@ public interface AdvanceRequestOrBuilder extends
 
   /**
    * <pre>
-   * How far to go on. Zero or more; a part of a microsecond is rounded up.
+   * How far to move it. Zero or more; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Duration by = 1;</code>
@@ -19,7 +19,7 @@ public interface AdvanceRequestOrBuilder extends
   boolean hasBy();
   /**
    * <pre>
-   * How far to go on. Zero or more; a part of a microsecond is rounded up.
+   * How far to move it. Zero or more; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Duration by = 1;</code>
@@ -28,7 +28,7 @@ public interface AdvanceRequestOrBuilder extends
   com.google.protobuf.Duration getBy();
   /**
    * <pre>
-   * How far to go on. Zero or more; a part of a microsecond is rounded up.
+   * How far to move it. Zero or more; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Duration by = 1;</code>
@@ -37,7 +37,7 @@ public interface AdvanceRequestOrBuilder extends
 
   /**
    * <pre>
-   * The time to go to. Now or later; a part of a microsecond is rounded up.
+   * The time to move it to. Now or later; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -46,7 +46,7 @@ public interface AdvanceRequestOrBuilder extends
   boolean hasTo();
   /**
    * <pre>
-   * The time to go to. Now or later; a part of a microsecond is rounded up.
+   * The time to move it to. Now or later; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp to = 2;</code>
@@ -55,7 +55,7 @@ public interface AdvanceRequestOrBuilder extends
   com.google.protobuf.Timestamp getTo();
   /**
    * <pre>
-   * The time to go to. Now or later; a part of a microsecond is rounded up.
+   * The time to move it to. Now or later; a part of a microsecond is rounded up.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp to = 2;</code>

@@ -6,7 +6,7 @@ package dev.timecached.testing.v1;
 
 /**
  * <pre>
- * Where the clock went.
+ * The clock after Advance.
  * </pre>
  *
  * Protobuf type {@code timecache.testing.v1.AdvanceResponse}
@@ -246,7 +246,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the clock went.
+   * The clock after Advance.
    * </pre>
    *
    * Protobuf type {@code timecache.testing.v1.AdvanceResponse}

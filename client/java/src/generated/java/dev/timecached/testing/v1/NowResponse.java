@@ -6,7 +6,7 @@ package dev.timecached.testing.v1;
 
 /**
  * <pre>
- * Where the clock stands.
+ * The clock now.
  * </pre>
  *
  * Protobuf type {@code timecache.testing.v1.NowResponse}
@@ -246,7 +246,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the clock stands.
+   * The clock now.
    * </pre>
    *
    * Protobuf type {@code timecache.testing.v1.NowResponse}

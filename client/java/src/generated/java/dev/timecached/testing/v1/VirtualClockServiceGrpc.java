@@ -147,10 +147,10 @@ public final class VirtualClockServiceGrpc {
      * <pre>
      * Moves the clock forward, or leaves it where it is.
      * Answers once everything that is due at the new time has been swept and
-     * published to every watcher, with a watermark at the new time: a test that
-     * reads its watch up to that watermark has seen all. A time before now, a
-     * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-     * after the other. Idempotent with `to`.
+     * published to every watcher, with a watermark at the new time: a test that reads
+     * its watch up to that watermark has seen all events. A time before now, a negative
+     * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+     * other. Idempotent with `to`.
      * </pre>
      */
     default void advance(dev.timecached.testing.v1.AdvanceRequest request,
@@ -206,10 +206,10 @@ public final class VirtualClockServiceGrpc {
      * <pre>
      * Moves the clock forward, or leaves it where it is.
      * Answers once everything that is due at the new time has been swept and
-     * published to every watcher, with a watermark at the new time: a test that
-     * reads its watch up to that watermark has seen all. A time before now, a
-     * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-     * after the other. Idempotent with `to`.
+     * published to every watcher, with a watermark at the new time: a test that reads
+     * its watch up to that watermark has seen all events. A time before now, a negative
+     * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+     * other. Idempotent with `to`.
      * </pre>
      */
     public void advance(dev.timecached.testing.v1.AdvanceRequest request,
@@ -253,10 +253,10 @@ public final class VirtualClockServiceGrpc {
      * <pre>
      * Moves the clock forward, or leaves it where it is.
      * Answers once everything that is due at the new time has been swept and
-     * published to every watcher, with a watermark at the new time: a test that
-     * reads its watch up to that watermark has seen all. A time before now, a
-     * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-     * after the other. Idempotent with `to`.
+     * published to every watcher, with a watermark at the new time: a test that reads
+     * its watch up to that watermark has seen all events. A time before now, a negative
+     * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+     * other. Idempotent with `to`.
      * </pre>
      */
     public dev.timecached.testing.v1.AdvanceResponse advance(dev.timecached.testing.v1.AdvanceRequest request) throws io.grpc.StatusException {
@@ -298,10 +298,10 @@ public final class VirtualClockServiceGrpc {
      * <pre>
      * Moves the clock forward, or leaves it where it is.
      * Answers once everything that is due at the new time has been swept and
-     * published to every watcher, with a watermark at the new time: a test that
-     * reads its watch up to that watermark has seen all. A time before now, a
-     * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-     * after the other. Idempotent with `to`.
+     * published to every watcher, with a watermark at the new time: a test that reads
+     * its watch up to that watermark has seen all events. A time before now, a negative
+     * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+     * other. Idempotent with `to`.
      * </pre>
      */
     public dev.timecached.testing.v1.AdvanceResponse advance(dev.timecached.testing.v1.AdvanceRequest request) {
@@ -343,10 +343,10 @@ public final class VirtualClockServiceGrpc {
      * <pre>
      * Moves the clock forward, or leaves it where it is.
      * Answers once everything that is due at the new time has been swept and
-     * published to every watcher, with a watermark at the new time: a test that
-     * reads its watch up to that watermark has seen all. A time before now, a
-     * negative duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one
-     * after the other. Idempotent with `to`.
+     * published to every watcher, with a watermark at the new time: a test that reads
+     * its watch up to that watermark has seen all events. A time before now, a negative
+     * duration or one past the year 9999: INVALID_ARGUMENT. Calls apply one after the
+     * other. Idempotent with `to`.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<dev.timecached.testing.v1.AdvanceResponse> advance(
