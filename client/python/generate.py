@@ -48,7 +48,7 @@ TO_SYNC = [
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),
     (
-        r"Callable\[\[ExpiredEvent\], Awaitable\[Settle \| None\]\]",
+        r"Callable\[\[ExpiredEvent\], Awaitable\[Settle \| None\] \| Settle \| None\]",
         "Callable[[ExpiredEvent], Settle | None]",
     ),
 ]

@@ -97,7 +97,9 @@ export type NamespaceStatistics = Numbers<
 
 /** A namespace. */
 export interface Namespace {
+  /** 1 to 63 characters: a-z, 0-9, and between these also `-` and `.`. */
   name: string;
+  /** The options in force. */
   options: Required<NamespaceOptions>;
   /** Where they were asked for. */
   statistics: NamespaceStatistics | undefined;
@@ -127,9 +129,11 @@ export type GroupStatistics = Numbers<Omit<GroupStatisticsMessage, 'oldestUnsett
 
 /** A consumer group. */
 export interface Group {
+  /** As for a namespace. Unique in its namespace. */
   name: string;
   /** The namespace whose events it shares out. */
   namespace: string;
+  /** The options in force. */
   options: Required<GroupOptions>;
   /** Where they were asked for. */
   statistics: GroupStatistics | undefined;
@@ -160,17 +164,25 @@ export type JournalStatus = Numbers<
 export interface ServerInfo {
   /** Such as "0.1.0". */
   version: string;
+  /** When it started, on its own clock. */
   startTime: Time;
-  /** When it answered. */
+  /** When it answered, on the same clock. */
   now: Time;
   /** It has been told to stop. */
   draining: boolean;
+  /** Namespaces that there are, in number. */
   namespaces: LimitUse | undefined;
+  /** Live entries of all namespaces, in number. Those that died within the last moments may still be counted. */
   entries: LimitUse | undefined;
+  /** Their keys and values, in bytes. */
   bytes: LimitUse | undefined;
+  /** Streams of watch, watchExpiring and consume, those of workers among them, in number. */
   watchers: LimitUse | undefined;
+  /** The memory of all namespaces, with events and backlogs, in bytes. */
   memoryBytes: LimitUse | undefined;
+  /** Connections of all listeners, in number. */
   connections: LimitUse | undefined;
+  /** What holds the used `memoryBytes`, in bytes. */
   memoryShares: MemoryShares | undefined;
   /** Also undefined if it has none. */
   journal: JournalStatus | undefined;

@@ -50,7 +50,8 @@ export interface ClientOptions {
   tls?: boolean | TlsOptions;
   /**
    * A bearer token, or what gives one for each call: where it fails, or takes longer than `timeoutMs`, the call fails
-   * with UNAVAILABLE. Not sent in plain text to another machine.
+   * with UNAVAILABLE. It is asked once more when the server refuses a watch, which goes on if it now gives another
+   * token. Not sent in plain text to another machine.
    */
   token?: string | (() => string | Promise<string>);
   /** Send the token in plain text also to another machine: for a proxy that encrypts. */
@@ -254,7 +255,7 @@ export class Connection {
       { deadline },
     );
     this.#own(stream);
-    return new MessageStream(stream, signal);
+    return new MessageStream(stream, signal, metadata.get('authorization')[0]);
   }
 
   /** Begins a call of two streams. */
@@ -289,6 +290,15 @@ export class Connection {
       setMetadata(metadata, 'authorization', `Bearer ${token}`);
     }
     return metadata;
+  }
+
+  /**
+   * Whether the token function gives another token than the one that was sent, and refused. Fails with UNAVAILABLE where
+   * none comes.
+   */
+  async hasOtherToken(authorization: unknown, signal: AbortSignal): Promise<boolean> {
+    if (typeof this.#token !== 'function') return false;
+    return `Bearer ${await this.#askToken(this.#token, Infinity, signal)}` !== authorization;
   }
 
   async #askToken(
@@ -339,12 +349,15 @@ function setMetadata(metadata: grpc.Metadata, key: string, value: string | Buffe
 
 /** The answers of a call, one by one. gRPC reads up to 16 of them ahead. */
 export class MessageStream<T> {
+  /** The header with the client's token that the call was sent with. */
+  readonly authorization: unknown;
   readonly #stream: grpc.ClientReadableStream<T>;
   readonly #iterator: AsyncIterator<T>;
   readonly #signal: AbortSignal | undefined;
   readonly #cancel = () => this.#stream.cancel();
 
-  constructor(stream: grpc.ClientReadableStream<T>, signal?: AbortSignal) {
+  constructor(stream: grpc.ClientReadableStream<T>, signal?: AbortSignal, authorization?: unknown) {
+    this.authorization = authorization;
     this.#stream = stream;
     this.#signal = signal;
     this.#iterator = stream[Symbol.asyncIterator]();

@@ -18,7 +18,9 @@ export interface TlsOptions {
    * by a rename or a symbolic link.
    */
   caFile?: string | undefined;
+  /** As `caFile`; with `keyFile`, or `key`. */
   certFile?: string | undefined;
+  /** As `caFile`; with `certFile`, or `cert`. */
   keyFile?: string | undefined;
   /** The name that the server's certificate must have. Default: the address's host. */
   serverName?: string | undefined;

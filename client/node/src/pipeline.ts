@@ -26,7 +26,10 @@ export interface PipelineOptions extends Pick<
   operationsInFlightMax?: number | undefined;
   /** As many bytes of them. Default 8 MiB. */
   bytesInFlightMax?: number | undefined;
-  /** The stream ends with DEADLINE_EXCEEDED if no answer comes for so long, in ms. Default: the client's. */
+  /**
+   * The stream ends with DEADLINE_EXCEEDED if no answer comes for so long, in ms, or if after a close the server does not
+   * end it. Default: the client's; Infinity: no limit.
+   */
   timeoutMs?: number | undefined;
 }
 
@@ -160,6 +163,7 @@ export class Pipeline {
     await this.#opened;
     await this.drain();
     this.#stream?.end();
+    if (!this.#ended) this.#startTimer(); // The end is an answer, too.
     while (!this.#ended) await this.#change();
     if (this.#ended.error !== undefined) throw this.#ended.error;
   }

@@ -35,6 +35,7 @@ export interface GatheredParts {
 export interface GatheredPart {
   /** 1 to 256 B. */
   name: Buffer;
+  /** What it was given with; may be empty. */
   value: Buffer;
 }
 

@@ -28,6 +28,7 @@ export type ExpiryCause = 'EXPIRED' | 'EVICTED' | 'ROTATED' | 'EXPIRING' | 'UNKN
 export interface ExpiredEvent {
   /** The namespace it lived in. */
   namespace: string;
+  /** 1 B to 4 KiB. */
   key: Buffer;
   /** Empty with `keysOnly`, and where `parts` or `omittedValueBytes` say so. */
   value: Buffer;
@@ -41,6 +42,7 @@ export interface ExpiredEvent {
   deathTime: Time;
   /** When the server published it. */
   deliveredAt: Time;
+  /** Why it died. Of watchExpiring always EXPIRING, else never. */
   cause: ExpiryCause;
   /** In a consumer group only, else 0: what names the event in a settlement. */
   eventId: number;
@@ -81,7 +83,7 @@ export interface CommonWatchOptions extends Pick<CallOptions, 'requestId' | 'tra
    * are a good value. Default: never; a connection that is dead is noticed within 40 s anyhow.
    */
   silenceMaxMs?: number | undefined;
-  /** Told of every break, and of every attempt that fails, before the pause. May close the watch. */
+  /** Told of every break, and of every attempt that fails, before the pause, if there is one. May close the watch. */
   onBreak?: ((error: TimecacheError) => void) | undefined;
 }
 
@@ -120,6 +122,7 @@ export interface ConsumeOptions extends CommonWatchOptions {
 
 /** What died in one namespace, in order of death. */
 export interface WatchBatch {
+  /** The one that this batch is about. */
   namespace: string;
   /** May be empty: a heartbeat. */
   events: ExpiredEvent[];
@@ -177,8 +180,10 @@ export interface Position {
  * oldest event that is retained; it then says `logChanged`.
  *
  * A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence, or, once, a message larger than the
- * channel takes. Anything else that the server says ends the watch, which throws it: NOT_FOUND (no such namespace or
- * group), INVALID_ARGUMENT, PERMISSION_DENIED, MAX_WATCHERS at the first attempt, and with `failOnLoss` a loss.
+ * channel takes. So is UNAUTHENTICATED where the client's token function now gives another token than the one that was
+ * refused, as when tokens are replaced; that one is tried at once, and only once. Anything else that the server says ends
+ * the watch, which throws it: NOT_FOUND (no such namespace or group), INVALID_ARGUMENT, PERMISSION_DENIED, MAX_WATCHERS at
+ * the first attempt, and with `failOnLoss` a loss.
  *
  * In a group, and of watchExpiring, there is no place to go on from: what was given and not settled is given out again,
  * what is going to die is told again.
@@ -233,6 +238,8 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
     const closed = this.#closed.signal;
     const signal = options.signal ? AbortSignal.any([options.signal, closed]) : closed;
     const backoff = new Backoff(options.minPauseMs ?? 100, options.maxPauseMs ?? 1_000);
+    // Since the last message: a function that gives ever another token would be asked for ever.
+    let hasTriedOtherToken = false;
 
     for (;;) {
       let stream: MessageStream<WatchMessage> | undefined;
@@ -243,21 +250,33 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
           const message = await stream.next(options.silenceMaxMs);
           if (message === undefined) throw new TimecacheError('UNAVAILABLE', 'the server is stopping');
           state.established = true;
+          hasTriedOtherToken = false;
           backoff.reset();
           yield accept(message, state.positions);
         }
-      } catch (error) {
+      } catch (thrown) {
+        let error = thrown;
+        let hasOtherToken = false;
+        if (stream && !hasTriedOtherToken && isUnauthenticated(error)) {
+          try {
+            hasOtherToken = await connection.hasOtherToken(stream.authorization, signal);
+            hasTriedOtherToken = hasOtherToken;
+          } catch (noToken) {
+            error = noToken; // A break: the token may come later.
+          }
+        }
         if (closed.aborted) return undefined;
         options.signal?.throwIfAborted();
         if (connection.isClosed) throw error;
         if (!options.failOnLoss && beginAnew(error, state.positions)) continue;
         if (isMessageTooLarge(error) && state.maxMessageBytes > GRPC_MAX_MESSAGE_BYTES) {
           state.maxMessageBytes = GRPC_MAX_MESSAGE_BYTES;
-        } else if (!(isBreak(error) && (state.established || options.waitForServer))) {
-          throw error;
+        } else if (!hasOtherToken && !(isBreak(error) && (state.established || options.waitForServer))) {
+          throw thrown;
         }
         for (const position of state.positions.values()) position.broken = state.established;
         options.onBreak?.(error as TimecacheError);
+        if (hasOtherToken) continue; // The server is there.
       } finally {
         stream?.cancel();
       }
@@ -268,6 +287,11 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
 
 function newPosition(): Position {
   return { watermark: undefined, resumeToken: Buffer.alloc(0), broken: false, logChanged: false };
+}
+
+/** The server has refused the token, or does so since its access rules have changed. */
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof TimecacheError && error.code === 'UNAUTHENTICATED';
 }
 
 /** A server that ends the stream with a reason of its own means it, but where that passes. */

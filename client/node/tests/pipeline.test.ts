@@ -108,3 +108,25 @@ test('a server that goes away ends the stream', async () => {
   assert.ok(error instanceof TimecacheError && error.reason === undefined, String(error));
   client.close();
 });
+
+test('a server that answers nothing within the timeout ends the stream, also one that is being closed', async () => {
+  const server = await TestServer.start();
+  const client = server.client();
+  await client.getServer();
+  const answered = client.pipeline({ timeoutMs: 2_000 });
+  await answered.add(op.put('a', '1'));
+  server.freeze();
+  const late = { code: 'DEADLINE_EXCEEDED' };
+  const asking = client.pipeline({ timeoutMs: 100 });
+  await Promise.all([
+    assert.rejects(asking.add(op.get('a')), late),
+    assert.rejects(asking.drain(), late),
+    // Closed behind the last answer, while one is missing, and without a single operation.
+    assert.rejects(answered.close(), { ...late, message: 'DEADLINE_EXCEEDED: no answer within 2000 ms' }),
+    assert.rejects(asking.close(), late),
+    assert.rejects(client.pipeline({ timeoutMs: 100 }).close(), late),
+  ]);
+  await assert.rejects(answered.close(), late);
+  client.close();
+  await server.stop('SIGKILL');
+});

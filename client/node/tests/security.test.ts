@@ -3,11 +3,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { TimecacheClient, type TimecacheError, type TlsOptions } from 'timecache';
-import { eventually, makeTemporaryDirectory, TestServer } from './support.js';
+import {
+  TimecacheClient,
+  ack,
+  type CommonWatchOptions,
+  type TimecacheError,
+  type TlsOptions,
+} from 'timecache';
+import { eventually, keysOf, makeTemporaryDirectory, readTo, readToEvents, TestServer } from './support.js';
 
 const TOKEN = 'a-token-of-the-tests-0123456789abcdef';
 
@@ -161,4 +167,128 @@ test('a token does not go to another machine in plain text', () => {
     new TimecacheClient(address, { token }).close();
   }
   assert.throws(() => new TimecacheClient('cache.example:7171', { tls: { cert: 'x' } }), TypeError);
+});
+
+/** A server in plain text where the holder of one of the tokens may do everything; `accept` replaces the tokens. */
+async function startGuarded() {
+  const { path, remove } = makeTemporaryDirectory();
+  const accept = (...tokens: string[]) => {
+    const digests = tokens.map((token) => createHash('sha256').update(token).digest('hex'));
+    writeFileSync(
+      join(path, 'access.part'),
+      `principals: [{name: member, token_sha256: [${digests.join()}]}]
+rules: [{principals: [member], namespaces: ["*"], verbs: [read, write, watch, settle, admin]}]
+`,
+    );
+    renameSync(join(path, 'access.part'), join(path, 'access.yaml'));
+  };
+  accept(TOKEN);
+  const config = join(path, 'timecached.yaml');
+  writeFileSync(config, `listeners: [{address: "127.0.0.1:0"}]\naccess: {file: ${path}/access.yaml}\n`);
+  const guarded = await TestServer.start(['--config', config]);
+  const stop = async () => {
+    await guarded.stop();
+    remove();
+  };
+  return { guarded, accept, stop };
+}
+
+const NEXT_TOKEN = `${TOKEN}-next`;
+const LIMITED = { timeout: 120_000 };
+
+test('what is open goes on with the token that takes the place of its own', LIMITED, async () => {
+  const { guarded, accept, stop } = await startGuarded();
+  let token = TOKEN;
+  const client = guarded.client({ token: () => token });
+  const breaks: string[][] = [];
+  // The new token is tried at once: nothing here waits for the pause.
+  const options = (): CommonWatchOptions => {
+    const own: string[] = [];
+    breaks.push(own);
+    return { onBreak: ({ code, reason }) => own.push(`${code} ${reason}`), minPauseMs: 3_600_000 };
+  };
+  const watcher = client.watch(options());
+  const member = client.consume({ group: 'members', ...options() });
+  const expiring = client.watchExpiring({ leadTimeMs: 3_600_000, ...options() });
+  for (const each of [watcher, member, expiring]) await each.next();
+  const handled: string[] = [];
+  const errors: string[] = [];
+  const worker = client.worker(
+    {
+      group: 'workers',
+      minPauseMs: 3_600_000,
+      onError: (error) => errors.push((error as TimecacheError).code),
+    },
+    ({ key }) => void handled.push(key.toString()),
+  );
+  await eventually(async () => {
+    const group = await client.getGroup('workers', { includeStatistics: true }).catch(() => undefined);
+    return group?.statistics?.members === 1;
+  });
+  await client.put('alive', '1', { ttlMs: 600_000 });
+  await client.put('a', '1', { ttlMs: 1 });
+  assert.deepEqual(keysOf(await readToEvents(expiring)), ['alive']);
+  assert.deepEqual(keysOf(await readToEvents(watcher)), ['a']);
+  const [given] = (await readToEvents(member)).flatMap(({ events }) => events);
+  assert.equal(given!.key.toString(), 'a');
+  // Else it would be given out again.
+  await client.settle('members', [{ eventId: given!.eventId, attempt: given!.attempt, how: ack() }]);
+  await eventually(() => worker.counters.acked === 1);
+
+  token = NEXT_TOKEN;
+  accept(NEXT_TOKEN);
+  const again = await readToEvents(expiring);
+  assert.deepEqual([keysOf(again), again.some(({ reconnected }) => reconnected)], [['alive'], true]);
+  for (const each of [watcher, member])
+    assert.deepEqual(keysOf(await readTo(each, ({ reconnected }) => reconnected)), []);
+  await eventually(() => errors.length > 0);
+  await client.put('b', '1', { ttlMs: 1 });
+  for (const each of [watcher, member]) assert.deepEqual(keysOf(await readToEvents(each)), ['b']);
+  for (const each of [watcher, member, expiring]) each.close();
+  await eventually(() => worker.counters.acked === 2);
+  await worker.stop();
+  assert.deepEqual(handled, ['a', 'b']);
+  assert.deepEqual(breaks, Array(3).fill(['UNAUTHENTICATED UNKNOWN_TOKEN']));
+  assert.deepEqual(errors, ['UNAUTHENTICATED']);
+  client.close();
+  await stop();
+});
+
+test('a watch without another token ends, and one whose token does not come yet waits for it', async () => {
+  const { guarded, accept, stop } = await startGuarded();
+  let token: string | undefined = TOKEN;
+  let failures = 0;
+  const late = () => {
+    if (token !== undefined) return token;
+    ++failures;
+    throw new Error('not yet');
+  };
+  const clients = [TOKEN, () => TOKEN, late].map((token) => guarded.client({ token }));
+  const watchers = clients.map((client) => client.watch({ minPauseMs: 1 }));
+  for (const watcher of watchers) await watcher.next();
+  token = undefined;
+  accept(NEXT_TOKEN);
+  const [fixed, same, waiting] = watchers;
+  for (const watcher of [fixed!, same!]) {
+    const end = readTo(watcher, () => false);
+    await assert.rejects(end, { code: 'UNAUTHENTICATED', reason: 'UNKNOWN_TOKEN' });
+  }
+  const again = readTo(waiting!, ({ reconnected }) => reconnected);
+  await eventually(() => failures >= 2);
+  token = NEXT_TOKEN;
+  await again;
+  waiting!.close();
+  for (const client of clients) client.close();
+  await stop();
+});
+
+test('a function with ever another token that is refused ends the watch', LIMITED, async () => {
+  const { guarded, stop } = await startGuarded();
+  let asked = 0;
+  const client = guarded.client({ token: () => `unknown-${++asked}` });
+  await assert.rejects(client.watch({ waitForServer: true }).next(), { reason: 'UNKNOWN_TOKEN' });
+  // For the first attempt, whether there is another token, and for the second attempt.
+  assert.equal(asked, 3);
+  client.close();
+  await stop();
 });

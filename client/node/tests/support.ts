@@ -50,6 +50,11 @@ export class TestServer {
     return new TimecacheClient(this.address, { timeoutMs: 60_000, ...options });
   }
 
+  /** From here on it answers nothing, with its connections open; to be ended by SIGKILL. */
+  freeze(): void {
+    this.#process.kill('SIGSTOP');
+  }
+
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     servers.delete(this);
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
@@ -89,15 +94,28 @@ export async function freshNamespace(
   return client.namespace(name);
 }
 
-/** Reads a watch until its watermark is at `time` or beyond it. */
-export async function readUntil(watcher: Watcher, time: number): Promise<WatchBatch[]> {
+/** Reads a watch until a batch is like this. */
+export async function readTo(
+  watcher: Watcher,
+  isLast: (batch: WatchBatch) => boolean,
+): Promise<WatchBatch[]> {
   const batches: WatchBatch[] = [];
   for (;;) {
     const { value } = await watcher.next();
     if (!value) throw new Error('the watch has ended');
     batches.push(value);
-    if (value.watermark >= time) return batches;
+    if (isLast(value)) return batches;
   }
+}
+
+/** Reads a watch until its watermark is at `time` or beyond it. */
+export function readUntil(watcher: Watcher, time: number): Promise<WatchBatch[]> {
+  return readTo(watcher, ({ watermark }) => watermark >= time);
+}
+
+/** Reads a watch until a batch has events. */
+export function readToEvents(watcher: Watcher): Promise<WatchBatch[]> {
+  return readTo(watcher, ({ events }) => events.length > 0);
 }
 
 export function keysOf(batches: readonly WatchBatch[]): string[] {

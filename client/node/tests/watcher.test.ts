@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { TimecacheError, VirtualClock, type WatchBatch } from 'timecache';
+import { TimecacheError, VirtualClock, ack, type ExpiredEvent, type WatchBatch } from 'timecache';
 import {
   eventually,
   freshNamespace,
   keysOf,
   makeTemporaryDirectory,
+  readToEvents,
   readUntil,
   startFixture,
   TestServer,
@@ -246,6 +247,61 @@ test('a watch over kills and restarts of the server misses nothing in a durable 
   await durable.put('after', 'v');
   assert.deepEqual(keysOf(await readUntil(resumed, await clock.advance(2_000))), ['after']);
   resumed.close();
+  client.close();
+  await server.stop();
+  journal.remove();
+});
+
+test('watchExpiring and a member go on over a kill of the server of a durable namespace', async () => {
+  const journal = makeTemporaryDirectory();
+  let server = await TestServer.start(['--journal', journal.path]);
+  const client = server.client();
+  const clock = new VirtualClock(client);
+  await client.createNamespace('durable', { ttlMs: 10_000, numBuckets: 11, durability: 'SYNC' });
+  const durable = client.namespace('durable');
+  let breaks = 0;
+  const onBreak = () => ++breaks;
+  const expiring = durable.watchExpiring({ leadTimeMs: 5_000, onBreak });
+  const member = durable.consume({ group: 'g', onBreak });
+  await expiring.next();
+  await member.next();
+  /** What the member is given next, but for heartbeats. */
+  const given = async () => {
+    const batches = await readToEvents(member);
+    return { batches, events: batches.flatMap(({ events }) => events) };
+  };
+  const settle = async (events: readonly ExpiredEvent[]) => {
+    const all = events.map(({ eventId, attempt }) => ({ eventId, attempt, how: ack() }));
+    for (const { status } of await durable.settle('g', all)) assert.equal(status, 'fulfilled');
+  };
+
+  await durable.put('dead', 'v');
+  await clock.advance(5_000);
+  await durable.put('dying', 'v');
+  assert.deepEqual(keysOf(await readUntil(expiring, await clock.advance(6_500))), ['dead', 'dying']);
+  assert.deepEqual(keysOf((await given()).batches), ['dead']);
+  await server.stop('SIGKILL');
+  server = await TestServer.start(['--journal', journal.path], server.address);
+  // What is alive is told again, and what was not settled is given out again.
+  const told = await readToEvents(expiring);
+  assert.deepEqual([keysOf(told), told.some(({ reconnected }) => reconnected)], [['dying'], true]);
+  const again = await given();
+  assert.deepEqual(
+    [keysOf(again.batches), again.batches.some(({ reconnected }) => reconnected)],
+    [['dead'], true],
+  );
+  await settle(again.events);
+  assert.ok(breaks >= 2);
+
+  await durable.put('later', 'v');
+  assert.deepEqual(keysOf(await readUntil(expiring, await clock.advance(6_500))), ['later']);
+  const next = await given();
+  assert.deepEqual(keysOf(next.batches), ['dying']);
+  await settle(next.events);
+  const all = [...told, ...again.batches, ...next.batches];
+  assert.ok(all.every(({ lost, logChanged }) => lost === 0 && !logChanged));
+  expiring.close();
+  member.close();
   client.close();
   await server.stop();
   journal.remove();

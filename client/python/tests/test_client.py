@@ -21,6 +21,8 @@ from datetime import timedelta
 from typing import Any
 
 import grpc
+from google.protobuf import duration_pb2
+from google.rpc import error_details_pb2, status_pb2
 from server import Server
 
 import timecache
@@ -126,6 +128,73 @@ class ClientTest(unittest.TestCase):
         self.assertIsInstance(missed, timecache.FailedPreconditionError)
         self.assertEqual((entry.key, entry.value), (b"x", b"1"))
         self.assertEqual(self.client.execute([]), [])
+
+    def test_an_answer_with_another_number_of_results_is_an_error(self) -> None:
+        settlements = [timecache.Settlement(1, 1, timecache.Ack())]
+
+        async def main() -> None:
+            async def answer(request: Any, **more: Any) -> Any:
+                return response
+
+            async with timecache.aio.Client(self.server.address) as client:
+                client._stubs.data.Execute = client._stubs.data.SettleExpired = answer
+                with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+                    await client.execute([Operation.get("a")])
+                with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+                    await client.settle("g", settlements)
+
+        response: Any = unittest.mock.Mock(results=[None, None])
+        with timecache.Client(self.server.address) as client:
+            client._stubs.data.Execute = client._stubs.data.SettleExpired = lambda *a, **m: response
+            with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+                client.execute([Operation.get("a")])
+            with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+                client.settle("g", settlements)
+        asyncio.run(main())
+
+    def test_details_that_a_proxy_has_garbled_are_left_out(self) -> None:
+        bad_detail = status_pb2.Status(code=5)
+        bad_detail.details.add(
+            type_url="type.googleapis.com/google.rpc.ErrorInfo", value=b"\xff\xff"
+        )
+        endless = status_pb2.Status(code=5)
+        endless.details.add().Pack(
+            error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=1 << 60))
+        )
+        garbled = [b"\xff\xff", bad_detail.SerializeToString(), endless.SerializeToString()]
+
+        def fail(request: bytes, context: grpc.ServicerContext) -> None:
+            details = garbled[int(request[-1:])]
+            context.set_trailing_metadata(
+                (("grpc-status-details-bin", details), ("x-request-id", "r-1"))
+            )
+            context.abort(grpc.StatusCode.NOT_FOUND, "not here")
+
+        class Handler(grpc.GenericRpcHandler):
+            def service(self, details: grpc.HandlerCallDetails) -> Any:
+                return grpc.unary_unary_rpc_method_handler(fail)
+
+        async def main() -> None:
+            async with timecache.aio.Client(f"127.0.0.1:{port}") as client:
+                for number in range(len(garbled)):
+                    with self.assertRaises(timecache.NotFoundError):
+                        await client.get(f"{number}")
+
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+        server.add_generic_rpc_handlers((Handler(),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(server.stop, None)
+        with timecache.Client(f"127.0.0.1:{port}") as client:
+            for number in range(len(garbled)):
+                with self.subTest(number):
+                    with self.assertRaises(timecache.NotFoundError) as caught:
+                        client.get(f"{number}")
+                    error = caught.exception
+                    self.assertEqual(
+                        (error.message, error.reason, error.request_id), ("not here", None, "r-1")
+                    )
+        asyncio.run(main())
 
     def test_a_scan_may_be_left(self) -> None:
         namespace = self.client.namespace("scan")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pathlib
+import signal
 import subprocess
 import sys
 import unittest
@@ -22,6 +24,20 @@ sys.path.insert(0, str(EXAMPLES))
 import join  # noqa: E402
 import orders  # noqa: E402
 import sessions  # noqa: E402
+
+
+def has(client: timecache.Client, key: str) -> bool:
+    """Whether a key is there, in a namespace that may not be there yet."""
+    try:
+        return client.contains(key)
+    except timecache.NotFoundError:
+        return False
+
+
+def acked(client: timecache.Client, group: str) -> int:
+    statistics = client.get_group(group, include_statistics=True).statistics
+    assert statistics is not None
+    return statistics.acked
 
 
 class ExamplesTest(unittest.TestCase):
@@ -98,6 +114,24 @@ class ExamplesTest(unittest.TestCase):
 
         asyncio.run(run())
 
+    def test_the_program_of_orders_runs_until_it_is_interrupted(self) -> None:
+        # What a shell runs in the background ignores interrupts, and so would this program.
+        program = subprocess.Popen(
+            ["env", "--default-signal=INT", sys.executable, "-B", EXAMPLES / "orders.py",
+             self.server.address], stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        with contextlib.ExitStack() as cleanup:
+            cleanup.callback(program.communicate)
+            cleanup.callback(program.kill)
+            pending = self.client.namespace("pending-orders")
+            await_(lambda: has(pending, "17"))
+            self.clock.advance(timedelta(minutes=15))
+            await_(lambda: acked(pending, "cancel") == 1)
+            program.send_signal(signal.SIGINT)
+            shown, _ = program.communicate(timeout=30)
+            self.assertEqual(shown, "cancelled: 17 {'total': 42}\nstopping\n")
+            self.assertEqual(program.returncode, 0)
+
     def run_program(self, name: str, *arguments: str) -> str:
         return subprocess.run(
             [sys.executable, "-B", EXAMPLES / name, *arguments],
@@ -116,9 +150,7 @@ class ExamplesTest(unittest.TestCase):
         self.clock.advance(10)
         shown = self.run_program("member.py", self.server.address, "default", "g", "2")
         self.assertEqual(shown, "a\tff00\t1\nb\t31\t1\n")
-        group = self.client.get_group("g", include_statistics=True)
-        assert group.statistics is not None
-        self.assertEqual(group.statistics.acked, 2)
+        self.assertEqual(acked(self.client, "g"), 2)
 
 
 if __name__ == "__main__":

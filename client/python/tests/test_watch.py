@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 import unittest
 from datetime import datetime, timedelta
+from typing import Any
 
 from server import Server
 
 import timecache
-from timecache import testing
+from timecache import testing, watching
 
 DURABLE = timecache.NamespaceOptions(
     ttl=timedelta(seconds=10), num_buckets=11, durability=timecache.Durability.ASYNC
@@ -22,6 +24,14 @@ def read_to(watcher: timecache.Watcher, now: datetime) -> list[timecache.WatchBa
     """What comes up to a time."""
     batches = [watcher.next(30)]
     while batches[-1].watermark < now:
+        batches.append(watcher.next(30))
+    return batches
+
+
+def read_to_break(watcher: timecache.Watcher) -> list[timecache.WatchBatch]:
+    """What comes up to the first batch after a break."""
+    batches = [watcher.next(30)]
+    while not batches[-1].reconnected:
         batches.append(watcher.next(30))
     return batches
 
@@ -111,8 +121,15 @@ class RestartTest(unittest.TestCase):
         self.client.namespace("durable").create_group("g")
         handled: list[bytes] = []
         errors: list[Exception] = []
+        breaks: list[timecache.TimecacheError] = []
         client = self.client.namespace("durable")
-        with client.worker("g", lambda e: handled.append(e.key), on_error=errors.append) as worker:
+        with client.worker(
+            "g",
+            lambda e: handled.append(e.key),
+            max_pause=0.2,
+            on_break=breaks.append,
+            on_error=errors.append,
+        ) as worker:
             for kill in (True, False):
                 handled.clear()
                 self.put("a", "b")
@@ -121,7 +138,8 @@ class RestartTest(unittest.TestCase):
                 self.restart(kill)
                 self.clock.advance(1)
                 await_(lambda: handled == [b"a", b"b"] and self.unsettled() == 0)
-        self.assertTrue(errors)
+        self.assertTrue(breaks)
+        self.assertLessEqual(set(breaks), set(errors))
         self.assertEqual(worker.counters.unsettled, 0)
 
     def unsettled(self) -> int:
@@ -191,10 +209,97 @@ class EndTest(unittest.TestCase):
 
     def test_a_silent_stream_is_broken(self) -> None:
         breaks: list[timecache.TimecacheError] = []
-        with self.client.watch(silence_max=1.0, on_break=breaks.append) as watcher:
-            watcher.next(30)
-            self.assertTrue(watcher.next(30).reconnected)
-            self.assertEqual({error.message for error in breaks}, {"the server fell silent"})
+        options: dict[str, Any] = {"silence_max": 1.0, "on_break": breaks.append}
+        for watcher in (
+            self.client.watch(**options),
+            self.client.watch_expiring(1, **options),
+            self.client.consume("g", **options),
+        ):
+            breaks.clear()
+            with watcher:
+                watcher.next(30)
+                self.assertTrue(watcher.next(30).reconnected)
+                self.assertEqual({error.message for error in breaks}, {"the server fell silent"})
+
+    def test_all_watches_reconnect_as_they_are_told(self) -> None:
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address) as client:
+                check(client)
+
+        def told(error: timecache.TimecacheError) -> None:
+            pass
+
+        def check(client: Any) -> None:
+            for watcher in (
+                client.watch(**options),
+                client.watch_expiring(1, **options),
+                client.consume("g", **options),
+            ):
+                self.assertEqual(watcher._state.reconnecting, watching.Reconnecting(**options))
+            state = client.worker("g", print, **options)._watcher._state
+            self.assertEqual(
+                (state.reconnecting.min_pause, state.reconnecting.max_pause), (0.25, 0.5)
+            )
+            self.assertEqual((state.reconnecting.silence_max, state._backoff._max), (7.0, 0.5))
+
+        options: dict[str, Any] = {
+            "wait_for_server": True,
+            "min_pause": 0.25,
+            "max_pause": 0.5,
+            "silence_max": 7.0,
+            "on_break": told,
+        }
+        check(self.client)
+        asyncio.run(main())
+
+    def test_what_is_too_large_for_the_channel_comes_without_its_value(self) -> None:
+        self.client.create_namespace(
+            "large", timecache.NamespaceOptions(max_value_bytes=16 << 20, ttl=timedelta(seconds=10))
+        )
+        limit = [("grpc.max_receive_message_length", 4 << 20)]
+        value = bytes(5 << 20)
+
+        async def main() -> None:
+            async with timecache.aio.Client(
+                self.server.address, namespace="large", channel_options=limit
+            ) as client:
+                self.assertEqual(
+                    [entry.omitted_value_bytes async for entry in client.scan()], [len(value)]
+                )
+                async with client.watch(from_earliest=True) as watcher:
+                    while not (events := (await watcher.next(30)).events):
+                        await asyncio.to_thread(clock.advance, 20)
+                    self.assertEqual(events[0].omitted_value_bytes, len(value))
+
+        clock = testing.VirtualClock(self.client)
+        self.client.namespace("large").put("a", value)
+        asyncio.run(main())
+        with timecache.Client(
+            self.server.address, namespace="large", channel_options=limit
+        ) as client:
+            client.put("b", value)
+            self.assertEqual([e.omitted_value_bytes for e in client.scan()], [len(value)])
+            with client.consume("g") as member, client.watch_expiring(1) as expiring:
+                while not (events := expiring.next(30).events):
+                    clock.advance(9)
+                self.assertEqual(events[0].omitted_value_bytes, len(value))
+                while not (events := member.next(30).events):
+                    clock.advance(20)
+                self.assertEqual(events[0].omitted_value_bytes, len(value))
+
+    def test_what_is_asked_for_is_what_the_channel_takes(self) -> None:
+        for given, asked in (
+            ([], 64 << 20),
+            ([5 << 20], 5 << 20),
+            ([5 << 20, 1 << 30], 1 << 30),
+            ([1], 4 << 20),  # The least that the server is to be asked for.
+            ([-1], 64 << 20),
+        ):
+            options = [("grpc.max_receive_message_length", limit) for limit in given]
+            with timecache.Client(self.server.address, channel_options=options) as client:
+                self.assertEqual(client._max_message_bytes, asked)
+                with client.watch() as watcher:
+                    watcher.next(30)
 
     def test_silence_is_noticed_by_who_waits_a_little_at_a_time(self) -> None:
         async def main() -> None:
@@ -259,6 +364,207 @@ class EndTest(unittest.TestCase):
             while not batch.reconnected:
                 batch = watcher.next(30)
             self.assertTrue(batch.log_changed)
+
+
+class TokenTest(unittest.TestCase):
+    """Tokens that are rotated: the server ends the streams of those that it no longer has."""
+
+    def setUp(self) -> None:
+        self.server = Server("--config", "DIRECTORY/config.yaml", listens=False, starts=False)
+        self.addCleanup(self.server.close)
+        self.server.configure(
+            "listeners: [{address: 127.0.0.1:PORT}]\naccess: {file: DIRECTORY/access.yaml}\n"
+        )
+        self.numbers = itertools.count()
+        self.token = ""
+        self.rotate()
+        self.server.start()
+        self.operator = timecache.Client(self.server.address, token="operator")
+        self.addCleanup(self.operator.close)
+        self.clock = testing.VirtualClock(self.operator)
+        self.client = timecache.Client(self.server.address, token=lambda: self.token)
+        self.addCleanup(self.client.close)
+        self.breaks: list[timecache.TimecacheError] = []
+
+    def rotate(self, tell: bool = True) -> str:
+        """To a new token; `tell`: clients have it before the server does."""
+        token = f"token-{next(self.numbers)}"
+        if tell:
+            self.token = token
+        self.server.allow(
+            {"operator": ["read", "write", "watch", "admin"], token: ["read", "watch", "settle"]}
+        )
+        return token
+
+    def expire(self, key: str) -> datetime:
+        self.operator.put(key, "v", ttl=1)
+        return self.clock.advance(2)
+
+    def check_breaks(self) -> None:
+        self.assertEqual([error.reason for error in self.breaks], ["UNKNOWN_TOKEN"])
+        self.breaks.clear()
+
+    def test_a_watch_goes_on_with_the_new_token(self) -> None:
+        with self.client.watch(on_break=self.breaks.append) as watcher:
+            watcher.next(30)
+            for key in ("a", "b"):
+                self.assertEqual(keys(read_to(watcher, self.expire(key))), [key.encode()])
+                self.rotate()
+                batches = read_to_break(watcher)
+                self.assertEqual(keys(batches), [])
+                self.assertFalse(any(batch.lost or batch.log_changed for batch in batches))
+                self.check_breaks()
+            self.assertEqual(keys(read_to(watcher, self.expire("c"))), [b"c"])
+
+    def test_other_watches_go_on_with_it_too(self) -> None:
+        for watcher in (
+            self.client.watch_expiring(5, on_break=self.breaks.append),
+            self.client.consume("g", on_break=self.breaks.append),
+        ):
+            with watcher:
+                watcher.next(30)
+                self.rotate()
+                read_to_break(watcher)
+                self.check_breaks()
+                self.operator.put("a", "v", ttl=4)
+                self.clock.advance(1)
+                while not (events := watcher.next(30).events):
+                    self.clock.advance(1)
+                self.assertEqual(events[0].key, b"a")
+
+    def test_a_watch_of_asyncio_goes_on_with_it(self) -> None:
+        async def token() -> str:
+            return self.token
+
+        async def main() -> None:
+            async with (
+                timecache.aio.Client(self.server.address, token=token) as client,
+                timecache.aio.Client(self.server.address, token="operator") as operator,
+            ):
+                async with client.watch(on_break=self.breaks.append) as watcher:
+                    await watcher.next(30)
+                    self.rotate()
+                    while not (await watcher.next(30)).reconnected:
+                        pass
+                    self.check_breaks()
+                    await operator.put("a", "v", ttl=1)
+                    await testing.AsyncVirtualClock(operator).advance(2)
+                    while not (events := (await watcher.next(30)).events):
+                        pass
+                    self.assertEqual([event.key for event in events], [b"a"])
+                    self.rotate(tell=False)
+                    with self.assertRaises(timecache.UnauthenticatedError):
+                        while True:
+                            await watcher.next(30)
+
+        asyncio.run(main())
+
+    def test_workers_go_on_with_it(self) -> None:
+        handled: list[bytes] = []
+        with self.client.worker(
+            "g",
+            lambda event: handled.append(event.key),
+            on_break=self.breaks.append,
+            on_error=lambda error: None,
+        ) as worker:
+            await_(lambda: self.members() == 1)
+            self.rotate()
+            await_(lambda: self.breaks and self.members() == 1)
+            self.check_breaks()
+            self.expire("a")
+            await_(lambda: worker.counters.acked == 1)
+        self.assertEqual(handled, [b"a"])
+
+    def test_workers_of_asyncio_go_on_with_it(self) -> None:
+        handled: list[bytes] = []
+
+        async def handle(event: timecache.ExpiredEvent) -> None:
+            handled.append(event.key)
+
+        async def main() -> None:
+            async with timecache.aio.Client(
+                self.server.address, token=lambda: self.token
+            ) as client:
+                async with client.worker(
+                    "g", handle, on_break=self.breaks.append, on_error=lambda error: None
+                ) as worker:
+                    await asyncio.to_thread(await_, lambda: self.members() == 1)
+                    self.rotate()
+                    await asyncio.to_thread(await_, lambda: self.breaks and self.members() == 1)
+                    self.check_breaks()
+                    await asyncio.to_thread(self.expire, "a")
+                    await asyncio.to_thread(await_, lambda: worker.counters.acked == 1)
+            self.assertEqual(handled, [b"a"])
+
+        asyncio.run(main())
+
+    def members(self) -> int:
+        try:
+            statistics = self.operator.get_group("g", include_statistics=True).statistics
+        except timecache.NotFoundError:
+            return 0
+        assert statistics is not None
+        return statistics.members
+
+    def test_a_token_that_is_just_being_replaced_is_asked_for_again(self) -> None:
+        failing = False
+        asked: list[str] = []
+
+        def token() -> str:
+            if failing:
+                raise OSError("no token")
+            asked.append(self.token)
+            return self.token
+
+        def told(error: timecache.TimecacheError) -> None:
+            nonlocal failing
+            failing = False
+            self.breaks.append(error)
+
+        with timecache.Client(self.server.address, token=token) as client:
+            with client.watch(on_break=told) as watcher:
+                watcher.next(30)
+                failing = True
+                self.rotate()
+                read_to_break(watcher)
+        self.assertIsNone(self.breaks[0].reason)
+        self.assertEqual(self.breaks[1].reason, "UNKNOWN_TOKEN")
+        self.assertEqual(asked, ["token-0", "token-1"])
+
+    def test_a_token_that_stays_ends_the_watch(self) -> None:
+        for token in (self.token, lambda: self.token):
+            with timecache.Client(self.server.address, token=token) as client:
+                watcher = client.watch(on_break=self.breaks.append)
+                watcher.next(30)
+                worker = client.worker("g", lambda event: None).start()
+                await_(lambda: self.members() == 1)
+                new = self.rotate(tell=False)
+                for _ in range(2):
+                    with self.assertRaises(timecache.UnauthenticatedError):
+                        while True:
+                            watcher.next(30)
+                with self.assertRaises(timecache.UnauthenticatedError):
+                    worker.wait(30)
+                self.assertEqual(self.breaks, [])
+            self.token = new
+
+    def test_tokens_that_are_always_new_and_never_good_end_it(self) -> None:
+        def token() -> str:
+            asked.append(f"bad-{len(asked)}")
+            return asked[-1]
+
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address, token=token) as client:
+                with self.assertRaises(timecache.UnauthenticatedError):
+                    await client.watch().next(30)
+
+        asked: list[str] = []
+        with timecache.Client(self.server.address, token=token) as client:
+            with self.assertRaises(timecache.UnauthenticatedError):
+                client.watch().next(30)
+        self.assertEqual(len(asked), 2)
+        asyncio.run(main())
+        self.assertEqual(len(asked), 4)
 
 
 if __name__ == "__main__":

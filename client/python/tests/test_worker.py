@@ -16,6 +16,7 @@ from test_watch import await_
 
 import timecache
 from timecache import Nack, Operation, testing
+from timecache.v1 import watch_pb2
 from timecache.working import WorkerState
 
 
@@ -186,6 +187,79 @@ class WorkerTest(Base):
                 self.expire(1)
                 await_(lambda: self.statistics().acked == 3)
         self.assertIn("SystemExit(3)", logged.output[0])
+
+    def test_a_worker_survives_who_is_told_and_exits(self) -> None:
+        def handle(event: timecache.ExpiredEvent) -> None:
+            if event.attempt == 1:
+                raise RuntimeError("broken")
+
+        def told(what: object) -> None:
+            raise SystemExit(3)
+
+        self.lose(2)
+        with self.assertLogs("timecache") as logged:
+            worker = self.client.worker(
+                "g", handle, on_error=told, on_break=told, on_loss=told, retry_delay=0
+            ).start()
+            await_(lambda: worker.counters.acked == 1)
+            self.server.kill()
+            # on_loss, on_error of the handler, on_break and on_error of the break.
+            await_(lambda: len(logged.records) >= 4)
+            worker.request_stop()
+            worker.wait(30)
+        self.assertEqual(
+            {record.getMessage() for record in logged.records},
+            {"on_loss has failed", "on_error has failed", "on_break has failed"},
+        )
+
+    def test_a_token_that_exits_hangs_no_worker(self) -> None:
+        exits = threading.Event()
+
+        def token() -> str:
+            if exits.is_set():
+                raise SystemExit(3)
+            return "t"
+
+        def handle(event: timecache.ExpiredEvent) -> None:
+            exits.set()
+
+        errors: list[Exception] = []
+        with timecache.Client(self.server.address, token=token) as client:
+            worker = client.worker("g", handle, on_error=errors.append).start()
+            self.expire(1)
+            await_(lambda: worker.counters.unsettled == 1)
+            worker.request_stop()
+            worker.wait(30)
+            self.assertEqual(repr(errors[0]), "RuntimeError('SystemExit(3)')")
+            worker = client.worker("g", handle)
+            with self.assertRaisesRegex(RuntimeError, "SystemExit"):
+                worker.wait(30)
+
+    def test_what_nobody_foresaw_ends_a_worker_and_is_raised(self) -> None:
+        for name in ("end", "settled"):
+            with self.subTest(name):
+                worker = self.client.worker("g", lambda event: None, stop_timeout=0.1)
+                setattr(worker._state, name, unittest.mock.Mock(side_effect=KeyError(name)))
+                worker.start()
+                self.expire(1)
+                with self.assertRaises(KeyError):
+                    worker.wait(30)
+
+    def test_an_answer_of_another_size_is_asked_for_again(self) -> None:
+        settle = self.client._stubs.data.SettleExpired
+        answers = iter([watch_pb2.SettleExpiredResponse()])
+
+        def answer(*args: Any, **more: Any) -> Any:
+            return next(answers, None) or settle(*args, **more)
+
+        errors: list[Exception] = []
+        with unittest.mock.patch.object(self.client._stubs.data, "SettleExpired", answer):
+            worker = self.client.worker("g", lambda event: None, on_error=errors.append).start()
+            self.expire(1)
+            await_(lambda: worker.counters.acked == 1)
+            worker.request_stop()
+            worker.wait(30)
+        self.assertEqual([type(error) for error in errors], [timecache.InternalError])
 
     def test_a_settlement_that_is_refused_becomes_a_nack(self) -> None:
         errors: list[Exception] = []
@@ -366,6 +440,39 @@ class WorkerTest(Base):
                     await worker.wait()
 
         asyncio.run(main())
+
+    def test_a_plain_function_is_a_handler_of_asyncio_too(self) -> None:
+        handled: list[tuple[bytes, int]] = []
+
+        def handle(event: timecache.ExpiredEvent) -> timecache.Settle | None:
+            handled.append((event.key, event.attempt))
+            if event.key == b"k1" and event.attempt == 1:
+                raise RuntimeError("broken")
+            if event.key == b"k2" and event.attempt == 1:
+                raise asyncio.CancelledError
+            return timecache.PutBack(ttl=1000) if event.key == b"k3" else None
+
+        async def main() -> None:
+            async with timecache.aio.Client(self.server.address) as client:
+                async with client.worker(
+                    "g", handle, retry_delay=0, on_error=errors.append
+                ) as worker:
+                    await asyncio.to_thread(self.expire, 4)
+                    while worker.counters.acked + worker.counters.put_back < 4:
+                        await asyncio.sleep(0.005)
+                counters = worker.counters
+                self.assertEqual(
+                    (counters.acked, counters.put_back, counters.nacked, counters.raised),
+                    (3, 1, 2, 2),
+                )
+
+        errors: list[Exception] = []
+        asyncio.run(asyncio.wait_for(main(), 30))
+        self.assertEqual(
+            sorted(handled),
+            [(b"k0", 1), (b"k1", 1), (b"k1", 2), (b"k2", 1), (b"k2", 2), (b"k3", 1)],
+        )
+        self.assertEqual(len(errors), 2)
 
     def test_a_worker_of_asyncio_survives_its_handler_and_its_token(self) -> None:
         failing = False

@@ -22,10 +22,15 @@ from .v1 import data_pb2_grpc, groups_pb2_grpc, namespaces_pb2_grpc, server_pb2_
 MAX_MESSAGE_BYTES = 64 << 20
 """Largest message taken: a value of 16 MiB with its key, or a list of the most namespaces."""
 
+GRPC_MAX_MESSAGE_BYTES = 4 << 20
+"""Largest message that gRPC takes where it is not told otherwise: the least to ask a server for."""
+
 PathLike = str | os.PathLike[str]
 
+_RECEIVE_MAX = "grpc.max_receive_message_length"
+
 _OPTIONS: list[tuple[str, Any]] = [
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    (_RECEIVE_MAX, MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
     # A server that is gone without a word is noticed after the sum of these.
     ("grpc.keepalive_time_ms", 30_000),
@@ -188,6 +193,13 @@ def _options(security: Security, more: Sequence[tuple[str, Any]]) -> list[tuple[
     if security.server_name is not None:
         options.append(("grpc.ssl_target_name_override", security.server_name))
     return options
+
+
+def receive_max(options: Sequence[tuple[str, Any]]) -> int:
+    """Largest message to ask the server for, on a channel with these options of its user's."""
+    limit: int = dict(options).get(_RECEIVE_MAX, MAX_MESSAGE_BYTES)
+    # Negative: the channel has no limit.
+    return MAX_MESSAGE_BYTES if limit < 0 else max(limit, GRPC_MAX_MESSAGE_BYTES)
 
 
 def open_sync(

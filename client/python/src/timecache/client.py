@@ -33,10 +33,11 @@ from .channel import (
     Stubs,
     check_metadata,
     open_sync,
+    receive_max,
     replaced,
 )
 from .connection import Connection
-from .errors import TimecacheError, error_from_status
+from .errors import TimecacheError, error_from_status, miscounted
 from .operation import Operation
 from .pipeline import Pipeline
 from .types import (
@@ -61,7 +62,7 @@ from .v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
 from .watcher import Watcher
 from .watching import Reconnecting, WatchState
 from .worker import GroupWorker
-from .working import in_flight, to_settlement
+from .working import Listeners, in_flight, to_settlement
 
 T = TypeVar("T")
 
@@ -116,6 +117,7 @@ class Client:
         self._security = Security(
             tls, ca_file, certificate_file, key_file, server_name, token, allow_plaintext_token
         )
+        self._max_message_bytes = receive_max(channel_options)
         channel = open_sync(address, self._security, channel_options, interceptors)
         self._connection = Connection(channel)
         self._stubs = Stubs(channel)
@@ -381,6 +383,8 @@ class Client:
                 namespace=self._settings.namespace, operations=[op.message for op in batch]
             ),
         )
+        if len(response.results) != len(batch):
+            raise miscounted(len(batch), len(response.results))
         return [
             operation.parse_result(result)
             for operation, result in zip(batch, response.results, strict=True)
@@ -423,7 +427,7 @@ class Client:
             namespace=self._settings.namespace,
             key_prefix=to_bytes(key_prefix),
             keys_only=keys_only,
-            max_message_bytes=64 << 20,
+            max_message_bytes=self._max_message_bytes,
         )
         with self._connection.errors():
             call = self._open(self._stubs.data.Scan, request, timeout)
@@ -477,6 +481,7 @@ class Client:
             keys_only=keys_only,
             fail_on_loss=fail_on_loss,
             heartbeat_interval=heartbeat_interval,
+            max_message_bytes=self._max_message_bytes,
             reconnecting=Reconnecting(
                 wait_for_server=wait_for_server,
                 min_pause=min_pause,
@@ -496,6 +501,9 @@ class Client:
         keys_only: bool = False,
         heartbeat_interval: Duration | None = None,
         wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
+        silence_max: float | None = None,
         on_break: Callable[[TimecacheError], object] | None = None,
     ) -> Watcher:
         """Watches what is going to expire within `lead_time`, in time to touch it.
@@ -509,7 +517,14 @@ class Client:
             key_prefix=key_prefix,
             keys_only=keys_only,
             heartbeat_interval=heartbeat_interval,
-            reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
+            max_message_bytes=self._max_message_bytes,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+                on_break=on_break,
+            ),
         )
         return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
@@ -523,6 +538,9 @@ class Client:
         keys_only: bool = False,
         heartbeat_interval: Duration | None = None,
         wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
+        silence_max: float | None = None,
         on_break: Callable[[TimecacheError], object] | None = None,
     ) -> Watcher:
         """Is a member of a consumer group that settles by itself, with ``settle``.
@@ -539,7 +557,14 @@ class Client:
             max_in_flight=max_in_flight,
             keys_only=keys_only,
             heartbeat_interval=heartbeat_interval,
-            reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
+            max_message_bytes=self._max_message_bytes,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+                on_break=on_break,
+            ),
         )
         return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
@@ -555,7 +580,10 @@ class Client:
         retry_delay: Duration = 1.0,
         stop_timeout: float = 10.0,
         wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
         silence_max: float | None = None,
+        on_break: Callable[[TimecacheError], object] | None = None,
         on_error: Callable[[Exception], object] | None = None,
         on_loss: Callable[[int], object] | None = None,
     ) -> GroupWorker:
@@ -572,8 +600,10 @@ class Client:
           that are quick.
         - `from_earliest`: where a group begins that is made by this.
         - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
-        - `on_error`: told of what went wrong and was survived. None: it is logged by "timecache".
-          `on_loss`: told how many events the group has lost.
+        - `wait_for_server`, `silence_max`, `on_break`: as for ``watch``. `min_pause`, `max_pause`:
+          seconds between attempts to reconnect, and between those to settle.
+        - `on_error`: told of what went wrong and was survived, breaks too. None: it is logged by
+          "timecache". `on_loss`: told how many events the group has lost.
         """
         return GroupWorker(
             self,
@@ -585,9 +615,13 @@ class Client:
             keys_only=keys_only,
             retry_delay=retry_delay,
             stop_timeout=stop_timeout,
-            reconnecting=Reconnecting(wait_for_server=wait_for_server, silence_max=silence_max),
-            on_error=on_error,
-            on_loss=on_loss,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+            ),
+            listeners=Listeners(on_break=on_break, on_error=on_error, on_loss=on_loss),
         )
 
     def settle(self, group: str, settlements: Iterable[Settlement]) -> list[int | TimecacheError]:
@@ -607,6 +641,8 @@ class Client:
                 namespace=self._settings.namespace, group=group, settlements=messages
             ),
         )
+        if len(response.results) != len(messages):
+            raise miscounted(len(messages), len(response.results))
         return [
             error_from_status(result.error) if result.HasField("error") else result.version
             for result in response.results

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 __all__ = [
@@ -224,9 +225,13 @@ def error_from_rpc(error: grpc.RpcError) -> TimecacheError:
     request_id = None
     for key, value in call.trailing_metadata() or ():
         if key == _DETAILS_KEY:
-            status = status_pb2.Status.FromString(value)
-            if status.code == call.code().value[0]:
-                return error_from_status(status, _request_id(call))
+            try:
+                status = status_pb2.Status.FromString(value)
+                if status.code == call.code().value[0]:
+                    return error_from_status(status, _request_id(call))
+            except (DecodeError, OverflowError):
+                # A proxy has garbled them: what gRPC itself says is still an error of ours.
+                continue
         elif key == _REQUEST_ID_KEY:
             request_id = value
     return _make(call.code(), call.details() or "", {"request_id": request_id})
@@ -266,6 +271,14 @@ def unreadable(error: Exception) -> TimecacheError:
     failure = InternalError(grpc.StatusCode.INTERNAL, f"the answer cannot be read: {error!r}")
     failure.__cause__ = error
     return failure
+
+
+def miscounted(expected: int, results: int) -> TimecacheError:
+    """For an answer with another number of results than there were requests in the call."""
+    return InternalError(
+        grpc.StatusCode.INTERNAL,
+        f"{results} results for {expected}: is the server of this version?",
+    )
 
 
 def broken(error: Exception) -> TimecacheError:

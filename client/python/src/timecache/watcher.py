@@ -24,7 +24,8 @@ class Watcher:
     ``log_changed``. To go on in another process, store each batch's ``resume_token`` once it is
     handled.
 
-    A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence_max. Anything
+    A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence_max, and a
+    token that the server does not take any more where the client has another one by now. Anything
     else that the server says ends the watch with its TimecacheError, and so does a break before
     the first batch, unless wait_for_server. With a lead time, or in a group, there is no place to
     go on from: what is going to die is told again, what was not settled is given out again.
@@ -130,6 +131,7 @@ class Watcher:
             with self._connection.errors():
                 self._connection.wait(give_up_at)
                 metadata = self._metadata()
+                self._state.show(metadata)
                 with self._lock:
                     if self._closed.is_set():
                         return False

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from .channel import MAX_MESSAGE_BYTES, Backoff
+import grpc
+
+from .channel import Backoff
 from .errors import TimecacheError, stopping
 from .reasons import ErrorReason
 from .types import (
@@ -58,6 +60,7 @@ class WatchState:
         fail_on_loss: bool = False,
         heartbeat_interval: Duration | None = None,
         max_in_flight: int | None = None,
+        max_message_bytes: int,
         reconnecting: Reconnecting,
     ) -> None:
         """Of one of three kinds: with `group`, with `lead_time`, or with neither."""
@@ -71,7 +74,7 @@ class WatchState:
         self._common: dict[str, Any] = {
             "namespaces": to_names(namespaces),
             "keys_only": keys_only,
-            "max_message_bytes": MAX_MESSAGE_BYTES,
+            "max_message_bytes": max_message_bytes,
         }
         if heartbeat_interval is not None:
             self._common["heartbeat_interval"] = to_duration(heartbeat_interval)
@@ -80,6 +83,21 @@ class WatchState:
             self._positions.setdefault(name, _Position()).resume_token = token
         self._backoff = Backoff(reconnecting.min_pause, reconnecting.max_pause)
         self._established = False
+        self._shown: Any = None  # What the last stream was opened with.
+        self._refusal: TimecacheError | None = None  # Of just that, until there is another token.
+        self._refused = False  # Since the last batch.
+
+    def show(self, metadata: Any) -> None:
+        """Takes what the next stream will show to the server. Raises: it has refused just that.
+
+        A server whose access rules change ends the streams whose token they do not have any more.
+        """
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            if metadata == self._shown:
+                raise refusal
+            self._tell_break(refusal)
+        self._shown = metadata
 
     def open(self, stub: Any, metadata: Any) -> Any:
         """Begins a stream where the last one has ended."""
@@ -121,6 +139,7 @@ class WatchState:
     def accept(self, message: Any) -> WatchBatch:
         """Moves on behind a message."""
         self._established = True
+        self._refused = False
         self._backoff.reset()
         position = self._positions.setdefault(message.namespace, _Position())
         batch = WatchBatch(
@@ -143,15 +162,27 @@ class WatchState:
 
         `error`: None where the server has closed the stream in good order.
         """
-        if error is not None and self._begin_anew(error):
+        if error is not None and (self._begin_anew(error) or self._asks_for_token(error)):
             return 0
         if not self._is_break(error):
             raise error if error is not None else stopping()
+        self._tell_break(error if error is not None else stopping())
+        return self._backoff.next()
+
+    def _tell_break(self, error: TimecacheError) -> None:
         for position in self._positions.values():
             position.broken = self._established
         if self.reconnecting.on_break is not None:
-            self.reconnecting.on_break(error if error is not None else stopping())
-        return self._backoff.next()
+            self.reconnecting.on_break(error)
+
+    # Whether the server has refused the token, and the next attempt shows whether there is another
+    # by now. Once for each stream that stood, so that this comes to an end.
+    def _asks_for_token(self, error: TimecacheError) -> bool:
+        if error.code is not grpc.StatusCode.UNAUTHENTICATED or self._refused:
+            return False
+        self._refused = True
+        self._refusal = error
+        return True
 
     # Whether the server has refused the token of a namespace, which has another log now, and the
     # watch may begin that one anew. Each time a token goes, so that this comes to an end.

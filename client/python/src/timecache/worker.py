@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import inspect
 import threading
 from collections.abc import Callable
@@ -16,12 +17,11 @@ from .watcher import Watcher
 from .watching import Reconnecting, WatchState
 from .working import (
     Held,
+    Listeners,
     Owed,
     WorkerCounters,
     WorkerState,
     may_pass,
-    tell,
-    tell_loss,
     to_settlement,
 )
 
@@ -62,8 +62,7 @@ class GroupWorker:
         retry_delay: Duration,
         stop_timeout: float,
         reconnecting: Reconnecting,
-        on_error: Callable[[Exception], object] | None,
-        on_loss: Callable[[int], object] | None,
+        listeners: Listeners,
     ) -> None:
         """For Client.worker."""
         if concurrency < 1:
@@ -75,8 +74,8 @@ class GroupWorker:
         self._concurrency = concurrency
         self._max_in_flight = max_in_flight
         self._stop_timeout = stop_timeout
-        self._on_error = on_error
-        self._on_loss = on_loss
+        # What ends a thread, as sys.exit does, would leave those waiting that count on it.
+        self._listeners = dataclasses.replace(listeners, survived=BaseException)
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
@@ -102,11 +101,8 @@ class GroupWorker:
                 from_earliest=from_earliest,
                 max_in_flight=max_in_flight,
                 keys_only=keys_only,
-                reconnecting=Reconnecting(
-                    wait_for_server=reconnecting.wait_for_server,
-                    silence_max=reconnecting.silence_max,
-                    on_break=self._lose_unbegun,
-                ),
+                max_message_bytes=client._max_message_bytes,
+                reconnecting=dataclasses.replace(reconnecting, on_break=self._lose_unbegun),
             ),
         )
 
@@ -171,7 +167,7 @@ class GroupWorker:
         try:
             for batch in self._watcher:
                 if batch.lost:
-                    tell_loss(self._on_loss, self._group, batch.lost)
+                    self._listeners.tell_loss(self._group, batch.lost)
                 with self._changed:
                     taken = self._state.take(batch)
                     if self._stopping:
@@ -182,8 +178,8 @@ class GroupWorker:
                     self._changed.wait_for(
                         lambda: self._stopping or self._state.count() < self._max_in_flight
                     )
-        except Exception as error:
-            end = error
+        except BaseException as error:
+            end = _as_exception(error)
         with self._changed:
             if not self._stopping:
                 self._end = end
@@ -200,14 +196,40 @@ class GroupWorker:
         # What a new stream would bring is for others.
         if stopping:
             self._watcher.close()
-        self._tell(why)
+        self._listeners.tell_break(why)
 
     def _handle(self) -> None:
+        try:
+            self._handle_all()
+        except BaseException as error:
+            self._fail(error)
+        with self._changed:
+            self._handlers_left -= 1
+            last = self._handlers_left == 0
+            self._changed.notify_all()
+        try:
+            if last:
+                self._finish()
+        except BaseException as error:
+            self._fail(error)
+        with self._changed:
+            self._threads_left -= 1
+            self._changed.notify_all()
+
+    # By what nobody has foreseen: it must not leave those waiting that count on the thread.
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            if self._end is None:
+                self._end = _as_exception(error)
+            self._stopping = True
+            self._changed.notify_all()
+
+    def _handle_all(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._stopping or self._queue)
                 if self._stopping:
-                    break
+                    return
                 held = self._queue.popleft()
                 event = self._state.begin(held)
             how, raised = self._call_handler(event)
@@ -215,15 +237,6 @@ class GroupWorker:
                 owed = self._state.failed(held) if raised else self._state.end(held, how)
                 self._owed.append(owed)
                 self._changed.notify_all()
-        with self._changed:
-            self._handlers_left -= 1
-            last = self._handlers_left == 0
-            self._changed.notify_all()
-        if last:
-            self._finish()
-        with self._changed:
-            self._threads_left -= 1
-            self._changed.notify_all()
 
     # What it has said, and whether it has raised.
     def _call_handler(self, event: ExpiredEvent) -> tuple[Settle | None, bool]:
@@ -235,7 +248,7 @@ class GroupWorker:
             return how, False
         except BaseException as error:
             # Also of one that would end its thread, as sys.exit does.
-            self._tell(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+            self._listeners.tell(_as_exception(error))
             return None, True
 
     # The stream stays open until all is settled: with its end the server gives out again what is
@@ -251,12 +264,19 @@ class GroupWorker:
         self._watcher.close()
 
     def _settle(self) -> None:
+        try:
+            self._settle_all()
+        except BaseException as error:
+            self._fail(error)
+        with self._changed:
+            self._settler_done = True
+            self._changed.notify_all()
+
+    def _settle_all(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._owed or self._handlers_left == 0)
                 if not self._owed:
-                    self._settler_done = True
-                    self._changed.notify_all()
                     return
                 size = min(len(self._owed), _SETTLE_MAX)
                 batch = [self._owed.popleft() for _ in range(size)]
@@ -270,8 +290,10 @@ class GroupWorker:
                 batch = self._state.without_gone(batch)
             try:
                 results = self._client.settle(self._group, [owed.settlement for owed in batch])
-            except Exception as error:
-                self._tell(error)
+            except BaseException as caught:
+                # Also what a token function raises.
+                error = _as_exception(caught)
+                self._listeners.tell(error)
                 if may_pass(error) and self._pause(backoff.next()):
                     repeated = True
                     continue
@@ -290,7 +312,7 @@ class GroupWorker:
                         self._owed.appendleft(instead)
                     self._changed.notify_all()
                 if told is not None:
-                    self._tell(told)
+                    self._listeners.tell(told)
             return
 
     # False if there is no time left for another attempt.
@@ -298,5 +320,6 @@ class GroupWorker:
         with self._changed:
             return not self._changed.wait_for(lambda: self._giving_up, timeout=seconds)
 
-    def _tell(self, error: Exception) -> None:
-        tell(self._on_error, error)
+
+def _as_exception(error: BaseException) -> Exception:
+    return error if isinstance(error, Exception) else RuntimeError(repr(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import grpc
 
@@ -23,8 +24,9 @@ from .types import (
 )
 from .v1 import watch_pb2
 
-_LOG = logging.getLogger("timecache")
+T = TypeVar("T")
 
+_LOG = logging.getLogger("timecache")
 
 _MAX_IN_FLIGHT = 65_536
 """Most events that the server lets a member hold."""
@@ -214,26 +216,41 @@ def _owe(held: Held, how: Settle) -> Owed:
     return Owed(held, Settlement(held.event.event_id, held.attempt, how))
 
 
-def tell(on_error: Callable[[Exception], object] | None, error: Exception) -> None:
-    """Hands an error that a worker survives to its owner, or to the log."""
-    if on_error is None:
-        _LOG.warning("a worker goes on after an error", exc_info=error)
-        return
-    try:
-        on_error(error)
-    except Exception:
-        _LOG.exception("on_error has failed")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Listeners:
+    """What a worker's owner is told, or else the log."""
 
+    on_break: Callable[[TimecacheError], object] | None
+    on_error: Callable[[Exception], object] | None
+    on_loss: Callable[[int], object] | None
+    survived: type[BaseException] = Exception
+    """What of theirs is logged, and no more."""
 
-def tell_loss(on_loss: Callable[[int], object] | None, group: str, lost: int) -> None:
-    """Hands the number of events that a group has lost to the worker's owner, or to the log."""
-    if on_loss is None:
-        _LOG.warning("group %s has lost %d events", group, lost)
-        return
-    try:
-        on_loss(lost)
-    except Exception:
-        _LOG.exception("on_loss has failed")
+    def tell_break(self, why: TimecacheError) -> None:
+        """That the stream broke, which is an error that is survived, too."""
+        if self.on_break is not None:
+            self._call("on_break", self.on_break, why)
+        self.tell(why)
+
+    def tell(self, error: Exception) -> None:
+        """An error that the worker survives."""
+        if self.on_error is None:
+            _LOG.warning("a worker goes on after an error", exc_info=error)
+        else:
+            self._call("on_error", self.on_error, error)
+
+    def tell_loss(self, group: str, lost: int) -> None:
+        """The number of events that the group has lost."""
+        if self.on_loss is None:
+            _LOG.warning("group %s has lost %d events", group, lost)
+        else:
+            self._call("on_loss", self.on_loss, lost)
+
+    def _call(self, name: str, listener: Callable[[T], object], said: T) -> None:
+        try:
+            listener(said)
+        except self.survived:
+            _LOG.exception("%s has failed", name)
 
 
 def may_pass(error: Exception) -> bool:

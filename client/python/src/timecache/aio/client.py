@@ -32,10 +32,11 @@ from ..channel import (
     Stubs,
     check_metadata,
     open_async,
+    receive_max,
     replaced,
 )
 from ..connection import AsyncConnection
-from ..errors import TimecacheError, error_from_status
+from ..errors import TimecacheError, error_from_status, miscounted
 from ..operation import Operation
 from ..types import (
     AppendResult,
@@ -57,7 +58,7 @@ from ..types import (
 )
 from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
 from ..watching import Reconnecting, WatchState
-from ..working import in_flight, to_settlement
+from ..working import Listeners, in_flight, to_settlement
 from .pipeline import Pipeline
 from .watcher import Watcher
 from .worker import GroupWorker
@@ -115,6 +116,7 @@ class Client:
         self._security = Security(
             tls, ca_file, certificate_file, key_file, server_name, token, allow_plaintext_token
         )
+        self._max_message_bytes = receive_max(channel_options)
         channel = open_async(address, self._security, channel_options, interceptors)
         self._connection = AsyncConnection(channel)
         self._stubs = Stubs(channel)
@@ -380,6 +382,8 @@ class Client:
                 namespace=self._settings.namespace, operations=[op.message for op in batch]
             ),
         )
+        if len(response.results) != len(batch):
+            raise miscounted(len(batch), len(response.results))
         return [
             operation.parse_result(result)
             for operation, result in zip(batch, response.results, strict=True)
@@ -422,7 +426,7 @@ class Client:
             namespace=self._settings.namespace,
             key_prefix=to_bytes(key_prefix),
             keys_only=keys_only,
-            max_message_bytes=64 << 20,
+            max_message_bytes=self._max_message_bytes,
         )
         with self._connection.errors():
             call = await self._open(self._stubs.data.Scan, request, timeout)
@@ -476,6 +480,7 @@ class Client:
             keys_only=keys_only,
             fail_on_loss=fail_on_loss,
             heartbeat_interval=heartbeat_interval,
+            max_message_bytes=self._max_message_bytes,
             reconnecting=Reconnecting(
                 wait_for_server=wait_for_server,
                 min_pause=min_pause,
@@ -495,6 +500,9 @@ class Client:
         keys_only: bool = False,
         heartbeat_interval: Duration | None = None,
         wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
+        silence_max: float | None = None,
         on_break: Callable[[TimecacheError], object] | None = None,
     ) -> Watcher:
         """Watches what is going to expire within `lead_time`, in time to touch it.
@@ -508,7 +516,14 @@ class Client:
             key_prefix=key_prefix,
             keys_only=keys_only,
             heartbeat_interval=heartbeat_interval,
-            reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
+            max_message_bytes=self._max_message_bytes,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+                on_break=on_break,
+            ),
         )
         return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
@@ -522,6 +537,9 @@ class Client:
         keys_only: bool = False,
         heartbeat_interval: Duration | None = None,
         wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
+        silence_max: float | None = None,
         on_break: Callable[[TimecacheError], object] | None = None,
     ) -> Watcher:
         """Is a member of a consumer group that settles by itself, with ``settle``.
@@ -538,14 +556,21 @@ class Client:
             max_in_flight=max_in_flight,
             keys_only=keys_only,
             heartbeat_interval=heartbeat_interval,
-            reconnecting=Reconnecting(wait_for_server=wait_for_server, on_break=on_break),
+            max_message_bytes=self._max_message_bytes,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+                on_break=on_break,
+            ),
         )
         return Watcher(self._connection, self._stubs.data, self._metadata, state)
 
     def worker(
         self,
         group: str,
-        handler: Callable[[ExpiredEvent], Awaitable[Settle | None]],
+        handler: Callable[[ExpiredEvent], Awaitable[Settle | None] | Settle | None],
         *,
         concurrency: int = 4,
         max_in_flight: int | None = None,
@@ -554,7 +579,10 @@ class Client:
         retry_delay: Duration = 1.0,
         stop_timeout: float = 10.0,
         wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
         silence_max: float | None = None,
+        on_break: Callable[[TimecacheError], object] | None = None,
         on_error: Callable[[Exception], object] | None = None,
         on_loss: Callable[[int], object] | None = None,
     ) -> GroupWorker:
@@ -571,8 +599,10 @@ class Client:
           that are quick.
         - `from_earliest`: where a group begins that is made by this.
         - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
-        - `on_error`: told of what went wrong and was survived. None: it is logged by "timecache".
-          `on_loss`: told how many events the group has lost.
+        - `wait_for_server`, `silence_max`, `on_break`: as for ``watch``. `min_pause`, `max_pause`:
+          seconds between attempts to reconnect, and between those to settle.
+        - `on_error`: told of what went wrong and was survived, breaks too. None: it is logged by
+          "timecache". `on_loss`: told how many events the group has lost.
         """
         return GroupWorker(
             self,
@@ -584,9 +614,13 @@ class Client:
             keys_only=keys_only,
             retry_delay=retry_delay,
             stop_timeout=stop_timeout,
-            reconnecting=Reconnecting(wait_for_server=wait_for_server, silence_max=silence_max),
-            on_error=on_error,
-            on_loss=on_loss,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+            ),
+            listeners=Listeners(on_break=on_break, on_error=on_error, on_loss=on_loss),
         )
 
     async def settle(
@@ -608,6 +642,8 @@ class Client:
                 namespace=self._settings.namespace, group=group, settlements=messages
             ),
         )
+        if len(response.results) != len(messages):
+            raise miscounted(len(messages), len(response.results))
         return [
             error_from_status(result.error) if result.HasField("error") else result.version
             for result in response.results

@@ -26,7 +26,8 @@ class Watcher:
     ``log_changed``. To go on in another process, store each batch's ``resume_token`` once it is
     handled.
 
-    A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence_max. Anything
+    A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence_max, and a
+    token that the server does not take any more where the client has another one by now. Anything
     else that the server says ends the watch with its TimecacheError, and so does a break before
     the first batch, unless wait_for_server. With a lead time, or in a group, there is no place to
     go on from: what is going to die is told again, what was not settled is given out again.
@@ -142,6 +143,7 @@ class Watcher:
             with self._connection.errors():
                 await self._connection.wait(None if timeout is None else time.monotonic() + timeout)
                 metadata = await self._metadata()
+                self._state.show(metadata)
                 if self._closed:
                     return False
                 self._call = self._state.open(self._stub, metadata)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import dataclasses
+import inspect
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,12 +16,11 @@ from ..types import Duration, ExpiredEvent, Settle, Settlement
 from ..watching import Reconnecting, WatchState
 from ..working import (
     Held,
+    Listeners,
     Owed,
     WorkerCounters,
     WorkerState,
     may_pass,
-    tell,
-    tell_loss,
     to_settlement,
 )
 from .watcher import Watcher
@@ -44,14 +45,15 @@ class GroupWorker:
     never with two handlers at once.
 
     Reconnects by itself, as Watcher does; settlements are sent again until they arrive. What ends
-    a Watcher ends the worker: ``wait`` then raises it. Its methods belong to one event loop.
+    a Watcher ends the worker: ``wait`` then raises it. Its methods belong to one event loop. The
+    handler may be a plain function, too: it must not wait.
     """
 
     def __init__(
         self,
         client: Client,
         group: str,
-        handler: Callable[[ExpiredEvent], Awaitable[Settle | None]],
+        handler: Callable[[ExpiredEvent], Awaitable[Settle | None] | Settle | None],
         *,
         concurrency: int,
         max_in_flight: int,
@@ -60,8 +62,7 @@ class GroupWorker:
         retry_delay: Duration,
         stop_timeout: float,
         reconnecting: Reconnecting,
-        on_error: Callable[[Exception], object] | None,
-        on_loss: Callable[[int], object] | None,
+        listeners: Listeners,
     ) -> None:
         """For Client.worker."""
         if concurrency < 1:
@@ -71,8 +72,7 @@ class GroupWorker:
         self._concurrency = concurrency
         self._max_in_flight = max_in_flight
         self._stop_timeout = stop_timeout
-        self._on_error = on_error
-        self._on_loss = on_loss
+        self._listeners = listeners
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
@@ -94,11 +94,8 @@ class GroupWorker:
                 from_earliest=from_earliest,
                 max_in_flight=max_in_flight,
                 keys_only=keys_only,
-                reconnecting=Reconnecting(
-                    wait_for_server=reconnecting.wait_for_server,
-                    silence_max=reconnecting.silence_max,
-                    on_break=self._lose_unbegun,
-                ),
+                max_message_bytes=client._max_message_bytes,
+                reconnecting=dataclasses.replace(reconnecting, on_break=self._lose_unbegun),
             ),
         )
 
@@ -190,7 +187,7 @@ class GroupWorker:
         try:
             async for batch in self._watcher:
                 if batch.lost:
-                    tell_loss(self._on_loss, self._group, batch.lost)
+                    self._listeners.tell_loss(self._group, batch.lost)
                 taken = self._state.take(batch)
                 async with self._changed:
                     if self._stopping:
@@ -214,7 +211,7 @@ class GroupWorker:
         # What a new stream would bring is for others.
         if self._stopping:
             self._watcher.close()
-        self._tell(why)
+        self._listeners.tell_break(why)
 
     async def _handle(self) -> None:
         while True:
@@ -227,7 +224,7 @@ class GroupWorker:
                 how = await self._call_handler(self._state.begin(held))
                 owed = self._state.end(held, how)
             except Exception as error:
-                self._tell(error)
+                self._listeners.tell(error)
                 owed = self._state.failed(held)
             async with self._changed:
                 self._owed.append(owed)
@@ -238,7 +235,7 @@ class GroupWorker:
 
     # In a task of its own: a handler that is cancelled from within has failed, no more.
     async def _call_handler(self, event: ExpiredEvent) -> Settle | None:
-        task = asyncio.ensure_future(self._handler(event))
+        task = asyncio.ensure_future(self._answer(event))
         try:
             await asyncio.wait([task])
         finally:
@@ -250,6 +247,10 @@ class GroupWorker:
             # What the server would not understand is the handler's error, too.
             to_settlement(Settlement(event.event_id, event.attempt, how))
         return how
+
+    async def _answer(self, event: ExpiredEvent) -> Settle | None:
+        answer = self._handler(event)
+        return await answer if inspect.isawaitable(answer) else answer
 
     async def _settle(self) -> Exception | None:
         """Why some were given up, if so."""
@@ -274,7 +275,7 @@ class GroupWorker:
                     self._group, [owed.settlement for owed in batch]
                 )
             except Exception as error:
-                self._tell(error)
+                self._listeners.tell(error)
                 if may_pass(error) and not self._giving_up:
                     repeated = True
                     await self._pause(backoff.next())
@@ -286,7 +287,7 @@ class GroupWorker:
                 failure = result if isinstance(result, TimecacheError) else None
                 instead, told = self._state.settled(owed, failure, repeated)
                 if told is not None:
-                    self._tell(told)
+                    self._listeners.tell(told)
                 if instead is not None:
                     self._owed.appendleft(instead)
             return None
@@ -296,6 +297,3 @@ class GroupWorker:
         until = loop.time() + seconds
         while not self._giving_up and loop.time() < until:
             await asyncio.sleep(min(0.05, until - loop.time()))
-
-    def _tell(self, error: Exception) -> None:
-        tell(self._on_error, error)

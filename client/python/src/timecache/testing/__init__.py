@@ -42,6 +42,7 @@ class VirtualClock:
         """Of the client's server. `timeout`: seconds that one advance may take."""
         # The generated stub has no types.
         self._stub: Any = virtual_clock_pb2_grpc.VirtualClockServiceStub(client.channel)  # type: ignore[no-untyped-call]
+        self._metadata = client._metadata
         self._timeout = timeout
 
     def advance(self, by: Duration) -> datetime:
@@ -58,9 +59,10 @@ class VirtualClock:
 
     def _call(self, method: Any, request: Any) -> datetime:
         try:
-            return from_timestamp(method(request, timeout=self._timeout).now)
+            answer = method(request, timeout=self._timeout, metadata=self._metadata())
         except grpc.RpcError as error:
             raise error_from_rpc(error) from error
+        return from_timestamp(answer.now)
 
 
 class AsyncVirtualClock:
@@ -69,6 +71,7 @@ class AsyncVirtualClock:
     def __init__(self, client: aio.Client, timeout: float = 60.0) -> None:
         """Of the client's server. `timeout`: seconds that one advance may take."""
         self._stub: Any = virtual_clock_pb2_grpc.VirtualClockServiceStub(client.channel)  # type: ignore[no-untyped-call]
+        self._metadata = client._metadata
         self._timeout = timeout
 
     async def advance(self, by: Duration) -> datetime:
@@ -85,6 +88,8 @@ class AsyncVirtualClock:
 
     async def _call(self, method: Any, request: Any) -> datetime:
         try:
-            return from_timestamp((await method(request, timeout=self._timeout)).now)
+            metadata = await self._metadata()
+            answer = await method(request, timeout=self._timeout, metadata=metadata)
         except grpc.RpcError as error:
             raise error_from_rpc(error) from error
+        return from_timestamp(answer.now)
