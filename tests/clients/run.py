@@ -62,26 +62,31 @@ def dotted(version):
     return ".".join(map(str, version))
 
 
-def newer_go(directory, environment):
-    """The PATH with a Go that is new enough for client/go, which an older one fetches as a
-    module: Debian's is older. From 1.21 on Go would do so by itself, before that not."""
-    wanted = re.search(r"^go (\S+)$", (ROOT / "client/go/go.mod").read_text(), re.M)[1]
+def newer_go(module, directory, environment):
+    """The environment with a Go that is new enough for a go.mod; an older one fetches it, as a
+    module, into a directory. Debian's is older. From 1.21 on Go would do so by itself, before
+    that not."""
+    if not shutil.which("go", path=environment["PATH"]):
+        return environment
+    environment = {name: value for name, value in environment.items() if name != "GOROOT"}
+    wanted = re.search(r"^go (\S+)$", module.read_text(), re.M)[1]
     if wanted.count(".") == 1:
         wanted += ".0"
     installed = version_of("go", environment)
     if not installed or installed >= tuple(map(int, wanted.split("."))):
-        return environment["PATH"]
+        return environment
     root = directory / f"go-{wanted}"
     if not (root / "bin/go").exists():
         print(f"fetching Go {wanted}", flush=True)
-        architecture = subprocess.run(["go", "env", "GOARCH"], check=True, text=True,
-                                      stdout=subprocess.PIPE).stdout.strip()
-        with tempfile.TemporaryDirectory() as module:
-            pathlib.Path(module, "go.mod").write_text("module tools\n")
+        architecture = subprocess.run(["go", "env", "GOARCH"], env=environment, check=True,
+                                      text=True, stdout=subprocess.PIPE).stdout.strip()
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as tools:
+            pathlib.Path(tools, "go.mod").write_text("module tools\n")
             fetched = subprocess.run(
                 ["go", "mod", "download", "-json",
                  f"golang.org/toolchain@v0.0.1-go{wanted}.linux-{architecture}"],
-                cwd=module, check=True, stdout=subprocess.PIPE,
+                cwd=tools, check=True, stdout=subprocess.PIPE,
                 env={**environment, "GO111MODULE": "on", "GOFLAGS": "-mod=mod",
                      "GOTOOLCHAIN": "local"})
         part = root.with_suffix(".part")
@@ -91,7 +96,7 @@ def newer_go(directory, environment):
         for path in [*part.glob("bin/*"), *part.glob("pkg/tool/*/*")]:
             path.chmod(0o755)
         part.rename(root)
-    return f"{root / 'bin'}:{environment['PATH']}"
+    return {**environment, "PATH": f"{root / 'bin'}:{environment['PATH']}"}
 
 
 def environment_of(language, arguments):
@@ -103,9 +108,8 @@ def environment_of(language, arguments):
         "TIMECACHECTL": os.path.abspath(arguments.timecachectl),
         "BUILD": str(directory), "CONFORMANCE": str(ROOT / "tests/conformance"),
         "PYTHON": sys.executable}
-    if language == "go" and shutil.which("go"):
-        environment.pop("GOROOT", None)
-        environment["PATH"] = newer_go(directory, environment)
+    if language == "go":
+        environment = newer_go(ROOT / "client/go/go.mod", directory, environment)
     return environment
 
 

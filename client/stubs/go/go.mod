@@ -1,6 +1,6 @@
 module example
 
-go 1.26.8
+go 1.26.0
 
 require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b
