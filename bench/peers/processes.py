@@ -119,9 +119,10 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
-def resident_bytes(pid):
+def resident_bytes(pid, field="VmRSS"):
+    """Now; with VmHWM the most that it ever was."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     for line in status.splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024
     raise CommandFailed(f"process {pid} has ended")

@@ -91,6 +91,10 @@ class Server:
     def resident_bytes(self):
         return processes.resident_bytes(self.pid)
 
+    def peak_bytes(self):
+        """Since it was started last."""
+        return processes.resident_bytes(self.pid, "VmHWM")
+
     def cpu_seconds(self):
         return processes.cpu_seconds(self.pid)
 
@@ -182,22 +186,36 @@ class DurableTimecached(Timecached):
         return self.journal_status()["disk_bytes"]
 
 
-class DurableRedis(Redis):
-    """Its AOF has each write."""
+class SavedRedis(Redis):
+    """What it has saved is there again after a restart."""
 
-    def __init__(self, bench, fsync):
-        super().__init__(bench, "--appendonly", "yes", "--appendfsync", fsync)
+    def save(self):
+        """All of it, to one file."""
+        answer = self._ask(b"SAVE")
+        if not answer.startswith(b"+OK"):
+            raise processes.CommandFailed(f"Redis did not save: {answer}")
 
     def restart(self):
         super().restart()
         # It takes connections while it loads.
-        while b"LOADING" in self._ping():
+        while b"LOADING" in self._ask(b"PING"):
             time.sleep(0.01)
 
-    def _ping(self):
+    def _ask(self, command):
         with socket.create_connection((HOST, self.port)) as connection:
-            connection.sendall(b"PING\r\n")
+            connection.sendall(command + b"\r\n")
             return connection.recv(100)
+
+
+class DurableRedis(SavedRedis):
+    """Its AOF has each write, as such: it never becomes an RDB file."""
+
+    def __init__(self, bench, fsync):
+        super().__init__(bench, "--appendonly", "yes", "--appendfsync", fsync,
+                         "--auto-aof-rewrite-percentage", "0")
+
+    def save(self):
+        """It has."""
 
 
 class Etcd(Server):

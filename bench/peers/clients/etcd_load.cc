@@ -1,8 +1,5 @@
 // Keys under leases on etcd: how many puts it takes, and how many leases expire
 // in a second while a watcher reads.
-#include <grpcpp/grpcpp.h>
-
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -14,9 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/peers/clients/etcd.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 
 namespace timecache::bench {
@@ -95,6 +94,7 @@ class Caller {
 void OnAllConnections(const Arguments& arguments,
                       const std::function<void(Caller*)>& work) {
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(arguments.connections));
   std::vector<std::string> failures(arguments.connections);
   for (int i = 0; i < arguments.connections; ++i) {
     threads.emplace_back([&, i] {

@@ -154,7 +154,7 @@ class Connection {
 
   // Takes what has come.
   void Read(LoadResult* result) {
-    static std::array<char, 64 * 1024> buffer;
+    static std::array<char, size_t{64} << 10> buffer;
     const ssize_t n = recv(fd_, buffer.data(), buffer.size(), 0);
     if (n == 0) throw std::runtime_error("the server closed a connection");
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;

@@ -1,5 +1,7 @@
 // The load itself: connections, each with one window of requests in flight.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_PEERS_CLIENTS_LOAD_LOOP_H_
+#define TIMECACHED_BENCH_PEERS_CLIENTS_LOAD_LOOP_H_
 
 #include <cstdint>
 #include <functional>
@@ -51,3 +53,5 @@ LoadResult RunLoad(
     bool with_timeline);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_PEERS_CLIENTS_LOAD_LOOP_H_

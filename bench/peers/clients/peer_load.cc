@@ -2,7 +2,6 @@
 // `timecachectl bench`: the same keys, values, connections and depth.
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -10,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "bench/peers/clients/load_loop.h"
 #include "bench/peers/clients/peer_protocol.h"
 #include "nlohmann/json.hpp"

@@ -1,5 +1,7 @@
 // How the peers are spoken to: requests as bytes, and replies out of bytes.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_PEERS_CLIENTS_PEER_PROTOCOL_H_
+#define TIMECACHED_BENCH_PEERS_CLIENTS_PEER_PROTOCOL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,3 +62,5 @@ std::unique_ptr<PeerProtocol> MakeRedisProtocol(const Expiry& expiry,
 std::unique_ptr<PeerProtocol> MakeMemcachedProtocol(const Expiry& expiry);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_PEERS_CLIENTS_PEER_PROTOCOL_H_

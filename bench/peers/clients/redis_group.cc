@@ -1,7 +1,6 @@
 // A Redis Stream with a consumer group: everything is added first, in
 // pipelines; then consumers read it in parallel, each so many entries at a
 // time, and acknowledge all of them.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "bench/peers/clients/resp_connection.h"
 #include "bench/service/server_usage.h"
 #include "nlohmann/json.hpp"

@@ -1,7 +1,6 @@
 // Redis Pub/Sub: publishers that send as fast as Redis takes it, in pipelines,
 // and subscribers that all get everything. The server must have been started
 // with no limit on a subscriber's buffer.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "bench/peers/clients/resp_connection.h"
 #include "bench/service/server_usage.h"
 #include "nlohmann/json.hpp"

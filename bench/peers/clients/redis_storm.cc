@@ -5,7 +5,6 @@
 #include <hiredis/hiredis.h>
 #include <poll.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "bench/peers/clients/load_loop.h"
 #include "bench/peers/clients/peer_protocol.h"
 #include "nlohmann/json.hpp"

@@ -1,6 +1,8 @@
 // A connection to Redis that speaks RESP by hand, many commands to a write and
 // many replies to a read.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_PEERS_CLIENTS_RESP_CONNECTION_H_
+#define TIMECACHED_BENCH_PEERS_CLIENTS_RESP_CONNECTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -96,3 +98,5 @@ class RespPoller {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_PEERS_CLIENTS_RESP_CONNECTION_H_

@@ -43,7 +43,7 @@ def estimate_seconds(bench):
     single = len(CALLERS) * 3 + 1
     with_journal = 2 * max(bench.repeats, WITH_JOURNAL_REPEATS) * (_seconds(bench) + 1)
     return with_journal + bench.repeats * (
-        (single + 8) * (_seconds(bench) + 1) + _rewrite_seconds(bench) + bench.pick(94, 16))
+        (single + 8) * (_seconds(bench) + 1) + _rewrite_seconds(bench) + bench.pick(150, 25))
 
 
 def _rewrite_seconds(bench):
@@ -188,10 +188,14 @@ def _recovery(bench, server, entries):
     """Seconds from the start of a server that has so many entries on its disk."""
     with server:
         loads.fill(bench, server, entries)
+        if isinstance(server, servers.SavedRedis):
+            server.save()
+        before = server.resident_bytes()
         server.kill()
         began = time.monotonic()
         server.restart()
-        return {"seconds": time.monotonic() - began}
+        return {"seconds": time.monotonic() - began,
+                "peak_of_before": server.peak_bytes() / before}
 
 
 def _recoveries(bench, rows, data):
@@ -199,17 +203,22 @@ def _recoveries(bench, rows, data):
     runs = bench.turns(f"recovery of {figures.count(entries)} entries", {
         "timecached": lambda: _recovery(
             bench, servers.DurableTimecached(bench, "async"), entries),
-        "Redis": lambda: _recovery(bench, servers.DurableRedis(bench, "everysec"),
-                                   entries)},
+        "Redis, AOF": lambda: _recovery(bench, servers.DurableRedis(bench, "everysec"),
+                                        entries),
+        "Redis, RDB": lambda: _recovery(bench, servers.SavedRedis(bench), entries)},
         bench.pick(3, 1))
     seconds = {name: [run["seconds"] for run in results]
                for name, results in runs.items()}
-    rows.append(figures.compared(
-        f"recovery of {figures.count(entries)} entries", "s", seconds["timecached"],
-        "Redis, AOF", seconds["Redis"]))
+    for peer in ("Redis, AOF", "Redis, RDB"):
+        rows.append(figures.compared(
+            f"recovery of {figures.count(entries)} entries", "s", seconds["timecached"],
+            peer, seconds[peer]))
     rows.append(figures.alone(
         f"recovery of {figures.count(entries)} entries", "s", seconds["timecached"],
         figures.at_most(RECOVERY_SECONDS)))
+    rows.append(figures.alone(
+        f"recovery of {figures.count(entries)} entries: most memory, of what it had before",
+        "", [run["peak_of_before"] for run in runs["timecached"]]))
     data["recoveries"] = runs
 
 
